@@ -1,4 +1,4 @@
-"""The word of a grid-wide barrier (see ``grid_barrier.cuh``), counted along on the host."""
+"""The counter of a grid-wide barrier (see ``grid_barrier.cuh``); the host keeps track of its value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WRAP = (1 << 32) - 1
 
 
 class GridBarrier:
-    """A counter on which the blocks of cooperative launches synchronise; all launches are in one stream.
+    """A counter on the device by which the blocks of cooperative launches synchronise; all launches are in one stream.
 
     Attributes:
         address: address of the counter, ``uint32``.
@@ -21,9 +21,9 @@ class GridBarrier:
         self.arrived = 0
 
     def expected(self, blocks: int, barriers: int) -> int:
-        """Return the counter's value before a launch of ``blocks`` blocks, each of which arrives ``barriers`` times.
+        """Return the counter's value before the next launch, of ``blocks`` blocks that pass ``barriers`` barriers each.
 
-        The arrivals of the launch are added to ``arrived``.
+        :attr:`arrived` is increased by ``blocks * barriers``.
         """
         before, self.arrived = self.arrived, (self.arrived + blocks * barriers) & WRAP
         return before

@@ -1,4 +1,4 @@
-"""The memory of a batch on a CUDA device: copies and outcome in one block, made into arrays when they are asked for."""
+"""The memory of a batch on a CUDA device: its edges and its outcome are in one block; arrays are made when needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALIGNMENT = 256  #: bytes
 
 @lru_cache(MOST_PLANS)
 def offsets_of(*sizes: int) -> tuple[int, ...]:
-    """Return the offsets of arrays of these sizes (bytes) in one block of memory, and last the size of the block."""
+    """Return the offsets (bytes) of arrays of these sizes (bytes) in one block of memory, and last the block's size."""
     return tuple(accumulate((size + ALIGNMENT - 1 & -ALIGNMENT for size in sizes), initial=0))
 
 
@@ -26,9 +26,9 @@ def offsets_of(*sizes: int) -> tuple[int, ...]:
 def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[int, ...]:
     """Return the offsets, in bytes, of a change's arrays in one block of memory, and last the size of the block.
 
-    The arrays are copies of src, dst and weights, status, old weights, and status and old weights of a second store,
-    for ``deletes + inserts`` edges (weights: ``inserts``). A weight has ``width`` bytes, or 0; ``paired`` is 1 if
-    there is a second store, else 0.
+    The arrays are src, dst, weights, status, old weights, and status and old weights of a second store. Weights have an
+    entry per inserted edge, the others ``deletes + inserts`` entries. A weight has ``width`` bytes, or 0; ``paired`` is
+    1 if there is a second store, else 0.
     """
     size = deletes + inserts
     old = width * size
@@ -37,10 +37,14 @@ def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[
 
 @dataclass(slots=True, eq=False)
 class LazyChange:
-    """When called, returns the copies and the outcome of a batch as arrays.
+    """The edges and the outcome of a batch on the device; a call makes arrays of them and returns these.
 
-    ``addresses`` in ``memory`` are those of the copies of src, dst and weight, of the status and the old weights, and
-    of the status and the old weights for a second store.
+    Attributes:
+        size: number of edges.
+        mirrored: whether the batch has both arcs of each undirected edge.
+        weight, before: dtypes of the weights in the batch and of the old weights; None: there are none.
+        memory: the block of memory that contains the arrays.
+        addresses: addresses of src, dst, weight, status, old weights, and of status and old weights of a second store.
     """
 
     size: int
@@ -51,22 +55,22 @@ class LazyChange:
     addresses: tuple[int, ...]
 
     def __call__(self) -> Change:
-        """Return the arrays."""
+        """Return the edges and the outcome as arrays in the block of memory."""
         src, dst, weight, status, before, _, _ = self.addresses
         edges = EdgeList(self.array(src, np.uint32), self.array(dst, np.uint32), self._array(weight, self.weight))
         return Change(edges, Outcome(self.array(status, np.uint8), self._array(before, self.before)), self.mirrored)
 
     def placed(self, wanted: int, *, gone: bool) -> PlacedArcs:
-        """Return the entries of status ``wanted``, as :class:`PlacedArcs`.
+        """Return the edges whose status is ``wanted`` as :class:`PlacedArcs`, without making arrays.
 
-        Weights are those of the batch; with ``gone``, those before it.
+        Their weights are those of the batch; with ``gone=True``, the old weights, before the batch.
         """
         src, dst, weight, status, before, _, _ = self.addresses
         held, at = (self.before, before) if gone else (self.weight, weight)
         return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)
 
     def array(self, address: int, dtype: Any, size: int | None = None) -> Array:
-        """Return the array at an address in the memory, of one entry per edge or of ``size`` entries."""
+        """Return the array at ``address`` in the block of memory; ``size`` None: it has one entry per edge."""
         import cupy
 
         memory = self.memory

@@ -1,4 +1,4 @@
-"""A clock of the work in a CUDA stream: a launch before and one behind it write the time to pinned memory."""
+"""A clock of the work in a CUDA stream: one launch before the work and one after it write the time to pinned memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STAMP = Program(Path(__file__).with_name("clock.cu"))
 class DeviceClock:
     """A ``suricate.plugins.clock.Clock`` of the work in CuPy's current stream; no call waits for the device.
 
-    A span during which kernels were still quick builds, which may be many times slower, counts as 0 seconds.
+    A span in which a program was compiled, or had only its slow quick build, counts as 0 seconds.
 
     Args:
         device: a CUDA device.
@@ -32,7 +32,7 @@ class DeviceClock:
         self._counts = True
 
     def start(self) -> bool:
-        """Begin a span; return False where the last one is not over yet."""
+        """Begin a span; return False, without beginning one, if the device has not reached the end of the last span."""
         if self.seconds() is None:
             return False
         if not self._stamps:
@@ -44,12 +44,12 @@ class DeviceClock:
         return True
 
     def stop(self) -> None:
-        """End the span that :meth:`start` began, on the stream; does not wait."""
+        """End the span that :meth:`start` began, behind the work queued since; does not wait."""
         self._counts = self._counts and not UNFINISHED and NOTICE.seconds == self._compiled
         self._stamps[1].launch()
 
     def seconds(self) -> float | None:
-        """Return the length of the last span, 0 if it does not count; None if it is not over."""
+        """Return the length of the last span in seconds, 0 if it does not count; None if it has not ended."""
         began, ended = self._pinned.words
         if not self._pinned.busy:
             return max(0, ended - began) / 1e9 if self._counts else 0.0

@@ -1,15 +1,15 @@
-"""Where the machine code of a CUDA program comes from: the disk, a process beside this one, or this process.
+"""Where the machine code of a CUDA program comes from: the disk, another process, or this process.
 
 Good machine code of a large program takes seconds, and a caller may need it now. So there are two builds of a program:
-*final*, as well as NVRTC can, kept on disk; and *quick*, hardly optimised, in a quarter of the time, never kept. A
-program that is needed before its final build exists is compiled quickly in the calling thread, and finally in a process
-beside this one; when that is done, launches take the final build (see ``suricate.cuda.kernel``).
-:meth:`Compilation.prepare` starts that process ahead of the first call. As many processes run side by side as there are
-cores but one, at low priority; they end with this process. Where processes cannot be started, or NVRTC knows no quick
-build, callers wait for the final one.
+the *final* one, compiled as well as NVRTC can and stored on disk, and the *quick* one, hardly optimised, which takes a
+quarter of the time and is never stored. A program that is needed before its final build exists gets its quick build in
+the calling thread, while another process compiles the final one; when that is done, launches use it (see
+``suricate.cuda.kernel``). :meth:`Compilation.prepare` starts that process before the first call. There are as many
+processes as cores less one, at low priority; they end with this process. Where processes cannot be started, or NVRTC is
+too old for quick builds, callers wait for the final build.
 
-``SURICATE_AHEAD=0``: nothing is compiled beside or ahead; a program is compiled finally when it is first called.
-``SURICATE_BUILDS=quick``: quick builds take the place of final ones, and are kept on disk; for tests.
+``SURICATE_AHEAD=0``: there are no other processes; the final build is made when a program is first called.
+``SURICATE_BUILDS=quick``: quick builds take the place of final ones, and are stored on disk; for tests.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PATIENCE = 10.0  #: seconds that the end of this process waits for a build in on
 
 
 class Compilation:
-    """The machine code of one program.
+    """The builds of one program, compiled when they are needed.
 
     Args:
         text: the program, including headers.
@@ -60,12 +60,12 @@ class Compilation:
 
     @cached_property
     def entry(self) -> str:
-        """The name under which the final build is kept (``suricate.base.cache``)."""
+        """The file name of the final build in the disk cache (``suricate.base.cache``)."""
         digest = hashlib.sha256("\0".join((self._text, str(nvrtc_version()), *self._options)).encode())
         return f"{self._name.partition('.')[0]}-{digest.hexdigest()[:32]}.cubin"
 
     def prepare(self) -> None:
-        """Have the final build made in another process, unless it exists; returns at once."""
+        """Queue the final build for another process, unless it exists; returns at once."""
         if not is_ahead() or library_path() is None or self.ready() is not None:
             return
         with self._lock:
@@ -75,13 +75,13 @@ class Compilation:
         POOL.add(self._make_beside)
 
     def ready(self) -> bytes | None:
-        """Return the final build if this process or the disk has it, else None."""
+        """Return the final build if it is in memory or on disk, else None."""
         if self._final is None:
             self._final = cache.get(self.entry)
         return self._final
 
     def final(self) -> bytes:
-        """Return the final build; waits for its compilation.
+        """Return the final build; compiles it, or waits for the process that does.
 
         Raises:
             CompileError: the program has errors.
@@ -102,9 +102,9 @@ class Compilation:
             return found or self._compiled()
 
     def soon(self, on_final: Callable[[], None]) -> tuple[bytes, bool]:
-        """Return the first build that becomes available, and whether it is the final one.
+        """Return the build that is available first, and whether it is the final one.
 
-        If it is not, ``on_final`` is called once, later, in another thread.
+        If it is a quick build, ``on_final()`` is called in another thread when the final build exists.
 
         Raises:
             CompileError: the program has errors.
@@ -156,14 +156,14 @@ class Compilation:
 
 
 class Pool:
-    """Work for compiler processes beside this one, and the threads that wait for them: one per process."""
+    """A queue of compilations, and threads that run them; each thread starts a compiler process and waits for it."""
 
     def __init__(self) -> None:
         self.usable = True  # until a process could not be started
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Reset to an empty pool: in a child of ``fork`` the threads and processes of the parent do not exist."""
+        """Make the pool empty: in a child of ``fork`` the threads and processes of the parent do not exist."""
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._queue: deque[Callable[[], None]] = deque()
@@ -172,7 +172,7 @@ class Pool:
         self.closed = False
 
     def add(self, work: Callable[[], None], *, soon: bool = False) -> None:
-        """Queue ``work``, to be called in a thread; with ``soon``, ahead of all that is queued."""
+        """Queue ``work``, a function that a thread calls; with ``soon`` it is put at the front of the queue."""
         with self._lock:
             (self._queue.appendleft if soon else self._queue.append)(work)
             if self.closed or len(self._threads) >= max(1, (os.cpu_count() or 1) - 1):
@@ -182,12 +182,12 @@ class Pool:
         thread.start()
 
     def wait(self) -> None:
-        """Wait until all requested programs are compiled."""
+        """Wait until the queue is empty and all its work is done."""
         with self._idle:
             self._idle.wait_for(lambda: not self._threads)
 
     def close(self) -> None:
-        """End all processes, as this one ends, and wait for the quick builds under way."""
+        """Kill all compiler processes, as this process ends, and wait for builds that run in threads."""
         with self._lock:
             self.closed = True
             self._queue.clear()
@@ -211,7 +211,7 @@ class Pool:
             return None
 
     def run(self, command: list[str], text: bytes) -> bytes | None:
-        """Run a process with ``text`` as its input; return its output, None if it fails."""
+        """Run the process ``command`` with ``text`` as standard input; return its standard output, None if it fails."""
         try:
             with self._lock:
                 if self.closed:
@@ -236,9 +236,9 @@ in_child(POOL.begin_again)
 
 
 def compile_here(text: str, name: str, options: tuple[str, ...]) -> bytes:
-    """Return the binary of a program, compiled in this thread by CuPy's NVRTC.
+    """Return the binary of a program, compiled in this thread by CuPy's NVRTC; it does not block other threads.
 
-    ``text`` is the source, ``name`` its name in messages, ``options`` are those of NVRTC. Other threads run meanwhile.
+    ``text`` is the source, ``name`` its name in messages, ``options`` are those of NVRTC.
     """
     from cupy.cuda import nvrtc as library
 
@@ -255,7 +255,7 @@ def compile_here(text: str, name: str, options: tuple[str, ...]) -> bytes:
 
 
 def is_ahead() -> bool:
-    """Return whether programs are compiled beside this process, and ahead."""
+    """Return whether other processes compile programs, before their first call too: False with ``SURICATE_AHEAD=0``."""
     return os.environ.get("SURICATE_AHEAD", "1") != "0"
 
 
@@ -273,7 +273,7 @@ def _knows_quick_builds() -> bool:
 
 @functools.cache
 def nvrtc_version() -> tuple[int, int]:
-    """Return the version of CuPy's NVRTC."""
+    """Return the version of CuPy's NVRTC as (major, minor)."""
     from cupy.cuda import nvrtc as library
 
     major, minor = library.getVersion()
@@ -282,7 +282,7 @@ def nvrtc_version() -> tuple[int, int]:
 
 @functools.cache
 def target_options() -> tuple[str, ...]:
-    """Return the NVRTC options for the devices of this machine: machine code if all are of one kind, else PTX.
+    """Return the NVRTC options that name the architecture: machine code if all devices are of one kind, else PTX.
 
     PTX is for the oldest device. As in CuPy's own kernels, arithmetic treats subnormal floats as zero.
     """
@@ -299,7 +299,7 @@ def target_options() -> tuple[str, ...]:
 
 @functools.cache
 def library_path() -> str | None:
-    """Return the path of the NVRTC library that CuPy has loaded; None where there is no process to be started."""
+    """Return the path of the NVRTC library that CuPy has loaded; None if no Python process can be started."""
     nvrtc_version()  # loads it
     paths = (line.split(maxsplit=5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines())
     found = next((path for path in paths if re.search(r"/libnvrtc\.so[.\d]*$", path)), None)

@@ -1,7 +1,7 @@
-"""Large arrays of the host on their way to a CUDA device, from pageable memory as fast as from pinned memory.
+"""Copies of large host arrays to a CUDA device, from pageable memory as fast as from pinned memory.
 
-The driver copies pageable memory in one thread, a part after the other, at a fraction of what the bus could do. Here
-threads fill buffers in pinned memory, while the copies of buffers that are full run in a stream.
+The driver copies pageable memory in one thread, piece by piece, at a fraction of the speed of the bus. Here several
+threads copy pieces to buffers in pinned memory, while full buffers are copied to the device in a stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Piece = tuple[np.ndarray, int]  # bytes on the host, and where on the device the
 class HostCopies:
     """Copies flat arrays of the host to a device; used in one thread at a time.
 
-    Pinned memory, ``THREADS * EACH * PIECE`` bytes, is taken when pageable memory is first copied, and kept.
+    It allocates pinned memory, ``THREADS * EACH * PIECE`` bytes, when pageable memory is first copied, and keeps it.
 
     Args:
         device: the CUDA device.
@@ -36,14 +36,14 @@ class HostCopies:
 
     @property
     def memory(self) -> int:
-        """Return the bytes of pinned memory that are kept for copies."""
+        """Bytes of pinned memory that this object holds."""
         return PIECE * EACH * len(self._lanes or ())
 
     def __call__(self, arrays: Sequence[np.ndarray], targets: Sequence[Array], stream: Any) -> None:
-        """Queue copies of arrays to arrays of their dtypes and lengths on the device, behind what is in ``stream``.
+        """Queue copies of ``arrays`` to ``targets``, device arrays of the same dtypes and lengths, in ``stream``.
 
-        Pageable memory has been read when this returns; what is pinned must not be changed before the copies end.
-        If it raises, copies may be under way: wait for the stream.
+        Pageable arrays may be changed when this returns, pinned ones only when the copies have ended. If it raises,
+        copies may be running: wait for the stream.
         """
         pieces: list[Piece] = []
         for array, target in zip(arrays, targets, strict=True):
@@ -56,12 +56,12 @@ class HostCopies:
             threads.run(self._fill, [(lane, pieces, numbers, stream) for lane in self._buffers()])
 
     def is_pinned(self, array: np.ndarray) -> bool:
-        """Return whether an array of the host lies in memory that the device can read."""
+        """Return whether a host array is in pinned memory, from which the device can copy by itself."""
         runtime = self._xp.cuda.runtime
         return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
 
     def _buffers(self) -> list[list[_Buffer]]:
-        """Return the buffers of each thread; none if the system gives no pinned memory: the driver copies then."""
+        """Return the buffers of each thread, made at the first call; an empty list if there is no pinned memory."""
         if self._lanes is None:
             try:
                 self._lanes = [[_Buffer(self._xp) for _ in range(EACH)] for _ in range(THREADS)]
@@ -70,9 +70,9 @@ class HostCopies:
         return self._lanes
 
     def _fill(self, lane: list[_Buffer], pieces: list[Piece], numbers: Iterator[int], stream: Any) -> None:
-        """Copy pieces to the buffers of a ``lane`` in turn, and queue their copies to the device in ``stream``.
+        """Copy pieces to the buffers ``lane`` of one thread in turn; queue their copies to the device in ``stream``.
 
-        Each thread has a lane. ``numbers``, which threads share, gives the index of the next of ``pieces``.
+        ``numbers``, which all threads use, gives the index of the next one of ``pieces``.
         """
         runtime, turn = self._xp.cuda.runtime, 0
         with self._device.current():
@@ -86,7 +86,7 @@ class HostCopies:
 
 
 class _Buffer:
-    """Pinned memory, and the event behind the last copy of it."""
+    """A buffer in pinned memory, and the event after its last copy to the device."""
 
     def __init__(self, xp: Any) -> None:
         self.bytes = np.frombuffer(xp.cuda.alloc_pinned_memory(PIECE), np.uint8, PIECE)
@@ -95,5 +95,5 @@ class _Buffer:
 
 
 def _pieces(source: np.ndarray, target: int) -> list[Piece]:
-    """Cut the bytes ``source``, which go to the address ``target``, into pieces that fit into a buffer."""
+    """Cut the bytes ``source``, to be copied to the device address ``target``, into pieces that fit into a buffer."""
     return [(source[at : at + PIECE], target + at) for at in range(0, len(source), PIECE)]

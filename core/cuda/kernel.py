@@ -1,4 +1,4 @@
-"""Kernels of a program on their devices, called like CuPy's with grid, block and arguments, with less host work."""
+"""Kernels of a program, loaded per device, called like CuPy's with grid, block and arguments, with less host work."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SLOT = 16  #: bytes; parameters begin at multiples of it
 class Module:
     """The kernels of one program, loaded on each device that calls them.
 
-    Until the final build of the program exists (see ``suricate.cuda.compiler``), launches use the quick one. A
-    replaced build stays loaded, since launches of it may be running.
+    Until the final build of the program exists (see ``suricate.cuda.compiler``), launches use the quick one. A replaced
+    build stays loaded, since launches of it may be running.
 
     Args:
-        compilation: makes the builds.
+        compilation: the builds of the program.
         cooperative: whether its kernels are launched cooperatively.
     """
 
@@ -41,7 +41,7 @@ class Module:
         self._kernels: dict[str, Kernel] = {}
 
     def kernel(self, name: str) -> Kernel:
-        """Return a kernel; compiled, and loaded on the current device."""
+        """Return the kernel ``name``, compiled and loaded on the current device."""
         with self.lock:
             kernel = self._kernels.get(name)
             if kernel is None:
@@ -50,23 +50,23 @@ class Module:
             return kernel
 
     def load(self, name: str) -> Any:
-        """Return the function of a kernel on the current device, from the build that is available first."""
+        """Return CuPy's function for the kernel ``name`` on the current device, from the build available first."""
         with self.lock:
             return self._of(self.current_device()).get_function(name)
 
     def make_ready(self, device: int) -> None:
-        """Load the build that is available first on a device, if none is loaded."""
+        """Load the program on a device, from the build that is available first, unless it is loaded."""
         with self._device(device), self.lock:
             self._of(device)
 
     def finish(self) -> None:
-        """Replace quick builds by the final one; waits until it is made."""
+        """Wait for the final build and replace quick builds by it."""
         if any(not is_final for _, is_final in self._loaded.values()):
             self.compilation.final()
             self._replace()
 
     def _of(self, device: int) -> Any:
-        """Return CuPy's module on the current device."""
+        """Return CuPy's module on ``device``, the current one; loads the program if necessary."""
         if device not in self._loaded:
             binary, is_final = self.compilation.soon(self._replace)
             self._loaded[device] = self._module_of(binary), is_final
@@ -78,7 +78,7 @@ class Module:
         return module
 
     def _replace(self) -> None:
-        """Load the final build in place of quick ones."""
+        """Load the final build on all devices that use a quick one, and make kernels launch it."""
         binary = self.compilation.final()
         with self.lock:
             for device in [device for device, (_, is_final) in self._loaded.items() if not is_final]:
@@ -94,7 +94,7 @@ class Kernel:
     """A kernel that packs its arguments in one step and passes them to the driver.
 
     Args:
-        module: its program.
+        module: the program that it belongs to.
         name: its name in the program.
     """
 
@@ -110,29 +110,29 @@ class Kernel:
 
     @property
     def function(self) -> Any:
-        """The function on the current device, with its address ``ptr``; it may be replaced by a better build."""
+        """CuPy's function on the current device, whose address is ``ptr``; the final build replaces it."""
         device = self._current_device()
         return self._functions.get(device) or self._load(device)
 
     def address_for(self, prepared: PreparedKernel) -> int:
-        """Return the address of the function on the current device; if it changes, ``prepared`` is updated."""
+        """Return the kernel's address on the current device; a later build also updates ``prepared.function``."""
         with self._module.lock:
             self._prepared.add(prepared)
             return self.function.ptr
 
     def replace(self, device: int, function: Any) -> None:
-        """Take another build of the kernel on a device; called under the module's lock."""
+        """Use ``function``, from the final build, on a device from now on; the caller holds the module's lock."""
         before, self._functions[device] = self._functions.get(device), function
         for prepared in self._prepared:
             if before is not None and prepared.function == before.ptr:
                 prepared.function = function.ptr
 
     def finish(self) -> None:
-        """Wait for the final build: for callers that keep the address, or what follows from the registers it takes."""
+        """Wait for the final build; call it before you keep the kernel's address or use its number of registers."""
         self._module.finish()
 
     def resident(self, threads: int) -> int:
-        """Return how many blocks of ``threads`` a multiprocessor of the current device holds at a time."""
+        """Return how many blocks of ``threads`` threads a multiprocessor of the current device holds at a time."""
         self.finish()
         held: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self.function.ptr, threads, 0)
         return held
@@ -140,8 +140,8 @@ class Kernel:
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
         """Launch ``grid`` blocks of ``block`` threads into CuPy's current stream; does not wait.
 
-        A grid of 0 becomes one block. ``arguments`` are CuPy arrays and numbers, at each place of the same size in
-        every call. The first launch of a thread on a device makes the device's context current in the thread.
+        A grid of 0 becomes one block. ``arguments`` are CuPy arrays and numbers; each must have the same size in every
+        call. The first launch of a thread on a device makes the device's context current in the thread.
         """
         device = self._current_device()
         function = self._functions.get(device) or self._load(device)
@@ -156,8 +156,8 @@ class Kernel:
     def launch(self, shape: tuple[int, ...], parameters: int) -> None:
         """Pass a launch to the driver.
 
-        ``shape`` has the address of the function, grid, block and bytes of shared memory; ``parameters`` is the address
-        of the array of the parameters' addresses.
+        ``shape``: address of the kernel, grid (3), block (3), bytes of shared memory. ``parameters``: address of an
+        array that holds the address of each parameter.
         """
         stream = self._current_stream().ptr
         if self._cooperative:
@@ -172,20 +172,20 @@ class Kernel:
 
 
 class _Known(threading.local):
-    """A thread's parameters of a kernel, by device."""
+    """A thread's memory for the parameters of a kernel, by device."""
 
     def __init__(self) -> None:
         self.parameters: dict[int, Parameters] = {}
 
 
 class Parameters:
-    """The parameters of a kernel in memory of the host, as the driver's launch takes them.
+    """The parameters of a kernel, packed in host memory in the form in which the driver's launch takes them.
 
     Args:
-        arguments: numbers and addresses that show the types; later arguments must have the same.
+        arguments: examples of the arguments: later arguments must have the same types.
 
     Attributes:
-        address: address of the array of the parameters' addresses.
+        address: address of an array that holds the address of each parameter.
     """
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:
@@ -203,28 +203,29 @@ class Parameters:
         self.address = ctypes.addressof(self._addresses)
 
     def pack(self, arguments: tuple[Any, ...]) -> None:
-        """Write the ``arguments`` of the next launch to the parameters, in place."""
+        """Pack all ``arguments`` of the next launch, in place."""
         self._packer.pack_into(self._buffer, self._offset, *[_VALUES[type(one)](one) for one in arguments])
 
     def put(self, place: int, argument: Any) -> None:
-        """Write ``argument`` to the parameter number ``place``; the others stay."""
+        """Pack ``argument`` as parameter number ``place``; the other parameters are unchanged."""
         self._packers[place].pack_into(self._buffer, self._begins[place], _VALUES[type(argument)](argument))
 
     def put_struct(self, place: int, packer: struct.Struct, values: tuple[int, ...]) -> None:
-        """Write a struct of ``values``, packed by ``packer``, to the parameter number ``place``; the others stay."""
+        """Pack ``values`` by ``packer`` as parameter number ``place``, a struct; the other parameters are unchanged."""
         packer.pack_into(self._buffer, self._begins[place], *values)
 
     def run_of(self, first: int, end: int) -> Callable[..., None]:
-        """Return a function that writes numbers (addresses of arrays) to the parameters ``[first, end)``."""
+        """Return a function that packs numbers or addresses as the parameters ``first`` to ``end`` (exclusive)."""
         packer = struct.Struct("=" + "".join(self._padded[first:end]))
         return partial(packer.pack_into, self._buffer, self._begins[first])
 
 
 class PreparedKernel:
-    """A kernel that is launched repeatedly: arguments are kept, and a launch passes only those that changed.
+    """A kernel that is launched repeatedly: it keeps its arguments, and the caller writes only those that change.
 
     It belongs to one device. Use it in one thread at a time, and keep the arrays alive. ``function`` is the address of
-    the kernel, which the final build may change.
+    the kernel, updated when the final build replaces it; ``put``, ``put_struct`` and ``run_of`` are those of
+    :class:`Parameters`.
 
     Args:
         kernel: the kernel.
@@ -243,7 +244,7 @@ class PreparedKernel:
         self.function, self._blocks, self._threads = kernel.address_for(self), blocks, threads
 
     def launch(self, blocks: int | None = None) -> None:
-        """Launch into CuPy's current stream, with another number of blocks if it is given; does not wait."""
+        """Launch into CuPy's current stream, ``blocks`` blocks (None: the number of the constructor); does not wait."""
         if not self._initialised.here:
             self._initialised.make_current()
         shape = self.function, blocks or self._blocks, 1, 1, self._threads, 1, 1, 0
@@ -251,9 +252,9 @@ class PreparedKernel:
 
 
 class WordKernel:
-    """A kernel whose arguments are all numbers and addresses of 64 bits, launched with little work for the host.
+    """A kernel whose arguments are all numbers or addresses of 64 bits, launched with little work for the host.
 
-    See :class:`PreparedKernel`, of which this is one.
+    Like a :class:`PreparedKernel` it belongs to one device, and is used in one thread at a time.
 
     Args:
         kernel: the kernel.
@@ -266,13 +267,13 @@ class WordKernel:
         self._put, self._launch = self._kernel.run_of(0, count), self._kernel.launch
 
     def __call__(self, blocks: int, *arguments: int) -> None:
-        """Launch into CuPy's current stream; does not wait."""
+        """Launch ``blocks`` blocks with these numbers or addresses into CuPy's current stream; does not wait."""
         self._put(*arguments)
         self._launch(blocks)
 
 
 class _Initialised(threading.local):
-    """Whether the device's context is known to be current in a thread."""
+    """Whether a launch has made the device's context current in this thread."""
 
     here = False
 
@@ -284,7 +285,7 @@ class _Initialised(threading.local):
 
 
 class _Values(dict[type, Callable[[Any], Any]]):
-    """What gives the number or the bytes that ``struct`` packs, by the type of an argument."""
+    """By type of an argument, the function that converts the argument to the number or bytes that ``struct`` packs."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         value: Callable[[Any], Any] = _null if kind is type(None) else _address
@@ -307,7 +308,7 @@ _address = attrgetter("data.ptr")  # of an array
 
 
 def _code_of(argument: Any) -> str:
-    """Return the format character by which ``struct`` packs such an argument.
+    """Return the format character by which the ``struct`` module packs ``argument``.
 
     None is a null pointer, and Python's own numbers have 64 bits, as in CuPy's launches.
     """

@@ -30,10 +30,10 @@ def wait_for(device: Device) -> None:
 
 
 def is_done(device: Device, event: Any) -> bool:
-    """Return whether an event of a CUDA device is done.
+    """Return whether all work before a CUDA event has ended; does not wait.
 
     Raises:
-        RuntimeError: CuPy's error of what went wrong on the device; the event will never be done then.
+        RuntimeError: CuPy's error if the device has failed: the event will never be done.
     """
     if event.done:
         return True
@@ -43,18 +43,18 @@ def is_done(device: Device, event: Any) -> bool:
 
 
 def address(array: Array | int | None) -> int:
-    """Return the address of an array on a device, which may be given as one; 0, a null pointer, for None."""
+    """Return the address of a device array; an int, an address already, is returned; None gives 0, a null pointer."""
     return 0 if array is None else array if isinstance(array, int) else array.data.ptr
 
 
 def raise_fault(device: Device) -> None:
-    """Raise what went wrong on a CUDA device, if something did; does not wait.
+    """Raise an exception if a CUDA device has failed; does not wait.
 
-    A loop that polls what a kernel is to write needs this: after a fault none does. The current stream must not be
-    capturing.
+    A loop that polls for a value from a kernel must call it now and then, since after a failure no kernel writes the
+    value. The current stream must not be capturing.
 
     Raises:
-        RuntimeError: CuPy's error of the fault.
+        RuntimeError: CuPy's error of the failure.
     """
     stream = device.xp.cuda.get_current_stream()
     if device.xp.cuda.runtime.streamQuery(stream.ptr) not in (0, NOT_READY):
@@ -64,7 +64,9 @@ def raise_fault(device: Device) -> None:
 class StructKernel:
     """A kernel whose only argument is a struct, launched with less host time than CuPy's own launch takes.
 
-    The struct is packed into ``buffer`` before each launch; ``prefix`` is the known beginning of it, if any.
+    Attributes:
+        buffer: host memory of the struct; the caller packs the struct into it before each launch.
+        prefix: the bytes that :meth:`begin_with` wrote to its start, or None.
     """
 
     def __init__(self, program: Program, name: str, size: int) -> None:
@@ -81,10 +83,10 @@ class StructKernel:
         self._kernel.launch((self._address, blocks, 1, 1, threads, 1, 1, 0), self._params_address)
 
     def resident(self, threads: int) -> int:
-        """Return how many blocks of ``threads`` a multiprocessor holds at a time."""
+        """Return how many blocks of ``threads`` threads a multiprocessor holds at a time."""
         return self._kernel.resident(threads)
 
     def begin_with(self, prefix: bytes) -> None:
-        """Write the bytes ``prefix`` to the start of the buffer."""
+        """Write ``prefix`` to the start of the buffer, and remember it in :attr:`prefix`."""
         ctypes.memmove(self.buffer, prefix, len(prefix))
         self.prefix = prefix

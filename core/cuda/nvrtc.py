@@ -1,6 +1,6 @@
 """NVIDIA's runtime compiler, called through ctypes: for processes without CuPy, and for machines without a GPU.
 
-Run as a script it is a compiler in a process of its own (see ``suricate.cuda.compiler``), which imports nothing else::
+Run as a script, it compiles one program in a process that imports nothing else (see ``suricate.cuda.compiler``)::
 
     python -I -S nvrtc.py LIBRARY NAME OPTION ... < text > binary
 
@@ -64,9 +64,9 @@ def _read(handle: ctypes.c_void_p, size_of: Callable[..., Any], read: Callable[.
 
 
 def main(path: str, name: str, *options: str) -> int:
-    """Compile standard input to standard output with the library at ``path``; return the exit status.
+    """Compile the program on standard input and write the binary to standard output; return the exit status.
 
-    ``name`` is the name of the program in messages; ``options`` are those of NVRTC.
+    ``path`` is the path of the NVRTC library, ``name`` the name of the program in messages; ``options`` are NVRTC's.
     """
     os.nice(NICE)
     try:

@@ -1,4 +1,4 @@
-"""The CUDA programs that a backend brings."""
+"""The CUDA programs of a backend."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def own_programs(store: Store) -> list[Program]:
-    """Return the CUDA programs of a backend: the result of ``programs(store)`` in its module ``programs`` or ``cuda``.
+    """Return the CUDA programs of the backend of ``store``, or an empty list.
 
-    That module is beside the backend's own and must be importable without CuPy. Without it, or without the function,
-    there are none.
+    They are the result of ``programs(store)`` in the module ``programs``, or else ``cuda``, beside the backend's own.
+    That module must be importable without CuPy.
     """
     package = type(store).__module__.rpartition(".")[0]
     for name in ("programs", "cuda"):

@@ -16,8 +16,8 @@ from suricate.cuda.launch import is_done, raise_fault, wait_for
 class PinnedCounters:
     """Counters that the device writes to host memory, where the host polls them without waiting.
 
-    Either kernels store to ``address``, or :meth:`copy_from` queues a copy of counters on the device. The memory is
-    freed only after a wait for the device if ``busy`` is set.
+    Either kernels store to ``address``, or :meth:`copy_from` queues a copy of counters on the device. If ``busy`` is
+    set when the object is deleted, it waits for the device before it frees the memory.
 
     Args:
         device: the CUDA device that writes the counters.
@@ -49,9 +49,9 @@ class PinnedCounters:
             wait_for(self._device)
 
     def copy_from(self, counters: Array) -> None:
-        """Queue a copy of counters on the device into the current stream, to the first places; does not wait.
+        """Queue a copy of ``counters``, a device array, to the start of :attr:`array` in the current stream.
 
-        They have the same dtype, and there are at most as many.
+        Does not wait. ``counters`` has the same dtype, and at most the same length.
         """
         if self._copied is None:
             self._copied = self._device.xp.cuda.Event(disable_timing=True)
@@ -60,7 +60,7 @@ class PinnedCounters:
         self._copied.record()
 
     def has_arrived(self) -> bool:
-        """Return whether the last copy, there is one, is complete; if so, the counters are no longer busy.
+        """Return whether the last copy (there must be one) is complete; if so, clear :attr:`busy`.
 
         Raises:
             RuntimeError: the device has failed, and the copy will never be complete.
@@ -70,19 +70,20 @@ class PinnedCounters:
         return not self.busy
 
     def wait(self) -> None:
-        """Wait until the last copy of the counters has arrived, not for work queued after it; there must be one."""
+        """Wait until the last copy (there must be one) is complete, but not for work queued after it."""
         self._copied.synchronize()
         self.busy = False
 
 
 class Answer(PinnedCounters):
-    """Numbers, ``uint64``, with which the last block of a kernel answers the host, which polls for them.
+    """Numbers, ``uint64``, that a kernel returns to the host, which polls for them in pinned memory.
 
-    Word 0 is the number of the call, which the kernel writes behind the others.
+    The caller passes the kernel :attr:`address` and the number of the call. The kernel's last block writes its numbers
+    behind the first word, and then the number of the call to the first word.
 
     Args:
         device: the CUDA device.
-        size: how many numbers an answer has.
+        size: how many numbers a kernel returns.
     """
 
     __slots__ = ("_calls", "_polls")
@@ -94,12 +95,12 @@ class Answer(PinnedCounters):
         self._calls = self._polls = 0
 
     def next(self) -> int:
-        """Return the number of the next call: pass it to a kernel, with ``address``, and then :meth:`read`."""
+        """Return the number of the next call, to be passed to the kernel; :meth:`read` then waits for this call."""
         self.busy, self._calls = True, self._calls + 1
         return self._calls
 
     def has_arrived(self) -> bool:
-        """Return whether the answer to the last call, if there was one, has arrived; does not wait.
+        """Return whether the kernel of the last call has written its numbers, or there was no call; does not wait.
 
         Raises:
             RuntimeError: CuPy's error of the device, if it has failed.
@@ -111,10 +112,10 @@ class Answer(PinnedCounters):
         return not self.busy
 
     def read(self) -> memoryview:
-        """Wait for the answer to the last call, launched into the current stream, and return its numbers.
+        """Wait until the kernel of the last call, in the current stream, has written its numbers; return them.
 
         Raises:
-            RuntimeError: CuPy's error of the device, if there is no answer.
+            RuntimeError: CuPy's error of the device, if it has failed.
         """
         words, number = self.words, self._calls
         for poll in range(self.POLLS):
@@ -129,7 +130,7 @@ class Answer(PinnedCounters):
 
 
 class Arriving(PinnedCounters):
-    """Pinned counters, ``uint64``, of the workspace of one graph, which the host reads between launches."""
+    """Pinned counters, ``uint64[MOST]``, for operators on one graph, which read them between launches."""
 
     __slots__ = ()
     MOST = 1 << 14  # of 5000 ranks

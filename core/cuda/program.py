@@ -1,9 +1,9 @@
 """Assembling, compiling and caching CUDA programs.
 
-A kernel lives in a ``.cu`` or ``.cuh`` file beside the Python that launches it. :class:`Program` says what is put in
-front of it (macros, the struct of a view, a device functor); ``suricate.cuda.compiler`` compiles the whole with NVRTC,
-once per source text, and keeps the binary on disk. Assembling the text needs no GPU and no CuPy, so that every source
-can be compiled anywhere (see ``.ci/compile_cuda.py``).
+A kernel is in a ``.cu`` or ``.cuh`` file beside the Python that launches it. :class:`Program` names the file and the
+text to put before it (macros, the struct of a view, a device functor). ``suricate.cuda.compiler`` compiles the whole
+with NVRTC, once per source text, and stores the binary on disk. Assembling the text needs no GPU and no CuPy, so that
+every source can be compiled anywhere (see ``.ci/compile_cuda.py``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Program:
     Attributes:
         source: the ``.cu`` file with the ``extern "C"`` kernels.
         prelude: text inserted before it, after the macros.
-        defines: macros.
+        defines: names and values of macros.
         include: folders searched for headers, besides the source's own and :data:`HEADERS`.
         cooperative: whether kernels are launched cooperatively (all blocks resident, grid-wide barriers allowed).
     """
@@ -83,8 +83,9 @@ class Program:
     def options(self) -> tuple[str, ...]:
         """Options for NVRTC, without the architecture.
 
-        Quick builds do not contract ``a * b + c`` into one rounding, so final ones must not either: what processes that
-        run one each compute from the same numbers would differ in the last bits.
+        Quick builds do not contract ``a * b + c`` into one rounding, so final ones must not either: otherwise two
+        processes, one with a quick build and one with a final build, would get different last bits from the same
+        numbers.
         """
         return ("-std=c++17", "-fmad=false", *LINE_INFO)
 
@@ -96,7 +97,7 @@ class Program:
         return kernel if getattr(_local, "notes", None) is None else NotedKernel(name, kernel)
 
     def prepare(self) -> None:
-        """Have the program compiled for the current device beside this thread, unless it is; returns at once."""
+        """Start to compile the program for the current device in another thread, unless done; returns at once."""
         if is_ahead() and self not in _modules:
             from cupy.cuda import runtime
 
@@ -109,7 +110,7 @@ class Program:
 
 
 class Launch(NamedTuple):
-    """A launch that is prepared: ``kernel(*given)``, with the grid, the block and the arguments."""
+    """A recorded launch, which ``kernel(*given)`` repeats."""
 
     name: str
     kernel: Any
@@ -121,7 +122,7 @@ _local = threading.local()
 
 @contextmanager
 def noting(notes: list[Launch] | None) -> Iterator[None]:
-    """Append the kernels that this thread launches within the context to ``notes``; None: record none."""
+    """Append every kernel launch of this thread, while the context is active, to ``notes``; None: record none."""
     before, _local.notes = getattr(_local, "notes", None), notes
     try:
         yield
@@ -130,13 +131,13 @@ def noting(notes: list[Launch] | None) -> Iterator[None]:
 
 
 class NotedKernel:
-    """A kernel that also appends its launches to the list of :func:`noting`, if its thread has one."""
+    """A kernel that appends each of its launches to the list of the active :func:`noting` context, if there is one."""
 
     def __init__(self, name: str, kernel: Any) -> None:
         self._name, self._kernel = name, kernel
 
     def __call__(self, *given: Any) -> None:
-        """Launch the kernel, with the arguments of ``Kernel.__call__``."""
+        """Launch the kernel and record the launch; ``given`` are the grid, the block and the arguments."""
         notes = getattr(_local, "notes", None)
         if notes is not None:
             notes.append(Launch(self._name, self._kernel, given))
@@ -147,10 +148,10 @@ class NotedKernel:
 
 
 def _with_headers(text: str, name: str, folders: tuple[Path, ...], included: set[str]) -> str:
-    """Return ``text``, of a file ``name``, with headers in place of ``#include "..."``.
+    """Return ``text``, of a file ``name``, with the text of headers in place of ``#include "..."``.
 
-    Those ``included`` are there already. A header that is included under a condition may be needed again outside it, so
-    each has a guard of its own. Messages of the compiler, and line numbers in the binary, go by ``#line``.
+    Headers in ``included`` are not inserted again; the set grows in place. A header inside ``#if`` may be needed again
+    outside it, so each gets an include guard. ``#line`` directives keep file names and line numbers right.
     """
     lines, depth = [f'#line 1 "{name}"'], 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -173,7 +174,7 @@ def _with_headers(text: str, name: str, folders: tuple[Path, ...], included: set
 
 
 def _header(name: str, folders: tuple[Path, ...]) -> str:
-    """Return the text of a header, from the first folder that has it."""
+    """Return the text of the header ``name``, from the first folder that has it."""
     for folder in folders:
         if (folder / name).is_file():
             return (folder / name).read_text()

@@ -1,4 +1,4 @@
-"""Pinned memory for what is on its way to the device."""
+"""Reusable buffers in pinned host memory, for data that is copied to the device or read by kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALLEST = 1 << 14  #: bytes of a buffer
 
 
 class Staging:
-    """Buffers in pinned memory that kernels or copies read; each is reused when the work queued with it is done.
+    """Buffers in pinned memory that kernels or copies read; a buffer is reused when the work that reads it is done.
 
     Args:
         device: the CUDA device that reads them.
@@ -33,7 +33,7 @@ class Staging:
             wait_for(self._device)
 
     def __call__(self, size: int) -> np.ndarray:
-        """Return a buffer, ``uint8[size]``, for work queued before the next call of :meth:`queued`; never waits."""
+        """Return a buffer, ``uint8[size]``, to fill and to use in work queued before :meth:`queued`; never waits."""
         while self._busy and self._busy[0][1].done:
             self._idle.append(self._busy.popleft()[0])
         fitting = next((buffer for buffer in self._idle if len(buffer) >= size), None)
@@ -48,7 +48,7 @@ class Staging:
         return fitting[:size]
 
     def queued(self) -> None:
-        """Record that all work that reads the buffers given out is queued in the current stream."""
+        """Record that all work that reads the buffers returned so far is queued, in the current stream."""
         for buffer in self._given:
             event = self._xp.cuda.Event(disable_timing=True)
             event.record()

@@ -1,7 +1,7 @@
 """Structs, enums and constants that Python and C++ share: one Python description gives the C++ text and the packer.
 
-Nothing here is written a second time in a header: a program's prelude holds the text (see ``suricate.cuda.program``),
-and what a launch packs comes from the same object, so the two cannot differ. Needs no CuPy and no GPU.
+No header repeats them: a program's prelude holds the text (see ``suricate.cuda.program``), and a launch packs its
+argument by the same object, so the two cannot differ. Needs no CuPy and no GPU.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Struct:
 
     @cached_property
     def declaration(self) -> str:
-        """Return the C++ definition of the struct, without that of its base."""
+        """The C++ definition of the struct, without that of its base."""
         head = f"struct {self.name}{f' : {self.base.name}' if self.base else ''} {{"
         members = [f"    {kind} {name};" for name, kind in self.own.items()]
         check = f'static_assert(sizeof({self.name}) == {self.size}, "packed by Python");'
@@ -54,7 +54,10 @@ class Struct:
 
     @cached_property
     def _layout(self) -> tuple[tuple[tuple[int, str], ...], int, int]:
-        """(offset, code) of each field, the size, and the alignment; a base keeps its tail padding, as in C++."""
+        """(fields, size, alignment) in bytes; of each field the offset and its format character for ``struct``.
+
+        The fields of a base come first, and its tail padding is not reused, as in C++.
+        """
         (placed, offset, widest) = self.base._layout if self.base else ((), 0, 1)
         fields = list(placed)
         for code in map(_code, self.own.values()):
@@ -66,12 +69,12 @@ class Struct:
 
     @cached_property
     def packer(self) -> struct.Struct:
-        """Return the packer: it takes one value per field, in order, pointers as integers."""
+        """The packer of the whole struct: it takes one value per field, in order; pointers are integers."""
         fields, size, _ = self._layout
         return _packer(fields, size)
 
     def packed(self, *values: int) -> np.void:
-        """Return a struct of these values, one per field, as kernels take it by value."""
+        """Return a struct with these values, one per field, in the form in which kernels take it by value."""
         return np.frombuffer(self.packer.pack(*values), self.dtype)[0]
 
     @cached_property
@@ -85,26 +88,26 @@ class Struct:
 
     @cached_property
     def own_packer(self) -> struct.Struct:
-        """Return the packer of the struct's own fields, without those of its base, which lie before them."""
+        """The packer of the struct's own fields; those of its base lie before them and are not packed."""
         start = self.base.size if self.base else 0
         fields, size, _ = self._layout
         return _packer([(offset - start, code) for offset, code in fields if offset >= start], size - start)
 
     @property
     def size(self) -> int:
-        """Return the size in bytes."""
+        """Size in bytes."""
         return self.packer.size
 
     @cached_property
     def dtype(self) -> np.dtype:
-        """The struct as a NumPy dtype, to read one that a kernel wrote; pointers are ``uint64``."""
+        """The struct as a NumPy dtype, to read a struct that a kernel wrote; pointers are ``uint64``."""
         fields, size, _ = self._layout
         offsets, codes = zip(*fields, strict=True)
         return np.dtype({"names": [*self.fields], "formats": codes, "offsets": offsets, "itemsize": size})
 
 
 def _packer(fields: Iterable[tuple[int, str]], size: int) -> struct.Struct:
-    """Return the packer of fields at these offsets."""
+    """Return the packer of a struct of ``size`` bytes; ``fields`` has the offset and format character of each field."""
     parts, end = ["="], 0
     for offset, code in fields:
         parts.append(f"{offset - end}x{code}")
@@ -113,7 +116,7 @@ def _packer(fields: Iterable[tuple[int, str]], size: int) -> struct.Struct:
 
 
 def joined(*packers: struct.Struct) -> struct.Struct:
-    """Return the packer of structs that lie one behind the other, each of them a multiple of 8 bytes."""
+    """Return one packer for several structs that are adjacent in memory; the size of each is a multiple of 8 bytes."""
     assert not any(packer.size % 8 for packer in packers)
     return struct.Struct("=" + "".join(packer.format.removeprefix("=") for packer in packers))
 
@@ -123,18 +126,18 @@ def _code(kind: str) -> str:
 
 
 def enum(name: str, members: Mapping[str, int]) -> str:
-    """Return a C++ enum of these members (``name`` may be empty)."""
+    """Return the C++ text of an enum ``name``, which may be empty, with these members and values."""
     body = ", ".join(f"{member} = {value}" for member, value in members.items())
     return f"enum{f' {name}' if name else ''} {{ {body} }};"
 
 
 def constants(values: Mapping[str, int | float]) -> str:
-    """Return C++ constants: ``uint32_t`` for integers (``uint64_t`` beyond 32 bits), ``float`` for floats."""
+    """Return C++ text of constants: ``uint32_t`` for integers (``uint64_t`` beyond 32 bits), ``float`` for floats."""
     return "\n".join(f"[[maybe_unused]] constexpr {_literal(name, value)};" for name, value in values.items())
 
 
 def named(source: Any, *names: str) -> dict[str, Any]:
-    """Return attributes of a module by name: what :func:`enum` and :func:`constants` take."""
+    """Return {name: value} of attributes of a module, in the form that :func:`enum` and :func:`constants` take."""
     return {name: getattr(source, name) for name in names}
 
 
@@ -154,14 +157,14 @@ BY_ROW = """__device__ __forceinline__ weight_t weight(const View& g, long long 
 
 @dataclass(frozen=True)
 class ViewStruct:
-    """The struct ``View`` of a :class:`StoreView`: its C++ text, and the packed value to pass to a kernel."""
+    """The C++ struct ``View`` of a :class:`StoreView`: its C++ text, its NumPy dtype and its packer."""
 
     declaration: str
     dtype: np.dtype = field(compare=False)
     packer: struct.Struct = field(compare=False)
 
     def pack(self, data: Any) -> Any:
-        """Return the struct's value (``np.void``) for a view's NamedTuple; pass it to a kernel as one argument."""
+        """Return ``data``, the NamedTuple of a view, as a struct (``np.void``) to pass to a kernel as one argument."""
         values = [part.data.ptr if hasattr(part, "dtype") else part for part in data]
         return np.frombuffer(self.packer.pack(*values), self.dtype)[0]
 
@@ -170,7 +173,7 @@ _structs: dict[tuple[Any, ...], ViewStruct] = {}
 
 
 def view_struct(data: Any) -> ViewStruct:
-    """Return the struct made of a view's NamedTuple: pointers for arrays, ``long long`` for ints; made once."""
+    """Return the struct for ``data``, a view's NamedTuple: pointers for arrays, ``long long`` for ints; made once."""
     key = (type(data), *[getattr(part, "dtype", None) for part in data])
     found = _structs.get(key)
     if found is None:
@@ -189,9 +192,9 @@ def _view_struct(data: Any) -> ViewStruct:
 
 
 def view_prelude(view: StoreView) -> str:
-    """Return the text before a kernel template that walks ``view``: macros, ``weight_t``, ``View``, the cursor.
+    """Return the C++ text before a kernel template that walks ``view``: macros, ``weight_t``, ``View``, the cursor.
 
-    Macros give the capabilities that the view declares; a header that contradicts them does not compile.
+    The macros say which functions the view's cursor has; a header that contradicts them does not compile.
     """
     macros: Mapping[str, Any] = {
         "WEIGHTED": int(view.weight_dtype is not None),

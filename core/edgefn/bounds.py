@@ -27,7 +27,7 @@ _WORDS = 6  #: of 64 bits: struct ``Report`` of ``bounds.cuh``
 
 @contextmanager
 def checking() -> Iterator[None]:
-    """A context in which indices of edge functions are checked, in all threads; for tests."""
+    """Check the indices of edge functions, in all threads, while the context is active; for tests."""
     global CHECKED
     before, CHECKED = CHECKED, True
     try:
@@ -37,7 +37,7 @@ def checking() -> Iterator[None]:
 
 
 def packed(array: Array) -> Any:
-    """Return the struct ``Checked`` of ``array``, to pass to a kernel."""
+    """Return the struct ``Checked`` of a CuPy array (address, length, place of the error report) as kernel argument."""
     report = _report(array.device.id)
     return np.array((array.data.ptr, len(array), report.data.ptr, 0), _CHECKED)[()]
 
@@ -54,12 +54,15 @@ def raise_pending(device: Device) -> None:
 
 
 def message(argument: int) -> str:
-    """Return the text of the error about an index out of range, of argument number ``argument``."""
+    """Return the error message for an index out of range, in argument number ``argument``, counted from 0."""
     return f"a function indexes args[{argument}] out of its range"
 
 
 def numba_definition(argument: int) -> str:
-    """Return a function of generated modules that checks an index; Numba's errors without allocation are constants."""
+    """Return Python text of ``inside_N(index, length)``, N = ``argument``: it returns a valid index, else raises.
+
+    The message is a constant of the text, since Numba can raise such errors without allocating memory.
+    """
     return (
         f"@inner\ndef inside_{argument}(index, length):\n    if index < 0 or index >= length:\n"
         f"        raise VertexRangeError({message(argument)!r})\n    return index"
@@ -68,7 +71,10 @@ def numba_definition(argument: int) -> str:
 
 @cache
 def _report(index: int) -> Array:
-    """Return the report of CUDA device ``index``: ``uint64[6]``, zeros where there is no error."""
+    """Return the error report of CUDA device ``index``, made once: ``uint64[6]``, all 0 as long as there is no error.
+
+    A kernel writes the number of the argument, counted from 1, the index and the length to the first three entries.
+    """
     import cupy
 
     with cupy.cuda.Device(index):

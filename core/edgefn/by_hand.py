@@ -47,7 +47,7 @@ class EdgeFunction:
         self._typed: dict[Any, TypedFunction] = {}
 
     def typed(self, signature: Signature) -> TypedFunction:
-        """Return this function for the given types (see ``compile_function``)."""
+        """Return this function for the types ``signature``; equal types give the same object."""
         found = self._typed.get(signature)
         if found is None:
             self._check(signature)
@@ -66,7 +66,7 @@ class EdgeFunction:
             raise EdgeFunctionError("an EdgeFunction takes and returns numbers and arrays, not words: translate it")
 
     def _writes(self, names: list[str]) -> frozenset[int]:
-        """Return the positions, in ``names``, of the arguments of which the Numba function assigns elements."""
+        """Return the indices in ``names``, the arguments, of the arrays whose elements the Numba function changes."""
         targets = (
             part.value.id
             for part in ast.walk(self._source.node)
@@ -87,7 +87,7 @@ class EdgeFunction:
 
 
 class _Twin(ast.NodeTransformer):
-    """Makes a Numba twin stand alone: numbers from outside inlined, values cast to the result dtype."""
+    """Makes a Numba function independent of its module: outside numbers become constants, results are cast."""
 
     def __init__(self, source: Source, result: np.dtype | None) -> None:
         self.source = source

@@ -38,17 +38,17 @@ def compile_function(
     Args:
         fn: a function of the leading parameters and one more per argument (missing ones take their default value), or
             an :class:`EdgeFunction`; ``*others`` takes arguments that the function does not use.
-        arguments: what follows the leading parameters (see :func:`argument_of`).
+        arguments: the types of the parameters after the leading ones (see :func:`argument_of`).
         weight_dtype: dtype of the weights, None if there are none.
-        leading: the leading parameters: ``"w"`` is the weight, ``"i"`` and ``"step"`` are int64, ``"value"`` has
-            ``value_dtype``, any other name is a vertex id.
-        role: ``"edge"``: it reads and returns a value. ``"vertex"``: it may write ``array[v]`` and returns a bool or
-            an integer, False if it returns nothing. ``"effect"``: it may have effects, and returns nothing or a
-            number.
-        value_dtype: dtype of the leading parameter ``"value"``. With a layout the function takes the fields of a word
-            as separate parameters, while generated code passes the word.
-        result_layout: the function returns a tuple of the values of these fields, which generated code returns as a
-            word.
+        leading: names of the leading parameters: ``"w"`` is the weight, ``"i"`` and ``"step"`` are int64, ``"value"``
+            has ``value_dtype``, any other name is a vertex id.
+        role: ``"edge"``: the function reads arrays and returns a value. ``"vertex"``: it may write ``array[v]`` and
+            returns a bool or an integer, False if it returns nothing. ``"effect"``: it may have effects, and returns
+            nothing or a number.
+        value_dtype: dtype of the leading parameter ``"value"``. If it is a layout, the function takes the fields of a
+            word as separate parameters, while generated code passes the word.
+        result_layout: if given, the function returns a tuple with a value for each of its fields, which generated code
+            returns as a word.
 
     Raises:
         EdgeFunctionError: ``fn`` cannot be translated; the message has file, line and the reason.
@@ -76,12 +76,16 @@ def compile_function(
 
 
 def translations_of(fn: FunctionType, typed: TypedFunction) -> Translations:
-    """Return all translations of the code of ``fn`` for the types that ``typed``, one of them, was made for."""
+    """Return all translations of the code of ``fn`` for the types of ``typed``, which is one of them."""
     return _COMPILED[id(fn.__code__), typed.signature]
 
 
 class Translations:
-    """Translations of one code object for one set of types, by the values it takes from outside."""
+    """Translations of one code object for one set of types.
+
+    A translation contains the values of globals, closure variables and defaults, so there is one for each set of
+    values.
+    """
 
     def __init__(self, code: Any) -> None:
         self._code = code  # held, so that its id stays taken
@@ -91,12 +95,12 @@ class Translations:
         self._variants: dict[tuple[Any, ...], tuple[TypedFunction, Any]] = {}
 
     def variant(self, function: FunctionType) -> TypedFunction | None:
-        """Return the translation for the values that ``function`` sees now, or None if there is none yet."""
+        """Return the translation for the present globals and closure variables of ``function``, or None."""
         found = self._variants.get(_values(self._held(function)))
         return None if found is None else found[0]
 
     def add(self, function: FunctionType, signature: Signature) -> TypedFunction:
-        """Translate ``function``; under ``_LOCK``, since it changes the names that keys are made of."""
+        """Translate ``function`` for ``signature``, store the translation and return it; the caller holds ``_LOCK``."""
         found, used = _translated(function, signature)
         if not used <= self._names.keys():
             self._names = self._names | {name: reader(self._code, name) for name in used}
@@ -121,7 +125,7 @@ _NUMBERS = int, float, np.generic
 
 
 def _values(held: list[Any]) -> tuple[Any, ...]:
-    """Return a key of the outside values ``held`` of a translation: numbers by type and value, others by identity."""
+    """Return a dictionary key of ``held``, values from outside: numbers by type and value, others by identity."""
     values: list[Any] = []
     for value in held:
         is_number = isinstance(value, _NUMBERS)
@@ -130,12 +134,12 @@ def _values(held: list[Any]) -> tuple[Any, ...]:
 
 
 def _known_ahead(label: str) -> bool:
-    """Return whether a parameter is known before the function runs: vertices, positions, and numbers given."""
+    """Return whether the parameter ``label`` has its value before an operator runs: vertex, position or argument."""
     return label in ("i", "u", "v", "x") or label.startswith("a")
 
 
 def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunction, set[Name]]:
-    """Return the translation of ``function``, and the names from outside that it relies on."""
+    """Return the translation of ``function``, and the names of outside values that it uses."""
     source = find_source(function)
     names = source.parameters(rest=True)
     defaults = function.__defaults__ or ()

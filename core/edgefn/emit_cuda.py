@@ -29,7 +29,10 @@ _C_NAMES = {
 
 
 def cuda_source(tree: Tree, parameters: list[str], headers: tuple[str, ...], name: str) -> str:
-    """Return the device function ``name`` with the declared ``parameters``, behind the ``headers`` that it needs."""
+    """Return C++ text of the device function ``name``, which computes ``tree``; it includes ``headers`` first.
+
+    ``parameters`` are the C++ declarations of its parameters.
+    """
     result = "void" if tree.result is None else cuda_type(tree.result)
     return "\n".join(
         [
@@ -75,12 +78,12 @@ def _cuda_effect(effect: Effect) -> str:
 
 
 def _vertex(node: Node) -> str:
-    """Return a vertex id as a C++ expression of the type that cursors take, ``unsigned int``."""
+    """Return C++ text: the vertex id ``node`` as ``unsigned int``, the type that cursors take."""
     return node.value if node.op == "parameter" else f"(unsigned int)({_cuda(node)})"
 
 
 def _cuda_bits(held: str, to: str, value: str) -> str:
-    """Return a C++ expression of type ``to`` with the same bits as ``value``, a C++ expression of type ``held``."""
+    """Return C++ text: a number of dtype ``to`` with the bits of ``value``, C++ text of a number of dtype ``held``."""
     if held == "float32":
         value = f"__float_as_uint({value})"
     if held == "float64":
@@ -159,7 +162,7 @@ def _cuda(node: Node) -> str:
 
 
 def _cuda_question(node: Node) -> str:
-    """Return the C++ expression of a question to a graph or a set of edges: ``contains``, ``degree`` or a weight."""
+    """Return C++ text that looks up an edge, a degree or the value of an edge in a graph or an edge set."""
     kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
     if node.op == "contains":
         if value.kind != "graph":
@@ -173,5 +176,5 @@ def _cuda_question(node: Node) -> str:
 
 
 def _index(index: Node) -> str:
-    """Return an index as a C++ expression; vertex ids stay uncast."""
+    """Return C++ text of an index of an array; a parameter that is a vertex id is not cast."""
     return index.value if index.op == "parameter" else _cuda(index)

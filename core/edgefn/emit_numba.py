@@ -41,7 +41,10 @@ _FORMS = {
 
 
 def numba_source(tree: Tree, parameters: list[str], name: str) -> str:
-    """Return ``def name(parameters): ...``; its globals need ``np``, ``math`` and ``TypedFunction.numba_imports``."""
+    """Return the source of the Python function ``name(parameters)``, which computes ``tree``.
+
+    Its globals must have ``np``, ``math`` and what ``TypedFunction.numba_imports`` imports.
+    """
     return "\n".join([f"def {name}({', '.join(parameters)}):", *_numba_block(tree.statements, "    ")]) + "\n"
 
 
@@ -79,7 +82,7 @@ def _numba_effect(effect: Effect) -> str:
 
 
 def _vertex(node: Node) -> str:
-    """Return a vertex id as a Python expression of the type that cursors take, ``uint32``."""
+    """Return Python text: the vertex id ``node`` as ``uint32``, the type that cursors take."""
     return node.value if node.op == "parameter" else f"np.uint32({_numba(node)})"
 
 
@@ -96,9 +99,9 @@ def _numba_word(words: WordsRef, index: str) -> str:
 
 
 def _numba_after(node: Node) -> str:
-    """Return an "after" expression as Python text: its local variables are replaced by the values assigned to them.
+    """Return Python text of an ``after`` node, with its local variables replaced by the values assigned to them.
 
-    That is right on the CPU, where no other thread writes meanwhile.
+    CUDA text assigns the variables first; here the value can be read later, as on the CPU no other thread changes it.
     """
     by: dict[int, Node] = {}
     for one in node.value:
@@ -111,7 +114,7 @@ def _numba_cast(kind: str, text: str) -> str:
 
 
 def numba_constant(kind: str, value: float) -> str:
-    """Return the Python text of a constant that Numba gives the type ``kind``."""
+    """Return Python text of a constant to which Numba gives the type ``kind``."""
     kind = storage(kind)
     if kind in (BOOL, "int64"):
         return f"({value})" if value < 0 else str(value)
@@ -167,7 +170,7 @@ def _numba(node: Node) -> str:
 
 
 def _numba_question(node: Node) -> str:
-    """Return the Python expression of a question to a graph or a set of edges: ``contains``, ``degree`` or a weight."""
+    """Return Python text that looks up an edge, a degree or the value of an edge in a graph or an edge set."""
     kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
     if node.op == "contains":
         if value.kind != "graph":
@@ -181,9 +184,9 @@ def _numba_question(node: Node) -> str:
 
 
 def _index(index: Node, array: Reference) -> str:
-    """Return an index into ``array`` as a Python expression, with a check if indices are checked.
+    """Return Python text of an index of ``array``, with a check if indices are checked.
 
-    A vertex id stays unsigned, so that no sign is tested.
+    A vertex id stays unsigned, so that Numba does not test whether it is negative.
     """
     text = index.value if index.op == "parameter" else _numba(index)
     return f"inside_{array.position}({text}, len(a{array.position}))" if bounds.CHECKED else text

@@ -36,13 +36,20 @@ _CONSTRUCTS: dict[type[ast.AST], str] = {
 
 
 def construct(node: ast.AST) -> str:
-    """Return how an error calls this part of Python."""
+    """Return the name by which error messages call the kind of syntax ``node``, such as ``"a for loop"``."""
     return _CONSTRUCTS.get(type(node), type(node).__name__)
 
 
 @dataclass
 class Scope:
-    """A function being translated: what its parameters stand for."""
+    """A function that is being translated, and what its parameters stand for.
+
+    Attributes:
+        source: the function.
+        owner: the function if another one calls it; None for the edge function itself.
+        bindings: for each parameter the expression or argument that it stands for.
+        depth: how many calls deep it is.
+    """
 
     source: Source
     owner: FunctionType | None
@@ -52,21 +59,26 @@ class Scope:
 
 @dataclass
 class Flow:
-    """What is known at a point of the function: which local variables certainly have a value there."""
+    """What is known at a point of a function.
+
+    Attributes:
+        assigned: local variables that have a value on every path to this point.
+        returned: whether every path has returned before.
+    """
 
     assigned: set[str] = field(default_factory=set)
     returned: bool = False
 
 
 class ArrayPlace(NamedTuple):
-    """An element of an array: the array, and its index."""
+    """One element of an array argument: the array, and the index ``at``."""
 
     array: ArrayRef
     at: Node
 
 
 class FieldPlace(NamedTuple):
-    """A field of an element of words."""
+    """One field of an element of a words argument: the argument, the field, and the index ``at`` of the element."""
 
     words: WordsRef
     field: Field
@@ -74,7 +86,10 @@ class FieldPlace(NamedTuple):
 
 
 class Expressions:
-    """Translates the expressions of a function; keeps its scope, its variables and the names it relies on."""
+    """Translates the expressions of a function from Python's syntax tree to typed nodes.
+
+    It collects on the way the function's local variables, the outside names that it uses, and how it indexes arguments.
+    """
 
     def __init__(self, source: Source, bindings: dict[str, Binding], layout: Layout | None) -> None:
         self.layout = layout  # of the tuple that is returned
@@ -93,7 +108,7 @@ class Expressions:
         self.scope.source.fail(node, message)
 
     def expression(self, node: ast.expr) -> Node:
-        """Return the typed node of an expression."""
+        """Return the typed node of the expression ``node``; errors of operations name its source line."""
         try:
             return self._expression(node)
         except Untranslatable as error:
@@ -128,9 +143,10 @@ class Expressions:
         self.fail(node, f"{construct(node)} cannot be used in an edge function")
 
     def encoded(self, node: ast.expr, layout: Layout, values: list[Node]) -> Node:
-        """Return the node of a word with these ``values``, one per field; raise ``EdgeFunctionError`` at ``node``.
+        """Return the node of a word of ``layout`` with these ``values``, one per field.
 
-        It is raised if there are more or fewer values, or if one does not fit its field.
+        Raise ``EdgeFunctionError`` at ``node`` if there are more or fewer values than fields, or if one does not fit
+        its field.
         """
         names = ", ".join(field.name for field in layout.fields)
         if len(values) != len(layout.fields):
@@ -140,7 +156,10 @@ class Expressions:
         return Node("encode", layout.type, tuple(map(operations.number, values)), layout)
 
     def fits(self, node: ast.AST, what: str, dtype: np.dtype, value: Node) -> None:
-        """Raise ``EdgeFunctionError`` at ``node`` if ``what``, which stores a ``dtype``, cannot take ``value``."""
+        """Raise ``EdgeFunctionError`` at ``node`` if ``value`` is a float and ``dtype``, which stores it, is not.
+
+        ``what`` names the array or field in the message.
+        """
         if is_float(value.type) and dtype.kind != "f":
             self.fail(
                 node, f"{what} has dtype {dtype}, the value is {storage(value.type)}: use floats, or write int(...)"
@@ -153,7 +172,7 @@ class Expressions:
         return operations.arithmetic(op, a, b)
 
     def comparison(self, node: ast.Compare) -> Node:
-        """Return the node of a comparison, chained or not."""
+        """Return the node of a comparison such as ``a < b``, or of a chain of comparisons such as ``a < b <= c``."""
         operands = [self.expression(node.left), self.expression(node.comparators[0])]
         operands += map(self.lazily, node.comparators[1:])
         parts = []
@@ -164,7 +183,7 @@ class Expressions:
         return operations.chain("both", parts)
 
     def logic(self, node: ast.BoolOp) -> Node:
-        """Return the node of ``and`` or ``or``."""
+        """Return the node of ``a and b ...`` or ``a or b ...``."""
         is_and = isinstance(node.op, ast.And)
         values: list[Node] = []
         for operand in node.values:
@@ -182,9 +201,9 @@ class Expressions:
         return operations.choose(decision, self.lazily(body), self.lazily(orelse))
 
     def lazily(self, node: ast.expr) -> Node:
-        """Return the translation of an expression that may not be evaluated.
+        """Return the translation of an operand that is not always evaluated, such as the second operand of ``and``.
 
-        What the expression loads first is loaded only if it is evaluated.
+        Words that it reads are loaded when it is evaluated, not before the statement as those of other expressions are.
         """
         pending, assigned = self.pending, set(self.flow.assigned)
         self.pending = []
@@ -195,7 +214,7 @@ class Expressions:
         return value
 
     def load(self, node: ast.Subscript) -> Node:
-        """Return the node of an element of an array, or of a field of words."""
+        """Return the node that reads an element of an array, or a field of an element of words."""
         place = self.place(node)
         if isinstance(place, ArrayPlace):
             return Node("load", type_of(place.array.dtype), (place.at,), place.array)
@@ -218,7 +237,7 @@ class Expressions:
         return ArrayPlace(array, self.index(node, array.position, node.slice))
 
     def index(self, node: ast.expr, position: int, given: ast.expr) -> Node:
-        """Return the translated index ``given`` of the argument at ``position``; record that ``node`` uses it."""
+        """Return the translation of ``given``, by which ``node`` indexes the argument at ``position``; record it."""
         index = self.element(node, given)
         self.indices.setdefault(position, {})[index] = node
         return index
@@ -226,7 +245,7 @@ class Expressions:
     def element(self, node: ast.expr, given: ast.expr) -> Node:
         """Return the translation of ``given``, an index of an array.
 
-        Raises ``EdgeFunctionError`` at ``node`` if it is no integer, or a negative constant.
+        Raises ``EdgeFunctionError`` at ``node`` if the index is not an integer, or is a negative constant.
         """
         if isinstance(given, ast.Tuple | ast.Slice):
             self.fail(node, "an array takes one integer as its index")
@@ -238,7 +257,7 @@ class Expressions:
         return index
 
     def word(self, words: WordsRef, index: Node) -> Node:
-        """Return the local variable that holds a word; the first use loads it, before the current statement."""
+        """Return the local variable that holds ``words[index]``; the first use adds a load before the statement."""
         name = self.held.setdefault((words.position, index), f"word {len(self.held)}")
         if name not in self.types:
             self.locals.append(name)
@@ -250,9 +269,10 @@ class Expressions:
         return local
 
     def forget(self, op: str, value: Any) -> None:
-        """Let words be loaded again whose index contains a node with this ``op`` and ``value``, which changes now.
+        """Make later uses load a word again if its index depends on a variable or an array that now changes.
 
-        The node stands for a local variable or an element of an array.
+        ``op`` and ``value`` are those of the changing node: ``"local"`` with the number of a variable, or ``"load"``
+        with an array.
         """
         for (_, index), name in self.held.items():
             if any(node.op == op and node.value == value for node in index.nodes()):
@@ -261,15 +281,15 @@ class Expressions:
     # arguments with methods
 
     def attribute(self, node: ast.Attribute) -> Node:
-        """Return the number that an attribute of a module stands for."""
+        """Return the node of the number that an attribute of a module stands for, such as ``math.pi``."""
         return self.outside(node)
 
     def membership(self, node: ast.Compare) -> Node:
-        """Return the node of a question for an edge."""
+        """Return the node of ``(u, x) in graph`` or ``(u, x) in batch``; subclasses define it."""
         raise NotImplementedError
 
     def method(self, node: ast.Call, bound: ObjectRef) -> Node:
-        """Return the node of a call of a method of an argument."""
+        """Return the node of a call of a method of the argument ``bound``; subclasses define it."""
         raise NotImplementedError
 
     # names
@@ -291,16 +311,16 @@ class Expressions:
         return bound if bound is not None else self.outside(node)
 
     def example(self, name: str, words: WordsRef) -> str:
-        """Return a text for messages that shows how a field of ``name``, which has ``words``, is read."""
+        """Return a text for error messages: how to read a field of the words argument called ``name``."""
         return f"{name}.{words.layout.fields[0].name}[v] for instance"
 
     def argument(self, node: ast.expr) -> Reference | None:
-        """Return the argument that ``node`` names, if it is not a number."""
+        """Return the argument that ``node`` names: an array, words or an object with methods; else None."""
         bound = self.scope.bindings.get(node.id) if isinstance(node, ast.Name) else None
         return None if isinstance(bound, Node) else bound
 
     def outside(self, node: ast.expr) -> Node:
-        """Return the number that a name from outside stands for."""
+        """Return the node of the number that a global, a closure variable or an attribute of a module stands for."""
         value = self.resolve(node)
         found = constant(value)
         if found is None:
@@ -312,7 +332,7 @@ class Expressions:
         return found
 
     def resolve(self, node: ast.expr) -> Any:
-        """Return the object that a name or a dotted name stands for; record that the translation relies on it."""
+        """Return the object that an outside name, dotted or not, stands for; record that the function uses it."""
         path: list[str] = []
         inner = node
         while isinstance(inner, ast.Attribute):
@@ -341,7 +361,7 @@ class Expressions:
     # calls
 
     def call(self, node: ast.Call) -> Node:
-        """Return the node of a call."""
+        """Return the node of a call of a method, a known function such as ``math.sqrt``, or a function of the user."""
         if isinstance(node.func, ast.Attribute) and not node.keywords:
             bound = self.argument(node.func.value)
             if isinstance(bound, ObjectRef):
@@ -364,7 +384,7 @@ class Expressions:
         return result
 
     def inline(self, node: ast.Call, function: FunctionType) -> Node:
-        """Translate a call of another Python function that is a single ``return``, in place."""
+        """Return the node of a call of a user's function: its body, a single ``return``, translated in place."""
         source = find_source(function)
         parameters = source.parameters()
         if len(parameters) != len(node.args):

@@ -1,4 +1,4 @@
-"""The functions of Python, ``math`` and NumPy that an edge function may call, and what a call of each becomes."""
+"""The functions of Python, ``math`` and NumPy that an edge function may call, and the nodes that such calls become."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 
 def _table() -> dict[Any, tuple[str, str]]:
-    """Return {function or type: (how it is translated, with what)}."""
+    """Return the functions and types that may be called: {object: (kind of translation, name of the operation)}."""
     table: dict[Any, tuple[str, str]] = {
         abs: ("abs", ""), np.abs: ("abs", ""), np.fabs: ("fabs", ""), math.fabs: ("fabs", ""),
         min: ("extreme", "min"), max: ("extreme", "max"),
@@ -65,12 +65,12 @@ _TABLE = _table()
 
 
 def is_known(function: Any) -> bool:
-    """Return whether ``function`` is one of those that may be called."""
+    """Return whether an edge function may call ``function``, one of Python's, ``math``'s or NumPy's."""
     return type(function).__hash__ is not None and function in _TABLE
 
 
 def call(function: Any, args: tuple[Node, ...]) -> Node | None:
-    """Return the node of a call of a known function, or None if it does not take that many arguments."""
+    """Return the node of a call of a known function with ``args``; None if it does not take that many arguments."""
     how, what = _TABLE[function]
     match how, args:
         case "extreme", (_, _, *_):
@@ -104,7 +104,7 @@ def call(function: Any, args: tuple[Node, ...]) -> Node | None:
 
 
 def _whole(op: str, value: Node) -> Node:
-    """Return the rounding function ``op`` of ``math`` applied to ``value``; its result is an integer, ``int64``."""
+    """Return the node of a rounding function of ``math``, ``floor``, ``ceil`` or ``trunc``; it is an ``int64``."""
     if not is_float(value.type):
         return number(value)
     return Node("cast", "int64", (Node(op, value.type, (value,)),))
@@ -114,7 +114,7 @@ _BITS = {getattr(np, name): name for name in ("uint32", "int32", "float32", "uin
 
 
 def bit_cast(value: Node, target: Any) -> Node:
-    """Return the node of ``value.view(target)``: the same bits as a number of another type and equal width."""
+    """Return the node of ``value.view(target)``: the number of dtype ``target``, of equal width, with the same bits."""
     to = _BITS.get(target) if type(target).__hash__ is not None else None
     if to is None:
         raise Untranslatable(
@@ -131,9 +131,10 @@ def bit_cast(value: Node, target: Any) -> Node:
 
 
 def _bits_of(value: Node) -> np.dtype:
-    """Return the dtype whose bits ``value.view(...)`` shows.
+    """Return the dtype whose bits ``value.view(...)`` reinterprets.
 
-    It is that of an element of an array, or of a conversion such as ``np.uint32(x)``, else that of the value.
+    This is the dtype of the array that ``value`` is read from, or of the conversion that makes it, such as
+    ``np.uint32(x)``; else the type of ``value`` itself. Dtypes of less than 32 bits count as ``int64``.
     """
     match value.op:
         case "narrow":

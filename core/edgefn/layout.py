@@ -1,9 +1,9 @@
 """How several numbers share one word of 64 or 128 bits, so that they are compared, read and replaced together.
 
-The fields lie in the order given, the first in the most significant bits, in an encoding that keeps the order of the
-numbers; hence the comparison of two words as unsigned integers is that of their fields, one after the other. A word of
-64 bits is a ``uint64``, one of 128 bits two, the less significant first. Zeros of both signs are equal, and a NaN is
-above infinity.
+The fields lie in the order given, the first in the most significant bits. Each is encoded so that the order of the bits
+is the order of the numbers. So the comparison of two words as unsigned integers compares their fields one after the
+other. A word of 64 bits is a ``uint64``, one of 128 bits is two, the less significant half first. Zeros of both signs
+are equal, and a NaN is above infinity.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOW = 2**HALF - 1
 
 
 class Field(NamedTuple):
-    """A field of a word: its dtype, and the number of bits below it."""
+    """A field of a word: its name, its dtype, and ``shift``, the number of bits of the word below it."""
 
     name: str
     dtype: np.dtype
@@ -39,19 +39,23 @@ class Field(NamedTuple):
 
     @property
     def mask(self) -> int:
-        """The bits of the field in the word, as an integer that has ones there."""
+        """An integer in which the bits of the word that belong to the field are 1."""
         return (2**self.bits - 1) << self.shift
 
     @property
     def identity(self) -> int:
-        """The bits, at their place, of the largest value: infinity, or the largest integer."""
+        """An integer with the encoding of the largest value, infinity or the largest integer, in the field's bits."""
         if self.dtype.kind != "f":
             return self.mask
         plain = int(np.array(np.inf, self.dtype).view(f"u{self.dtype.itemsize}"))
         return (plain | 1 << (self.bits - 1)) << self.shift
 
     def parts(self) -> Iterator[tuple[int, int]]:
-        """Yield (half, shift) for each half of the word that holds some of the field; a shift may be negative."""
+        """Yield (half, shift) for each half of the word, 0 or 1, that holds bits of the field.
+
+        ``shift``: how far left the field lies in this half, in bits; it is negative if the field begins in the half
+        below.
+        """
         for half in (0, 1):
             if self.shift < (half + 1) * HALF and self.shift + self.bits > half * HALF:
                 yield half, self.shift - half * HALF
@@ -71,22 +75,22 @@ class Layout:
 
     @cached_property
     def bits(self) -> int:
-        """Return the number of bits of a word: 64 or 128."""
+        """Number of bits of a word: 64 or 128."""
         return 64 if self.fields[0].shift + self.fields[0].bits <= HALF else 128
 
     @cached_property
     def type(self) -> str:
-        """Return the type of a word inside an edge function."""
+        """The type of a word in edge functions, ``"word64"`` or ``"word128"``."""
         return f"word{self.bits}"
 
     @cached_property
     def payload_bits(self) -> int:
-        """Bits below the keys."""
+        """Number of bits that the payload takes, below the keys."""
         return self.fields[self.num_keys - 1].shift
 
     @cached_property
     def identity(self) -> int:
-        """The word that every other one replaces: the largest keys and payload."""
+        """The largest word, as an integer: all fields have their largest value, and every other word replaces it."""
         return sum(field.identity for field in self.fields)
 
     def field(self, name: str) -> Field | None:
@@ -97,7 +101,7 @@ class Layout:
     def cuda_source(self) -> str:
         """C++ text: the type ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``, ``word_FIELD(word)`` for every field.
 
-        ``words.cuh`` has the functions of words.
+        It includes ``words.cuh``, which has the functions for words of any layout.
         """
         fields = [
             f"__device__ __forceinline__ {c_type(field.dtype)} word_{field.name}(word_t word) "
@@ -118,10 +122,11 @@ class Layout:
 
     @cached_property
     def numba_source(self) -> str:
-        """Python for a generated module, which has ``np`` and ``inner``: functions of words, and ``identity_word``.
+        """Python text for a generated module: functions for words of this layout, and the largest, ``identity_word``.
 
-        A word of 128 bits is a tuple of two ``uint64``, the less significant first. ``load_word(array, i)``,
-        ``store_word(array, i, word)``, ``less_word(a, b)``, ``same_keys(a, b)``, ``same_word(a, b)``.
+        The functions are ``load_word(array, i)``, ``store_word(array, i, word)``, ``less_word(a, b)``, ``same_keys(a,
+        b)`` and ``same_word(a, b)``. A word of 128 bits is a tuple of two ``uint64``, the less significant first. The
+        module must have ``np`` and ``inner``.
         """
         low, high, payload = self.identity & _LOW, self.identity >> HALF, self.payload_bits
         if self.bits == HALF:
@@ -159,7 +164,7 @@ class Layout:
 
 @cache
 def layout_of(keys: tuple[tuple[str, str], ...], payload: tuple[tuple[str, str], ...] = ()) -> Layout:
-    """Return the layout of fields given as (name, dtype name), at most 128 bits in all, at least one key."""
+    """Return the layout of fields, each given as (name, dtype name): at least one key, and at most 128 bits in all."""
     fields: list[Field] = []
     shift = 0
     for name, dtype in reversed((*keys, *payload)):
@@ -172,17 +177,17 @@ def layout_of(keys: tuple[tuple[str, str], ...], payload: tuple[tuple[str, str],
 
 
 def cuda_decoded(field: Field, word: str) -> str:
-    """Return the C++ expression of the number in a ``field`` of ``word``, an expression."""
+    """Return C++ text: the number in ``field`` of ``word``, which is C++ text itself."""
     return f"words::decode<{c_type(field.dtype)}>(words::get<{field.shift}, {field.bits}>({word}))"
 
 
 def cuda_put(field: Field, word: str, value: str) -> str:
-    """Return a C++ expression: ``word`` with the number ``value`` in the ``field``; both are expressions."""
+    """Return C++ text: a copy of ``word`` whose ``field`` is the number ``value``; both are C++ text."""
     return f"words::put<{field.shift}, {field.bits}>({word}, words::encode(({c_type(field.dtype)})({value})))"
 
 
 def cuda_encoded(layout: Layout, values: list[str]) -> str:
-    """Return the C++ expression of a word with these ``values`` (expressions), one per field."""
+    """Return C++ text: a word with these ``values``, C++ text of one number per field."""
     word = f"words::Word{layout.bits}{{}}"
     for field, value in zip(layout.fields, values, strict=True):
         word = cuda_put(field, word, value)
@@ -190,7 +195,7 @@ def cuda_encoded(layout: Layout, values: list[str]) -> str:
 
 
 def numba_decoded(layout_bits: int, field: Field, word: str) -> str:
-    """Return the Python expression of the number in a ``field`` of ``word``, a word of ``layout_bits`` bits."""
+    """Return Python text: the number in ``field`` of ``word``, the name of a word of ``layout_bits`` bits."""
     parts = []
     for half, shift in field.parts():
         part = f"{word}[{half}]" if layout_bits > HALF else word
@@ -203,7 +208,7 @@ def numba_decoded(layout_bits: int, field: Field, word: str) -> str:
 
 
 def numba_encoded(layout: Layout, values: list[str]) -> str:
-    """Return the Python expression of a word with these ``values`` (expressions), one per field."""
+    """Return Python text: a word with these ``values``, Python text of one number per field."""
     raws = [f"encode_{field.dtype}({value})" for field, value in zip(layout.fields, values, strict=True)]
     halves: list[list[str]] = [[] for _ in range(layout.bits // HALF)]
     for field, raw in zip(layout.fields, raws, strict=True):
@@ -214,7 +219,10 @@ def numba_encoded(layout: Layout, values: list[str]) -> str:
 
 
 def numba_put(layout_bits: int, field: Field, word: str, value: str) -> str:
-    """Return a Python expression: ``word`` (a name) with the number ``value`` (an expression) in the ``field``."""
+    """Return Python text: a copy of ``word`` whose ``field`` is the number ``value``.
+
+    ``word`` is the name of a word of ``layout_bits`` bits, ``value`` Python text.
+    """
     halves = [word] if layout_bits == HALF else [f"{word}[0]", f"{word}[1]"]
     for half, shifted in _shifted(field, f"encode_{field.dtype}({value})"):
         kept = ~(field.mask >> half * HALF) & _LOW
@@ -223,7 +231,10 @@ def numba_put(layout_bits: int, field: Field, word: str, value: str) -> str:
 
 
 def _shifted(field: Field, raw: str) -> Iterator[tuple[int, str]]:
-    """Yield (number of a half of the word, the text ``raw`` shifted to its place there) where the field has bits."""
+    """Yield (half, text) for each half of the word, 0 or 1, that holds bits of ``field``.
+
+    ``text`` is Python text that moves ``raw``, the encoded number, to its place in this half.
+    """
     for half, shift in field.parts():
         yield half, f"({raw} {'>>' if shift < 0 else '<<'} np.uint64({abs(shift)}))" if shift else raw
 
@@ -239,9 +250,9 @@ def words_less(one: Array, other: Array) -> Array:
 
 
 def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
-    """Return a mask, ``bool[n]``: where a key differs between ``one`` and ``other``, arrays of words of a ``layout``.
+    """Return a mask, ``bool[n]``: where a key differs between ``one`` and ``other``, each ``n`` words of ``layout``.
 
-    :func:`words_less` has the shapes.
+    Words of 64 bits are ``uint64[n]``, those of 128 bits ``uint64[n, 2]``, the less significant half first.
     """
     shift = layout.fields[layout.num_keys - 1].shift
     if one.ndim == 1:

@@ -1,6 +1,6 @@
-"""What an edge function takes from outside: names of its closure, its globals, modules and defaults, and their values.
+"""The values that an edge function takes from outside: closure variables, globals, attributes of modules, defaults.
 
-They are looked up again at each call of an operator, so that a changed number gives a new translation.
+They are read at each call of an operator; if one has changed, the function is translated again with the new value.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ MISSING = object()
 
 
 class Name(NamedTuple):
-    """A value from outside a function that the translation relies on: attribute ``path`` of ``name``.
+    """The name of a value from outside a function that its translation uses.
 
-    ``owner`` is the function that uses it, None for the edge function itself. A ``name`` that is an int is the index
-    of a default value.
+    Attributes:
+        owner: the function that uses the value, if the edge function calls it; None for the edge function itself.
+        name: a closure variable, global or built-in; or, if it is an int, the index of a default value.
+        path: names of attributes, each of the one before: ``("pi",)`` with the name ``math`` is ``math.pi``.
     """
 
     owner: Any
@@ -27,14 +29,14 @@ class Name(NamedTuple):
 
 
 def look_up(function: FunctionType, name: Name) -> Any:
-    """Return the value of ``name`` in the closure, the globals or the built-ins of ``function``, or ``MISSING``."""
+    """Return the present value of ``name`` for ``function``; ``MISSING`` if it is not defined."""
     return reader(function.__code__, name)(function)
 
 
 def reader(code: CodeType, name: Name) -> Callable[[FunctionType], Any]:
-    """Return a function that returns the value of name ``name`` for a function with this ``code``, as ``look_up`` does.
+    """Return a function that does what :func:`look_up` does for ``name`` and any function whose code is ``code``.
 
-    If the name has an owner, the value is that of the owner.
+    If the name has an owner, the value is read from the owner, whichever function is passed.
     """
     if name.owner is not None:
         found = reader(name.owner.__code__, name._replace(owner=None))
@@ -47,7 +49,7 @@ def reader(code: CodeType, name: Name) -> Callable[[FunctionType], Any]:
 
 
 def _cell(place: int) -> Callable[[FunctionType], Any]:
-    """Return a function that returns the closure variable number ``place`` of its argument, or ``MISSING``."""
+    """Return a function that maps a function to the value of its closure variable ``place``, or to ``MISSING``."""
 
     def read(function: FunctionType) -> Any:
         try:
@@ -59,7 +61,7 @@ def _cell(place: int) -> Callable[[FunctionType], Any]:
 
 
 def _from_globals(key: str) -> Callable[[FunctionType], Any]:
-    """Return a function that returns the global or built-in ``key`` of its argument, or ``MISSING``."""
+    """Return a function that maps a function to the value of its global or built-in ``key``, or to ``MISSING``."""
 
     def read(function: FunctionType) -> Any:
         value = function.__globals__.get(key, MISSING)

@@ -1,4 +1,4 @@
-"""What functions do with arguments that have methods, and their effects (rules: ``suricate.edgefn``)."""
+"""Edge lookups, methods and effects of an edge function: what it does with arguments that are not arrays or numbers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _OR_DTYPES = ("bool", "int32", "uint32", "int64", "uint64")
 
 
 class Objects(Expressions):
-    """Translates the methods of arguments, ``in``, and calls that are made for their effect."""
+    """Translates methods of arguments, ``(u, x) in graph``, and calls that are statements, like ``su.atomic.add``."""
 
     effects: dict[int, str]  # position of an argument -> kind of its effects
     role: str
 
     def attribute(self, node: ast.Attribute) -> Node:
-        """Return the node of ``scalar.value``, or of a number from outside."""
+        """Return the node of ``scalar.value``, or of the number that an attribute of a module stands for."""
         bound = self.argument(node.value)
         if isinstance(bound, ObjectRef):
             if bound.kind == "accumulator" and node.attr == "value":
@@ -33,7 +33,7 @@ class Objects(Expressions):
         return super().attribute(node)
 
     def misused(self, node: ast.AST, bound: ObjectRef) -> None:
-        """Raise ``EdgeFunctionError``: ``node`` uses the argument ``bound`` in a way that it does not support."""
+        """Raise ``EdgeFunctionError``: the expression ``node`` uses the argument ``bound`` in an unsupported way."""
         self.fail(node, f"{ast.unparse(node)}: the argument is {bound.use}")
 
     # questions
@@ -52,7 +52,10 @@ class Objects(Expressions):
         self.fail(node, f"ask for one edge: (u, x) in {ast.unparse(node.comparators[0])}")
 
     def row(self, node: ast.expr, bound: ObjectRef) -> Node:
-        """Return the id of vertex ``node``, whose row in ``bound`` is used; record it unless that is an edge set."""
+        """Return the node of a vertex id whose edges or degree are looked up in the argument ``bound``.
+
+        The id is recorded unless ``bound`` is an edge set, to find out whether rows of other vertices are read.
+        """
         value = self.vertex(node)
         if bound.kind != "edges":
             self.rows.setdefault(bound.position, set()).add(value)
@@ -84,7 +87,7 @@ class Objects(Expressions):
     # statements
 
     def effect(self, node: ast.Expr) -> tuple[Statement, ...]:
-        """Return the statement of a call that is made for its effect."""
+        """Return the statement of a call without a value: ``scalar.add(x)``, ``su.unite()`` or ``su.atomic.*()``."""
         call = node.value
         if not isinstance(call, ast.Call) or call.keywords:
             self.fail(node, f"{construct(node)} cannot be used in an edge function")
@@ -112,7 +115,10 @@ class Objects(Expressions):
         return (Add(bound, value),)
 
     def atomic(self, call: ast.Call, kind: str) -> tuple[Statement, ...]:
-        """Return ``su.atomic.add(array, index, value)`` or another of its kind."""
+        """Return the statement of ``su.atomic.add(array, index, value)``, ``min``, ``max`` or ``or_``.
+
+        ``kind`` is ``"sum"``, ``"min"``, ``"max"`` or ``"or"``.
+        """
         array = self.argument(call.args[0])
         if not isinstance(array, ArrayRef):
             self.fail(call, f"{ast.unparse(call.func)} changes an array that is a parameter")
@@ -135,9 +141,9 @@ class Objects(Expressions):
         return (Effect("unite", sets, (self.vertex(call.args[1]), self.vertex(call.args[2]))),)
 
     def kind(self, call: ast.Call, position: int, kind: str) -> None:
-        """Record that the argument at ``position`` has effects of a ``kind``; raise if it has had another kind.
+        """Record that the function has effects of ``kind`` on the argument at ``position``.
 
-        The error names the line of ``call``.
+        Raise ``EdgeFunctionError`` at ``call`` if it has had effects of another kind on this argument.
         """
         if self.effects.setdefault(position, kind) != kind:
             self.fail(call, "one function has one kind of effect per array: use another array, or another function")

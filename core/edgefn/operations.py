@@ -1,7 +1,7 @@
 """Operations on typed values: given operands, each function returns the node of the result, with its type.
 
-Constants are folded as Python computes them. What has no meaning raises :class:`Untranslatable`, to which the
-translator adds file and line.
+Operations on constants are computed at once, as Python computes them. If the types do not allow an operation, it raises
+:class:`Untranslatable`, to which the translator adds file and line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from suricate.edgefn.types import BOOL, FLOAT, INT, is_float, is_word, promote, 
 
 
 class Untranslatable(Exception):  # noqa: N818
-    """These operands cannot be combined so; the message is for the user."""
+    """An operation is not possible for these operands; the message is for the user."""
 
 
 ARITHMETIC: dict[type[ast.operator], tuple[str, str, Callable[[Any, Any], Any]]] = {
@@ -51,7 +51,7 @@ COMPARISONS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = {
 
 
 def literal(value: Any) -> Node:
-    """Return a Python value as a constant."""
+    """Return the constant node of a Python number."""
     found = constant(value)
     if found is None:
         reason = "does not fit 64 bits" if isinstance(value, int) else "is not a number"
@@ -60,7 +60,7 @@ def literal(value: Any) -> Node:
 
 
 def common(a: str, b: str) -> str:
-    """Return the type to which a binary operator converts both of its operands."""
+    """Return the type to which a binary operator converts operands of types ``a`` and ``b``."""
     if a != b and (is_word(a) or is_word(b)):
         raise Untranslatable("a tuple and a number have no common type")
     kind = promote(a, b)
@@ -98,7 +98,7 @@ def _in_common(a: Node, b: Node) -> tuple[str, tuple[Node, Node]]:
 
 
 def number(value: Node) -> Node:
-    """Return a bool as the weak integer that it counts as."""
+    """Return ``value`` as a number: a bool becomes a weak integer, 0 or 1, a number is returned unchanged."""
     if is_word(value.type):
         raise Untranslatable("a tuple can only be returned")
     if value.type != BOOL:
@@ -113,13 +113,13 @@ def _integer(value: Node, what: str) -> Node:
 
 
 def floating(value: Node) -> Node:
-    """Return ``value`` as the floating-point type it has in ``/`` and in functions such as ``sqrt``."""
+    """Return the node of ``value`` as an operand of ``/`` or ``sqrt``: bools and integers become floats."""
     kind = {BOOL: FLOAT, INT: FLOAT, "int64": "float64", "uint64": "float64"}.get(value.type, value.type)
     return convert(value, kind)
 
 
 def truth(value: Node) -> Node:
-    """Return whether ``value`` counts as true."""
+    """Return the node of ``bool(value)``."""
     if value.type == BOOL:
         return value
     if value.is_const:
@@ -128,7 +128,7 @@ def truth(value: Node) -> Node:
 
 
 def fold(python: Callable[..., Any], *args: Node) -> Node | None:
-    """Return what Python makes of Python constants, or None if not all are."""
+    """Return the constant that ``python(*args)`` computes from Python constants; None unless all ``args`` are such."""
     if not all(arg.is_const and arg.type in (BOOL, INT, FLOAT) for arg in args):
         return None
     try:
@@ -142,7 +142,7 @@ def fold(python: Callable[..., Any], *args: Node) -> Node | None:
 
 
 def arithmetic(op: ast.operator, a: Node, b: Node) -> Node:
-    """Return ``a op b`` for a binary operator of :data:`ARITHMETIC`."""
+    """Return the node of ``a op b``, where ``op`` is a binary operator of :data:`ARITHMETIC`."""
     name, symbol, python = ARITHMETIC[type(op)]
     folded = fold(python, a, b)
     if folded is not None:
@@ -175,7 +175,7 @@ def _bitwise(name: str, symbol: str, a: Node, b: Node) -> Node:
 
 
 def power(a: Node, b: Node) -> Node:
-    """Return ``a ** b``."""
+    """Return the node of ``a ** b``."""
     a, b = number(a), number(b)
     if not is_float(a.type) and not is_float(b.type):
         if not (b.is_const and 0 <= b.value < 64):
@@ -189,7 +189,7 @@ def power(a: Node, b: Node) -> Node:
 
 
 def unary(op: ast.unaryop, value: Node) -> Node:
-    """Return ``+value``, ``-value``, ``~value`` or ``not value``."""
+    """Return the node of ``+value``, ``-value``, ``~value`` or ``not value``."""
     if isinstance(op, ast.Not):
         return negation(value)
     if isinstance(op, ast.Invert):
@@ -204,13 +204,13 @@ def unary(op: ast.unaryop, value: Node) -> Node:
 
 
 def negation(value: Node) -> Node:
-    """Return ``not value``."""
+    """Return the node of ``not value``."""
     value = truth(value)
     return Node("const", BOOL, value=not value.value) if value.is_const else Node("not", BOOL, (value,))
 
 
 def comparison(op: ast.cmpop, a: Node, b: Node) -> Node:
-    """Return ``a op b`` for an operator of :data:`COMPARISONS`."""
+    """Return the node of ``a op b``, where ``op`` is an operator of :data:`COMPARISONS`."""
     name, python = COMPARISONS[type(op)]
     a, b = number(a), number(b)
     _, pair = _in_common(a, b)
@@ -218,9 +218,9 @@ def comparison(op: ast.cmpop, a: Node, b: Node) -> Node:
 
 
 def chain(op: str, values: list[Node]) -> Node:
-    """Return ``values``, which are bools, joined by ``and`` (``op`` is "both") or ``or`` ("either").
+    """Return the node of ``values``, which are bools, joined by ``and`` (``op`` is "both") or ``or`` ("either").
 
-    Constants that decide nothing are left out.
+    Constants that do not affect the result are left out.
     """
     decides = op == "either"
     result: Node | None = None
@@ -232,7 +232,7 @@ def chain(op: str, values: list[Node]) -> Node:
 
 
 def logic(is_and: bool, values: list[Node]) -> Node:
-    """Return ``and`` or ``or`` of values: of bools it is a bool, else one of the operands, as in Python."""
+    """Return the node of ``values`` joined by ``and`` or ``or``: a bool if all are bools, else one of them."""
     if all(value.type == BOOL for value in values):
         return chain("both" if is_and else "either", values)
     result = values[-1]
@@ -243,7 +243,7 @@ def logic(is_and: bool, values: list[Node]) -> Node:
 
 
 def choose(test: Node, a: Node, b: Node) -> Node:
-    """Return ``a if test else b``."""
+    """Return the node of ``a if test else b``."""
     kind, (a, b) = _in_common(a, b)
     if test.is_const:
         return a if test.value else b
@@ -251,7 +251,7 @@ def choose(test: Node, a: Node, b: Node) -> Node:
 
 
 def float_function(op: str, args: tuple[Node, ...]) -> Node:
-    """Return a floating-point function of ``args``, in their common type."""
+    """Return the node of the floating-point function ``op`` of ``args``, all converted to their common type."""
     args = tuple(map(floating, args))
     kind = args[0].type
     for arg in args[1:]:
@@ -260,7 +260,10 @@ def float_function(op: str, args: tuple[Node, ...]) -> Node:
 
 
 def extreme(op: str, args: tuple[Node, ...]) -> Node:
-    """Return the smallest or largest of ``args``; ``op`` is min, max, minimum or maximum (NaN if any is)."""
+    """Return the node of the smallest or largest of ``args``.
+
+    ``op`` is ``min`` or ``max``, as in Python, or ``minimum`` or ``maximum``, which give NaN if any operand is NaN.
+    """
     result = number(args[0])
     for arg in args[1:]:
         kind, operands = _in_common(result, number(arg))
@@ -269,5 +272,5 @@ def extreme(op: str, args: tuple[Node, ...]) -> Node:
 
 
 def magnitude(value: Node) -> Node:
-    """Return ``abs(value)``."""
+    """Return the node of ``abs(value)``."""
     return value if value.type == "uint64" else Node("abs", value.type, (value,))

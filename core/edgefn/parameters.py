@@ -1,4 +1,4 @@
-"""What is known of the parameters of an edge function: those an operator passes, and the arguments of a call."""
+"""The types of an edge function's parameters: leading ones, which an operator passes, then the arguments of a call."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _COUNTS = ("i", "step")  # leading parameters that are int64
 
 
 class Argument(NamedTuple):
-    """The type of an argument of a call, or of a leading parameter.
+    """The type of one parameter of an edge function: a leading parameter, or an argument of a call.
 
     Attributes:
-        kind: ``"array"``, ``"scalar"`` (a number), ``"words"``, ``"accumulator"`` (``su.Scalar``), ``"sets"``
-            (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``), ``"graph"`` or ``"answers"``
-            (``suricate.state.edges.answers``); of leading parameters ``"vertex"``, ``"weight"``, ``"count"`` or
+        kind: of an argument ``"array"``, ``"scalar"`` (a number), ``"words"``, ``"accumulator"`` (``su.Scalar``),
+            ``"sets"`` (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``), ``"graph"`` or ``"answers"``
+            (``suricate.state.edges.answers``); of a leading parameter ``"vertex"``, ``"weight"``, ``"count"`` or
             ``"value"``.
-        dtype: that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64. None
-            for the weight of an unweighted graph, and for kinds without a single type.
-        layout: the fields of words, or of a value that is a word.
-        op: how an accumulator reduces.
+        dtype: dtype of the array, or of the number as it is passed (bool, int64, uint64, float32 or float64); None for
+            the weight of an unweighted graph, and for kinds without a single type.
+        layout: the fields of words, or of a leading parameter ``value`` that is a word; else None.
+        op: reduction of an accumulator: ``"sum"``, ``"min"``, ``"max"`` or ``"or"``; else None.
     """
 
     kind: str
@@ -45,13 +45,13 @@ class Argument(NamedTuple):
 
     @property
     def kernel_type(self) -> str:
-        """C++ type of the kernel parameter."""
+        """C++ type of the parameter of a kernel that takes this argument."""
         if self.kind == "accumulator":
             return f"Slots<{c_type(self.dtype)}>"
         return _OBJECTS[self.kind] if self.kind in _OBJECTS else self.device_type(written=True)
 
     def device_type(self, *, written: bool) -> str:
-        """Return the C++ type of the parameter of the device function, which writes to it or only reads it."""
+        """Return the C++ type of the parameter of a device function; ``written``: whether the function writes to it."""
         if self.kind == "accumulator":
             assert self.op is not None
             return f"Accumulator<FOLD_{self.op.upper()}, {c_type(self.dtype)}>&"
@@ -64,18 +64,18 @@ class Argument(NamedTuple):
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers that its C++ types need."""
+        """Names of the headers that define the C++ types of this argument."""
         if self.kind in OWNERS:
             return (OWNERS[self.kind].header,)
         return ("words.cuh",) if self.layout else ("accumulator.cuh",) if self.kind == "accumulator" else ()
 
     @property
     def declarations(self) -> str:
-        """C++ that must come before the headers, empty for most arguments."""
+        """C++ text that must come before the headers; empty for most arguments."""
         return edge_table().DECLARATIONS if self.kind in ("edges", "answers") else ""
 
     def packed(self, value: Any) -> Any:
-        """Return what a launch passes for ``value``."""
+        """Return the kernel argument for ``value``, an argument of this type: array, number, struct or addresses."""
         if bounds.CHECKED and self.kind in CHECKED_KINDS:
             return bounds.packed(value.data if self.kind == "words" else value)
         match self.kind:
@@ -95,7 +95,7 @@ class Argument(NamedTuple):
         return value
 
     def numba_value(self, value: Any) -> Any:
-        """Return what a Numba loop is passed for ``value``."""
+        """Return the argument of a compiled CPU loop for ``value``: an array, a number or a NamedTuple of arrays."""
         match self.kind:
             case "accumulator":
                 return value.arrays()
@@ -106,9 +106,9 @@ class Argument(NamedTuple):
         return value.data if self.kind == "words" else value if self.kind == "array" else self.packed(value)
 
     def bindings(self, label: str) -> list[Binding]:
-        """Return the parameters that it becomes in generated code, where it is called ``label``.
+        """Return what the parameter stands for in the Python function; in generated code its name is ``label``.
 
-        A value that is a word becomes several parameters, one per field.
+        This is one expression or reference to an argument; of a ``value`` that is a word one expression per field.
         """
         if self.layout is not None:
             if self.kind == "words":
@@ -137,13 +137,14 @@ _METHODS = ("accumulator", *_OBJECTS)
 
 
 class Owner(NamedTuple):
-    """Where the functions for arguments of a kind are defined.
+    """Where the functions are defined that edge functions call on arguments of one kind.
 
     Attributes:
-        module: name of the CPU module, imported late since it needs Numba.
-        functions: its functions that the Numba source calls.
-        header: the header of the CUDA source.
-        structs: the module with the C++ before the header, and the function that packs an argument; "": none needed.
+        module: name of the CPU module with the Numba functions; it is imported when first needed, as that loads Numba.
+        functions: names of those of its functions that generated Numba source calls.
+        header: the CUDA header with the same functions.
+        structs: name of the module with the C++ text before the header, ``DECLARATIONS``, and with ``packed()``, which
+            packs an argument for a kernel; "": neither is needed.
     """
 
     module: str
@@ -228,7 +229,10 @@ def _scalar_of(value: Any) -> Argument:
 
 
 class Signature(NamedTuple):
-    """The types a function is translated for: see ``compile_function``."""
+    """The types that a function is translated for; the attributes are those of ``compile_function``.
+
+    ``checked``: whether generated code checks indices.
+    """
 
     arguments: tuple[Argument, ...]
     weight_dtype: np.dtype | None
@@ -240,13 +244,13 @@ class Signature(NamedTuple):
 
     @property
     def parameters(self) -> list[Argument]:
-        """All parameters: the leading ones, then the arguments."""
+        """Types of all parameters: the leading ones, then the arguments."""
         leading = (_leading(name, self.weight_dtype, self.value_dtype) for name in self.leading)
         return [*leading, *self.arguments]
 
     @property
     def names(self) -> list[str]:
-        """The leading parameters as Python sees them: a value that is a word is given as its fields."""
+        """Names of the leading parameters of the Python function; a ``value`` that is a word counts as its fields."""
         if not isinstance(self.value_dtype, Layout):
             return [*self.leading]
         fields = [field.name for field in self.value_dtype.fields]
@@ -254,7 +258,7 @@ class Signature(NamedTuple):
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers that generated C++ needs."""
+        """Names of all headers that the generated C++ includes."""
         needed = [*(("words.cuh",) if self.result_layout else ())]
         for parameter in self.parameters:
             needed += parameter.headers
@@ -266,11 +270,14 @@ class Signature(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """The names of the parameters in generated code."""
+        """Names of all parameters in generated code: the leading ones, then ``a0``, ``a1``, ... for the arguments."""
         return [*self.leading, *(f"a{i}" for i in range(len(self.arguments)))]
 
     def declarations(self, labels: list[str], writes: frozenset[int]) -> list[str]:
-        """Return the C++ declarations of the parameters, of which the arguments at ``writes`` are written to."""
+        """Return the C++ declarations of the parameters, which are called ``labels``.
+
+        ``writes``: positions of the arguments that the function writes to; the other arrays are declared ``const``.
+        """
         first = len(self.leading)
         return [
             f"{parameter.device_type(written=i - first in writes)} {label}"
@@ -291,10 +298,10 @@ def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | L
 
 
 def check_count(source: Source, least: int, most: int, signature: Signature) -> None:
-    """Raise unless a function of ``least`` to ``most`` parameters takes those that ``signature`` passes.
+    """Raise ``EdgeFunctionError`` unless a function can be called with all parameters of ``signature``.
 
-    These are the leading ones and all arguments. A function with ``*others`` takes more than ``most``; ``source`` is
-    its syntax.
+    ``least`` and ``most``: how many parameters the function needs, without those that have defaults, and how many it
+    names. With ``*others`` it takes any number above ``least``. ``source`` is the function.
     """
     given = [*signature.names, *map(str, signature.arguments)]
     if least <= len(given) and (source.rest or len(given) <= most):

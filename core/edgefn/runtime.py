@@ -1,7 +1,9 @@
-"""What translated edge functions call on the CPU; generated modules import it (``TypedFunction.numba_imports``).
+"""The functions that translated edge functions call on the CPU; generated modules import them.
 
 The CUDA twins are in ``words.cuh``: ``encode_T(x)`` gives the bits of a field of a word as ``uint64``, in the order of
-the numbers, and ``decode_T`` the number again.
+the numbers, and ``decode_T`` gives the number again. ``apply_*`` reduce into a ``su.Scalar``, of which each thread has
+its own; ``effect_*`` into an array of the user, for which loops of several threads use the atomic versions of
+``suricate.cpu.atomics``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ _TOP32, _TOP64 = np.uint32(1 << 31), np.uint64(1 << 63)
 
 @inner
 def encode_uint32(x):
-    """Return the number ``x``, a ``uint32``, as ``uint64``."""
+    """Return the ``uint32`` number ``x`` as ``uint64``."""
     return np.uint64(np.uint32(x))
 
 
@@ -27,7 +29,7 @@ def decode_uint32(raw):
 
 @inner
 def encode_uint64(x):
-    """Return the number ``x`` as ``uint64``."""
+    """Return the ``uint64`` number ``x`` unchanged."""
     return np.uint64(x)
 
 
@@ -39,7 +41,7 @@ def decode_uint64(raw):
 
 @inner
 def encode_int32(x):
-    """Return a ``uint64`` that orders as the ``int32`` numbers ``x`` do: the bits with the sign flipped."""
+    """Return ``x``, an ``int32``, as a ``uint64`` that keeps the order of numbers: its bits with the sign flipped."""
     return np.uint64(np.int32(x).view(np.uint32) ^ _TOP32)
 
 
@@ -51,7 +53,7 @@ def decode_int32(raw):
 
 @inner
 def encode_int64(x):
-    """Return a ``uint64`` that orders as the ``int64`` numbers ``x`` do: the bits with the sign flipped."""
+    """Return ``x``, an ``int64``, as a ``uint64`` that keeps the order of numbers: its bits with the sign flipped."""
     return np.int64(x).view(np.uint64) ^ _TOP64
 
 
@@ -63,9 +65,9 @@ def decode_int64(raw):
 
 @inner
 def encode_float32(x):
-    """Return a ``uint64`` that orders as the ``float32`` numbers ``x`` do.
+    """Return ``x``, a ``float32``, as a ``uint64`` that keeps the order of numbers.
 
-    Of a negative number all bits are flipped, else only the sign; -0 counts as 0, NaN as the largest.
+    Of a negative number all bits are flipped, else only the sign; -0 is encoded as 0, NaN as the largest.
     """
     y = np.float32(x)
     if y != y:
@@ -83,7 +85,7 @@ def decode_float32(raw):
 
 @inner
 def encode_float64(x):
-    """Return a ``uint64`` that orders as the ``float64`` numbers ``x`` do; see ``encode_float32``."""
+    """Return ``x``, a ``float64``, as a ``uint64`` that keeps the order of numbers; -0 counts as 0, NaN as largest."""
     y = np.float64(x)
     if y != y:
         return np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -99,7 +101,7 @@ def decode_float64(raw):
 
 @inner
 def load_pair(words, index):
-    """Return the halves of a word of 128 bits, the less significant first."""
+    """Return word ``index`` of ``words``, ``uint64[n, 2]``, as a tuple of its halves, the less significant first."""
     return words[index, 0], words[index, 1]
 
 
@@ -108,51 +110,51 @@ def load_pair(words, index):
 
 @inner
 def apply_sum(array, index, value):
-    """``array[index] += value``."""
+    """Add ``value`` to ``array[index]``, an accumulator."""
     array[index] += value
 
 
 @inner
 def apply_min(array, index, value):
-    """``array[index] = value`` if that is smaller."""
+    """Set ``array[index]``, an accumulator, to ``value`` if that is smaller."""
     if value < array[index]:
         array[index] = value
 
 
 @inner
 def apply_max(array, index, value):
-    """``array[index] = value`` if that is larger."""
+    """Set ``array[index]``, an accumulator, to ``value`` if that is larger."""
     if value > array[index]:
         array[index] = value
 
 
 @inner
 def apply_or(array, index, value):
-    """``array[index] |= value``."""
+    """Set ``array[index]``, an accumulator, to its bitwise or with ``value``."""
     array[index] |= value
 
 
 @inner
 def effect_sum(array, index, value):
-    """``array[index] += value``."""
+    """Add ``value`` to ``array[index]``, in loops of one thread (``su.atomic.add``)."""
     array[index] += value
 
 
 @inner
 def effect_min(array, index, value):
-    """``array[index] = value`` if that is smaller."""
+    """Set ``array[index]`` to ``value`` if that is smaller, in loops of one thread (``su.atomic.min``)."""
     if value < array[index]:
         array[index] = value
 
 
 @inner
 def effect_max(array, index, value):
-    """``array[index] = value`` if that is larger."""
+    """Set ``array[index]`` to ``value`` if that is larger, in loops of one thread (``su.atomic.max``)."""
     if value > array[index]:
         array[index] = value
 
 
 @inner
 def effect_or(array, index, value):
-    """``array[index] |= value``."""
+    """Set ``array[index]`` to its bitwise or with ``value``, in loops of one thread (``su.atomic.or_``)."""
     array[index] |= value

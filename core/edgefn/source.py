@@ -1,4 +1,4 @@
-"""Find the syntax tree of a Python function: its file, its lines, and which of the lambdas on a line it is."""
+"""Find the syntax tree of a Python function in its file; of several lambdas on a line, the right one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PARSING = threading.RLock()  # a finalizer that runs in the middle may parse, t
 
 @dataclass(frozen=True)
 class Source:
-    """A function with its syntax tree and the file it is in."""
+    """A function with its syntax tree, its file, and the lines of the file."""
 
     function: FunctionType
     node: FunctionNode
@@ -33,7 +33,7 @@ class Source:
 
     @property
     def body(self) -> list[ast.stmt]:
-        """The statements without the docstring; a lambda is one ``return``."""
+        """The statements of the function, without the docstring; a lambda has one ``return`` statement."""
         if isinstance(self.node, ast.Lambda):
             return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
         body = self.node.body
@@ -41,9 +41,9 @@ class Source:
         return body[1:] if has_docstring else body
 
     def parameters(self, *, rest: bool = False) -> list[str]:
-        """Return the names of the parameters: plain positional ones, and with ``rest`` perhaps ``*others`` after them.
+        """Return the names of the positional parameters; raise ``EdgeFunctionError`` if the function has other ones.
 
-        ``others`` is not among the names.
+        With ``rest=True`` the function may also have ``*others``, whose name is not returned.
         """
         spec = self.node.args
         if (spec.vararg and not rest) or spec.kwarg or spec.kwonlyargs:
@@ -53,16 +53,16 @@ class Source:
 
     @property
     def rest(self) -> str | None:
-        """The name of ``*others``, which stands for all arguments beyond the parameters, or None."""
+        """The name of the parameter ``*others``, which takes all arguments beyond the named ones, or None."""
         return self.node.args.vararg.arg if self.node.args.vararg else None
 
 
 def find_source(function: FunctionType) -> Source:
-    """Return the source of ``function``.
+    """Return the source of ``function``, read from its file.
 
     Raises:
-        EdgeFunctionError: there is no source file, it has changed, or several lambdas share the line and cannot be
-            told apart.
+        EdgeFunctionError: there is no source file, it has changed, or several lambdas share the line and cannot be told
+            apart.
     """
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
@@ -85,17 +85,17 @@ def find_source(function: FunctionType) -> Source:
 
 
 def parsed(text: str) -> ast.Module:
-    """Return the syntax tree of a text; in one thread at a time, as CPython 3.11 may raise ``SystemError`` otherwise.
+    """Return the syntax tree of Python text; only one thread parses at a time, as CPython 3.11 may fail otherwise.
 
     Raises:
-        SyntaxError: it is no Python.
+        SyntaxError: the text is not Python.
     """
     with _PARSING:
         return ast.parse(text)
 
 
 def parsed_expression(text: str) -> ast.expr:
-    """Return the syntax tree of an expression; restricted to one thread at a time, as :func:`parsed` is."""
+    """Return the syntax tree of the text of a Python expression; only one thread parses at a time."""
     with _PARSING:
         return ast.parse(text, mode="eval").body
 
@@ -125,7 +125,7 @@ def _extent(node: ast.expr) -> tuple[int | None, ...]:
 
 
 def _code_extent(code: CodeType) -> tuple[int | None, ...]:
-    """Return first line and column, last line and column of the expression that ``code`` evaluates."""
+    """Return (first line, first column, last line, last column) of the expression of ``code``; () if unknown."""
     spans = [span for span in code.co_positions() if None not in span and (span[0], span[2]) != (span[1], span[3])]
     begins = [(line, column) for line, _, column, _ in spans]
     ends = [(line, column) for _, line, _, column in spans]
@@ -133,7 +133,7 @@ def _code_extent(code: CodeType) -> tuple[int | None, ...]:
 
 
 def plain_function(fn: Any) -> FunctionType:
-    """Return ``fn`` if it is a plain Python function."""
+    """Return ``fn`` if it is a plain Python function; else raise ``EdgeFunctionError``."""
     if isinstance(fn, FunctionType):
         return fn
     raise EdgeFunctionError(

@@ -17,12 +17,12 @@ from suricate.edgefn.types import BOOL, is_float, storage
 
 
 def translate(source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> Tree:
-    """Return the typed tree of ``source``.
+    """Return the typed tree of the function ``source``.
 
     Args:
         source: the function.
-        bindings: the types of its parameters, by name.
-        role: what it may do besides reading.
+        bindings: by name of a parameter, the expression or argument that it stands for.
+        role: ``"edge"``, ``"vertex"`` or ``"effect"``: what the function may write (``suricate.edgefn``).
         layout: the fields of the word that it returns, None if it returns a number or nothing.
     """
     translator = _Translator(source, bindings, role, layout)
@@ -49,8 +49,8 @@ _RESULT = "return"  # no variable can have this name
 class _Translator(Objects):
     """Translates the body of a Python function into typed statements.
 
-    ``role`` says what it may do: ``"edge"``: return a value; ``"vertex"``: also write at its vertex; ``"effect"``: have
-    effects, as ``su.atomic.*`` and ``su.unite`` do.
+    ``role`` says what the function may do: ``"edge"``: return a value; ``"vertex"``: also write at its own vertex;
+    ``"effect"``: change arguments by ``su.atomic.*`` and ``su.unite``.
     """
 
     def __init__(self, source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> None:
@@ -62,7 +62,7 @@ class _Translator(Objects):
         self.effects: dict[int, str] = {}
 
     def indexed(self) -> dict[str, tuple[int, ...]]:
-        """Return the positions of the arguments that are indexed by a leading parameter, by its name."""
+        """Return, by leading parameter, the positions of the arguments that the function indexes by this parameter."""
         found: dict[str, list[int]] = {}
         for position, indices in self.indices.items():
             for name in {node.value for node in indices if node.op == "parameter"}:
@@ -70,7 +70,10 @@ class _Translator(Objects):
         return {name: tuple(sorted(positions)) for name, positions in found.items()}
 
     def function(self) -> tuple[Statement, ...]:
-        """Return the tree of the whole function, translated with the types of variables known so far."""
+        """Return the statements of the function, translated with the types of variables known so far.
+
+        This may widen the types; the caller repeats the translation until they stay the same.
+        """
         self.flow = Flow()
         node = self.scope.source.node
         copies = []
@@ -94,7 +97,10 @@ class _Translator(Objects):
         return (*copies, *statements)
 
     def fall_through(self, node: ast.AST) -> tuple[Statement, ...]:
-        """Return the statements for a path through the function that ends without ``return``."""
+        """Return the statements that end a path of the function without ``return``: False for a vertex function.
+
+        Raise ``EdgeFunctionError`` at ``node`` if the function must return a value.
+        """
         if self.role == "vertex":
             return (self.result(Node("const", BOOL, value=False)),)
         has_result = _RESULT in self.types
@@ -190,7 +196,7 @@ class _Translator(Objects):
         return Assign(self.locals.index(name), self.join(name, value))
 
     def join(self, name: str, value: Node) -> Node:
-        """Widen the type of a variable (or the result) to take ``value``; return ``value`` in that type."""
+        """Widen the type of variable ``name`` to the common type with ``value``; return ``value`` converted to it."""
         kind = operations.common(self.types.get(name, value.type), value.type)
         self.types[name] = kind
         return operations.convert(value, kind)
@@ -198,7 +204,7 @@ class _Translator(Objects):
     # writes at the own vertex
 
     def store(self, target: ast.Subscript, value: Node) -> tuple[Statement, ...]:
-        """Return the statements that write ``value`` to ``target``."""
+        """Return the statements of ``target = value``, an element of an array or a field of words at the own vertex."""
         place = self.place(target)
         if place.at not in (OWN_VERTEX, OWN_POSITION):
             self.fail(target, f"only the own vertex can be written: {ast.unparse(target.value)}[v] = ...")
@@ -221,7 +227,7 @@ class _Translator(Objects):
         return Assign(word.value, changed), Store(words, place.at, word)
 
     def check_reads(self) -> None:
-        """Raise if an array that is written is also used at another index, which may be written at the same time."""
+        """Raise ``EdgeFunctionError`` if the function reads elements that other calls may be changing at this time."""
         for position in self.effects.keys() & self.indices.keys():
             node = next(iter(self.indices[position].values()))
             self.fail(node, "an array with effects cannot be read in the same function: others may change it meanwhile")

@@ -1,4 +1,4 @@
-"""The typed tree of an edge function: what is translated once, and written in both languages."""
+"""The typed tree of an edge function: the result of the translation, from which Numba and CUDA source is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from suricate.edgefn.types import BOOL, FLOAT, INT
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An expression: what to do (``op``), the type of the value, operands, and a constant part."""
+    """An expression.
+
+    Attributes:
+        op: the operation, such as ``"add"``, ``"load"`` (an element of an array), ``"local"`` or ``"const"``.
+        type: the type of the result (``suricate.edgefn.types``).
+        args: the operands.
+        value: what the operation needs besides: the number of a constant, the array of a load, the field of a word.
+    """
 
     op: str
     type: str
@@ -24,11 +31,11 @@ class Node:
 
     @property
     def is_const(self) -> bool:
-        """Whether the value is known."""
+        """Whether this is a constant, whose number is in ``value``."""
         return self.op == "const"
 
     def nodes(self) -> Iterator[Node]:
-        """Yield this expression and all below it."""
+        """Yield this expression and all operands below it."""
         yield self
         for arg in self.args:
             yield from arg.nodes()
@@ -36,7 +43,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Give local variable number ``local`` a value."""
+    """The statement that assigns ``value`` to the local variable number ``local``."""
 
     local: int
     value: Node
@@ -44,7 +51,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Write a value to an element of an array argument, or a word to one of a words argument."""
+    """The statement ``array[index] = value``: ``array`` is an array, or words and then ``value`` a whole word."""
 
     array: ArrayRef | WordsRef
     index: Node
@@ -53,7 +60,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """The statement that adds a value to a scalar: ``scalar.add(value)``."""
+    """The statement ``scalar.add(value)``; ``accumulator`` is the scalar."""
 
     accumulator: ObjectRef
     value: Node
@@ -61,7 +68,13 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Change an element of an array as a whole (sum, min, max, or), or unite two sets ("unite")."""
+    """The statement ``su.atomic.*(target, *args)`` or ``su.unite(target, *args)``.
+
+    Attributes:
+        kind: ``"sum"``, ``"min"``, ``"max"``, ``"or"`` or ``"unite"``.
+        target: the array, or the sets.
+        args: index and value, or the two elements to unite.
+    """
 
     kind: str
     target: ArrayRef | ObjectRef
@@ -70,14 +83,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Return a value, or nothing."""
+    """The statement that returns ``value``, or nothing if it is None."""
 
     value: Node | None
 
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Run one of two blocks."""
+    """The statement that runs ``body`` if ``test`` is true, else ``orelse``."""
 
     test: Node
     body: tuple[Statement, ...]
@@ -102,7 +115,14 @@ class WordsRef(NamedTuple):
 
 
 class ObjectRef(NamedTuple):
-    """An argument with methods: an accumulator, sets, edges or a graph."""
+    """An argument with methods.
+
+    Attributes:
+        position: its position among the arguments.
+        kind: ``"accumulator"``, ``"sets"``, ``"edges"``, ``"answers"`` or ``"graph"``, as in ``Argument``.
+        dtype: dtype of the accumulator, or of the values of an edge set; else None.
+        op: reduction of the accumulator; else None.
+    """
 
     position: int
     kind: str
@@ -111,7 +131,7 @@ class ObjectRef(NamedTuple):
 
     @property
     def use(self) -> str:
-        """How a function may use the argument, for messages."""
+        """How a function may use the argument, as a text for error messages."""
         return _USES[self.kind]
 
 
@@ -127,7 +147,7 @@ Binding = Node | Reference  # what a name of the function stands for
 
 
 def replaced(node: Node, by: dict[int, Node]) -> Node:
-    """Return ``node`` with other expressions in place of some local variables."""
+    """Return ``node`` with local variables replaced by the expressions in ``by``; keys are numbers of variables."""
     if node.op == "local":
         return by.get(node.value, node)
     value = node.value
@@ -142,13 +162,13 @@ class Tree:
 
     Attributes:
         statements: its statements.
-        locals: types of its local variables.
+        locals: types of its local variables, by their number.
         result: type of its value, None if it returns nothing.
         names: the globals, closure variables and default values that it uses.
         writes: positions of the arguments that it writes to.
-        elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex.
-        indexed: positions of the arguments that it indexes by a leading parameter (``u``, ``v``), by its name.
-        effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
+        elsewhere: positions of the arguments, graphs included, that it uses at indices other than its own vertex.
+        indexed: by leading parameter (``u``, ``v``), positions of the arguments that it indexes by this parameter.
+        effects: by position of an argument, the kind of effects on it ("sum", "min", "max", "or" or "unite").
     """
 
     statements: tuple[Statement, ...]
@@ -169,7 +189,7 @@ INFIX = {
 
 
 def constant(value: Any) -> Node | None:
-    """Return a Python or NumPy number as a constant, None for other values (and numbers of more than 64 bits)."""
+    """Return the constant node of a Python or NumPy number; None for other values, and integers beyond 64 bits."""
     if isinstance(value, bool | np.bool_):
         return Node("const", BOOL, value=bool(value))
     if isinstance(value, np.float32):

@@ -1,4 +1,4 @@
-"""An edge function for given types of its arguments: what operators compile into their loops and kernels."""
+"""A translated edge function, for given types of its arguments: operators compile its source into loops and kernels."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ RUNTIME = "suricate.edgefn.runtime"
 
 @cache
 def import_line(module: str, *names: str) -> str:
-    """Return the line that imports functions of a module (none given: all of it).
+    """Return the line of Python that imports these functions of a module, or all its functions if none are named.
 
-    The file is read, not imported: that would load Numba.
+    Their names are read from the text of the file; the module is not imported, since that would load Numba.
     """
     return f"from {module} import {', '.join(names or _functions_of(module))}"
 
@@ -41,13 +41,13 @@ class TypedFunction:
         result: dtype of the value (bool, int64, uint64, float32 or float64), None if there is none or it is a word.
         signature: the types it is translated for.
         writes: positions of the :attr:`arguments` that it writes to, effects included.
-        effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
-        elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex; None:
+        effects: by position of an argument, the kind of effects on it ("sum", "min", "max", "or" or "unite").
+        elsewhere: positions of the arguments, graphs included, that it uses at indices other than its own vertex; None:
             not known.
-        indexed: positions of the arguments that it indexes by a leading parameter, by its name, as far as known.
+        indexed: by leading parameter, positions of the arguments that it indexes by this parameter, as far as known.
         asks: which edges and degrees it looks up in graphs.
-        by_hand: whether it is an :class:`EdgeFunction`, whose Numba function may allocate; translated functions do
-            not.
+        by_hand: whether it is an :class:`EdgeFunction`, whose Numba function may allocate memory; translated functions
+            do not.
     """
 
     result: np.dtype | None
@@ -63,7 +63,7 @@ class TypedFunction:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """The arguments after the leading parameters, which the caller of the operator passes."""
+        """Types of the arguments after the leading parameters, which the caller of the operator passes."""
         return self.signature.arguments
 
     @property
@@ -78,17 +78,20 @@ class TypedFunction:
 
     @property
     def role(self) -> str:
-        """What the function is for, which decides what it may write: see ``suricate.edgefn``."""
+        """``"edge"``, ``"vertex"`` or ``"effect"``: what the function may write (``suricate.edgefn``)."""
         return self.signature.role
 
     @property
     def result_layout(self) -> Layout | None:
-        """The fields of the word that it returns, if it returns one."""
+        """The fields of the word that the function returns; None if it returns a number or nothing."""
         return self.signature.result_layout
 
     @property
     def numba_imports(self) -> str:
-        """Lines of imports that a module with the Numba source needs, besides ``math``, ``np`` and ``inner``."""
+        """Lines of Python that a module with the Numba source needs: imports of what it calls, and checks of indices.
+
+        The module must have ``math``, ``np`` and ``inner`` already.
+        """
         if self.by_hand:
             return ""
         kinds = {argument.kind for argument in self.arguments}
@@ -97,7 +100,7 @@ class TypedFunction:
         return "\n".join([*lines, *self._checks()])
 
     def _checks(self) -> list[str]:
-        """Return the functions that check indices, if they are checked."""
+        """Return the Python text of the functions that check indices; an empty list if indices are not checked."""
         if not self.signature.checked:
             return []
         indexed = [i for i, argument in enumerate(self.arguments) if argument.kind in CHECKED_KINDS]
@@ -105,22 +108,22 @@ class TypedFunction:
 
     @property
     def cursor_names(self) -> frozenset[str]:
-        """The functions of the graph's cursor that the Numba source calls."""
+        """Names of the functions of the graph's cursor that the Numba source calls."""
         return frozenset(("find", "degree")) if self.needs_view else frozenset()
 
     @property
     def needs_view(self) -> bool:
-        """Whether the CUDA source needs the prelude of a view: the graph is an argument."""
+        """Whether a graph is among the arguments, so that the CUDA source needs the struct of a view and its cursor."""
         return any(argument.kind == "graph" for argument in self.arguments)
 
     @cached_property
     def macros(self) -> dict[str, str]:
-        """The macros by which kernels declare and pass the arguments.
+        """The C++ macros, by name, by which kernels declare and pass the arguments.
 
-        ``PARAMS``: parameters of a kernel; ``FORMALS``: those of a device function; ``ARGS``: the arguments, in both;
-        ``LOCALS``: declarations at the start of a kernel; ``FINISH``: statements at its end, run by all threads. An
-        accumulator is three slots of memory to the kernel (``a0_slots``), and to its functions what the thread has
-        added (``a0``).
+        ``PARAMS``: parameters of a kernel; ``FORMALS``: parameters of a device function; ``ARGS``: the arguments, to
+        pass on in both; ``LOCALS``: declarations at the start of a kernel; ``FINISH``: statements at its end, run by
+        all threads. For an accumulator a kernel takes the addresses of three slots (``a0_slots``), device functions the
+        sum of the thread (``a0``).
         """
         numbered = list(enumerate(self.arguments))
         slots = [(i, argument) for i, argument in numbered if argument.kind == "accumulator"]
@@ -136,7 +139,7 @@ class TypedFunction:
         }
 
     def _numbering(self) -> list[str]:
-        """Return the C++ statements that give each checked array its number among the arguments, for error messages."""
+        """Return C++ statements that tell each array whose index is checked its argument number, for error messages."""
         if not self.signature.checked:
             return []
         indexed = (i for i, argument in enumerate(self.arguments) if argument.kind in CHECKED_KINDS)
@@ -144,7 +147,7 @@ class TypedFunction:
 
     @cached_property
     def key(self) -> str:
-        """Hex digest of all that matters to a compiled kernel; the same in every process."""
+        """Hex digest of the sources and types, a key for caches of compiled kernels; the same in every process."""
         weight = "" if self.weight_dtype is None else self.weight_dtype.name
         arguments = " ".join(map(str, self.arguments))
         types = (str(self.result), weight, arguments, *self.leading)
@@ -152,9 +155,15 @@ class TypedFunction:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     def numba_source(self, name: str) -> str:
-        """Return a Python function ``name`` for ``njit``; its globals need ``np``, ``math`` and the imports."""
+        """Return the source of a Python function ``name`` for ``njit``.
+
+        Its globals must have ``np``, ``math`` and what :attr:`numba_imports` imports.
+        """
         return self._write_numba(name)
 
     def cuda_source(self, name: str) -> str:
-        """Return a CUDA device function ``name`` of vertex ids (``unsigned int``), array pointers, scalars by value."""
+        """Return the source of a CUDA device function ``name``.
+
+        Vertex ids are ``unsigned int``, arrays pointers; numbers are passed by value.
+        """
         return self._write_cuda(name)

@@ -1,8 +1,9 @@
 """The types that values have inside an edge function (rules: ``suricate.edgefn``).
 
 A type is a string: ``bool``, ``int64``, ``uint64``, ``float32``, ``float64``, or one of the weak types ``int`` and
-``float`` of Python numbers, which are held as int64 and float64 and give way to whatever they meet. ``word64`` and
-``word128`` hold several fields (``suricate.edgefn.layout``); they are no operands.
+``float`` of Python numbers. Weak numbers are stored as int64 and float64; an operation with another type takes the
+other type. ``word64`` and ``word128`` are words of several fields (``suricate.edgefn.layout``), which operators do not
+take.
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ WEAK = {INT: "int64", FLOAT: "float64"}
 
 
 def is_float(kind: str) -> bool:
-    """Return whether values of this type are floats."""
+    """Return whether ``kind`` is a floating-point type."""
     return "float" in kind
 
 
 def is_word(kind: str) -> bool:
-    """Return whether values of this type are words of several fields."""
+    """Return whether ``kind`` is a type of words of several fields."""
     return kind.startswith("word")
 
 
 def type_of(dtype: np.dtype, *, scalar: bool = False) -> str:
-    """Return the type that a value of ``dtype`` has once loaded; int64 and float64 *scalars* are weak."""
+    """Return the type of a value read from an array of ``dtype``, or of an argument, a ``scalar`` of ``dtype``.
+
+    An argument of int64 or float64 is weak.
+    """
     if dtype.kind == "b":
         return BOOL
     wide = "int64" if dtype.kind in "iu" and dtype != np.uint64 else dtype.name
@@ -53,5 +57,5 @@ def promote(a: str, b: str) -> str | None:
 
 
 def cuda_type(kind: str) -> str:
-    """Return the C++ type of values of type ``kind``: ``"float"`` for ``"float32"``, a word for a tuple."""
+    """Return the C++ type of values of type ``kind``, such as ``"float"`` for ``"float32"``."""
     return f"words::Word{kind[4:]}" if kind.startswith("word") else c_type(storage(kind))

@@ -61,7 +61,7 @@ FEW = 64  #: statuses of which Python finds the largest sooner than NumPy
 
 
 class StoreArguments(TypedDict, total=False):
-    """What every store takes by keyword, and backends pass on; see :class:`Store`."""
+    """The keyword arguments that every store takes, and that backends pass to :class:`Store`, which explains them."""
 
     device: Device
     weight_dtype: np.dtype | None
@@ -98,7 +98,7 @@ class Store(ABC):
     knobs: ClassVar[dict[str, tuple]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Have the signature of a backend name the arguments that it passes on as :class:`StoreArguments`."""
+        """Set the signature of a backend, in which the names of :class:`StoreArguments` replace its ``**common``."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__signature__ = _written_out(inspect.signature(cls.__init__))  # type: ignore[attr-defined]
@@ -150,33 +150,32 @@ class Store(ABC):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], Any] | None:
         """Prepare to delete edges and then insert edges, as one change; return a function that makes the change.
 
-        The graph calls this first, for every change on CUDA and for changes of both kinds on the CPU. If the answer is
-        None, with nothing changed, it validates and uploads the edges itself, and calls :meth:`delete` and
-        :meth:`insert`.
+        The graph calls this first, for every change on CUDA and for changes of both kinds on the CPU. If the result is
+        None, the graph validates and uploads the edges itself, and calls :meth:`delete` and :meth:`insert`.
 
-        Nothing changes here: memory is reserved, and launches may validate and sort the edges. The returned function
-        is called at most once, before any other method of the store. In between another store may prepare, so that all
-        stores of a graph have memory before any of them changes.
+        No edge changes in this call: it reserves memory, and may launch kernels that validate and sort the edges. The
+        graph calls the returned function at most once, before any other method of the store. Between the two calls it
+        may prepare another store, so that all stores of a graph have memory before any of them changes.
 
         Args:
             delete: the edges to delete, or None.
             insert: the edges to insert, or None; of the same class as ``delete``. Each is one of
 
-                - :class:`~suricate.intake.batches.DeviceBatch`, on CUDA: addresses of edges, and of where the store
-                writes the outcome. If ``unchecked`` is set, a launch of the store validates the edges as
-                ``ingest.cuh`` specifies, which saves small batches a launch, or ``check()`` does so: the insertion
-                first. The guard keeps later launches from changing anything if an edge of either batch is invalid. In
-                a change of both kinds, each array holds the deletion, then the insertion. In the steady state nothing
-                waits for the device.
-                - :class:`~suricate.intake.batches.HostBatch`: checked NumPy arrays. A store on CUDA that keeps a copy
-                of its arrays on the host may take small ones; it updates the device when a view, or anything else on
-                the device, is next needed. The graph has reserved memory before it changes two stores or makes a
-                change of both kinds.
+                - :class:`~suricate.intake.batches.DeviceBatch`, on CUDA: addresses of the edges, and of the arrays to
+                which the store writes the outcome. If ``unchecked`` is set, the store must have the edges validated:
+                by its own launch, as ``ingest.cuh`` specifies, which saves small batches a launch, or by ``check()``;
+                the insertion first. If an edge of either batch is invalid, the guard keeps later launches from
+                changing anything. In a change of both kinds, each array holds the deletion, then the insertion. In
+                the steady state nothing waits for the device.
+                - :class:`~suricate.intake.batches.HostBatch`: valid NumPy arrays. A store on CUDA that keeps a copy
+                of its arrays on the host may apply small ones to it; it updates the device when a view, or anything
+                else on the device, is next needed. The graph has reserved memory before it changes two stores or
+                makes a change of both kinds.
 
         Returns:
-            A function without arguments, or None. It notes each half that it has done: by ``done`` of a
-            ``DeviceBatch``, whose outcome a queued launch writes, or by the ``outcome`` of a ``HostBatch``. If it
-            raises, the graph undoes these halves.
+            A function without arguments, or None. It records that it has applied a ``DeviceBatch`` by setting
+            ``done`` (a queued launch writes the outcome), a ``HostBatch`` by setting ``outcome``. If it raises, the
+            graph undoes the batches that were applied.
 
         Raises:
             CapacityError: there is not enough memory. On CUDA the graph then tries :meth:`delete` and :meth:`insert`.
@@ -184,23 +183,23 @@ class Store(ABC):
         return None
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """Look up edges like :meth:`find`, not validated before; None: the graph validates and calls :meth:`find`.
+        """Look up edges as :meth:`find` does; return None if the graph must validate them and call :meth:`find`.
 
         Args:
-            edges: device arrays, which the launch that looks them up validates (invalid edges are not found); or
-                checked NumPy arrays, which a store on CUDA may look up in a copy on the host and answer in NumPy
-                arrays.
+            edges: device arrays that nobody has validated (the launch that looks them up does, and does not find
+                invalid edges); or valid NumPy arrays: a store on CUDA that has a copy of its edges on the host may
+                answer from it, in NumPy arrays.
         """
         return None
 
     # -- for backends: arrays of results -------------------------------------------------------------------------------
 
     def new_outcome(self, size: int) -> Outcome:
-        """Return the outcome of ``size`` edges, to be filled in: ``UNCHANGED`` on the CPU, undefined on CUDA."""
+        """Return a new outcome of ``size`` edges for a backend to fill: ``UNCHANGED`` on the CPU, undefined on CUDA."""
         return Outcome(*self._results(size, np.uint8))
 
     def new_answer(self, size: int) -> tuple[Array, Array | None]:
-        """Return what answers ``size`` queries, to be filled in: found (bool) and weights; zero on the CPU."""
+        """Return new arrays for a backend's answer to ``size`` lookups: found (bool) and weights; zero on the CPU."""
         return self._results(size, bool)
 
     def _results(self, size: int, kind: type) -> tuple[Array, Array | None]:
@@ -208,7 +207,7 @@ class Store(ABC):
         return fresh(size, kind), None if dtype is None else fresh(size, dtype)
 
     def is_invalid(self, guard: Array | None) -> bool:
-        """Return whether the guard is set on the CPU; on CUDA False, as the kernels read the guard."""
+        """Return whether ``guard`` says that the batch is invalid; always False on CUDA, where kernels read it."""
         return guard is not None and not self.device.is_cuda and bool(guard[0])
 
     # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
@@ -222,19 +221,22 @@ class Store(ABC):
         return None
 
     def end_single(self, inserted: int, deleted: int) -> None:  # noqa: B027 - doing nothing is the default
-        """Update the host's counts after a loop inserted and deleted these numbers of single edges."""
+        """Update the numbers of edges that the host keeps, after a loop inserted and deleted this many single edges."""
 
     # -- optional: generic implementations derived from the cursor -----------------------------------------------------
 
     def view(self) -> StoreView:
-        """Return the arrays that kernels walk, valid until the store changes, and the cursor that walks them.
+        """Return the arrays by which kernels walk the edges, with their cursor; valid until the store changes.
 
         For a backend without a cursor, the view is a sorted copy of :meth:`edges`, made by every call.
         """
         return fallbacks.snapshot(self.edges(), self.num_vertices, self.device)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Return ``(found, weight)``: ``bool[n]``, and the weights (unspecified for edges not found) or None."""
+        """Look up edges; return ``(found, weight)``: ``bool[n]``, and their weights, or None on an unweighted store.
+
+        The weights of edges that are not found are unspecified.
+        """
         return fallbacks.find(self.view(), self.device, src, dst)
 
     def degrees(self) -> Array:
@@ -252,7 +254,7 @@ class Store(ABC):
         return int(self.find(vertices, vertices)[0].sum())
 
     def adjacency(self, vertices: Array) -> Adjacency:
-        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), without gaps."""
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), one adjacency behind the other."""
         return fallbacks.adjacency(self.view(), self.device, vertices)
 
     def delete_vertices(self, vertices: Array) -> None:
@@ -268,7 +270,7 @@ class Store(ABC):
         self.num_vertices = num_vertices
 
     def mark(self) -> None:
-        """Start recording insertions for :meth:`updated`; earlier ones are forgotten."""
+        """Set the mark: from now on insertions are recorded for :meth:`updated`; records from before are dropped."""
         edges = self.edges()
         self.admit(8 * len(edges.src))
         self._marked = edge_keys(edges.src, edges.dst)
@@ -291,21 +293,22 @@ class Store(ABC):
         return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
 
     def plan(self, num_edges: int) -> None:  # noqa: B027 - nothing to choose is the fallback
-        """Choose the options that the user left open, if nothing is stored yet, for ``num_edges``, duplicates included.
+        """Choose the backend options that the user left open, for about ``num_edges`` edges, if nothing is stored yet.
 
-        A store does so by itself at its first batch. This is called before if memory is reserved first, and on a graph
-        divided among processes, each of which passes the edges of all, since rows are as long as on one process.
+        A store calls it at its first batch, with the size of that. The graph calls it earlier if it reserves memory
+        first. On a graph of several processes each passes the number of edges of all, since a row is as long as on one
+        process. Duplicates count.
         """
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
         """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible."""
 
     def reserve_for(self, src: Array) -> None:
-        """Reserve memory for inserting edges with these sources; raises ``CapacityError`` if that is impossible."""
+        """Reserve memory for inserting edges with the sources ``src``, one edge per entry; raises ``CapacityError``."""
         self.reserve(len(src))
 
     def compact(self) -> None:  # noqa: B027 - doing nothing is the fallback
-        """Remove tombstones and repack the storage; the edges do not change."""
+        """Remove tombstones and repack the storage into less memory; the edges do not change."""
 
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return ``{part: (bytes used, bytes allocated)}`` of all arrays that the store holds."""
@@ -348,7 +351,7 @@ class Store(ABC):
         )
 
     def options(self) -> dict[str, Any]:
-        """Return the backend options this store was built with, as keyword arguments."""
+        """Return the backend options of this store as keyword arguments for the constructor."""
         return {}
 
     def check(self) -> None:
@@ -368,9 +371,9 @@ class Store(ABC):
 
 
 def _written_out(constructor: inspect.Signature) -> inspect.Signature:
-    """Return the signature of a class for ``constructor``, the signature of its ``__init__``.
+    """Return the signature of a backend class, from that of its ``__init__``, the ``constructor``.
 
-    The names of ``StoreArguments`` replace ``**common``.
+    It has no ``self``, and the names of ``StoreArguments`` replace ``**common``.
     """
     parameters: list[inspect.Parameter] = []
     for parameter in list(constructor.parameters.values())[1:]:
@@ -396,7 +399,8 @@ def checked_outcome(
 ) -> Outcome:
     """Return the ``outcome`` of ``store`` for a batch of ``count`` edges, checked against the protocol.
 
-    Values of statuses are checked only ``on_host``, if the batch was there: on CUDA the check would wait.
+    ``deletion``: whether it is the outcome of a deletion, which has other statuses. ``on_host``: whether its arrays are
+    NumPy's, on CUDA too. The values of statuses on the device are not checked, as that would wait.
 
     Raises:
         BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.

@@ -1,4 +1,4 @@
-"""The arrays of a store: one place that admits, allocates, grows, moves and counts them.
+"""The arrays of a store, which this module allocates, grows, replaces and counts, within the memory limit.
 
 A layout declares groups of arrays that have the same length and grow together. Weights are held as bit patterns
 (unsigned integers of their size; ``uint8[0]`` on an unweighted store), so that kernels need no variant per dtype.
@@ -29,7 +29,7 @@ Made = TypeVar("Made")
 
 
 def first_that_fits(make: Callable[[Amount], Made], *amounts: Amount) -> Made:
-    """Return ``make(amount)`` for the first of ``amounts`` that memory allows; else raise the last error."""
+    """Return ``make(amount)`` for the first of ``amounts`` that raises no ``CapacityError``; else raise the last one."""
     for amount in amounts[:-1]:
         with suppress(CapacityError):
             return make(amount)
@@ -71,13 +71,13 @@ class ArrayManager(Generic[Graph]):
 
     @property
     def graph(self) -> Graph:
-        """The arrays that kernels work on; a new object only when one of them was replaced."""
+        """The arrays in the form that kernels take, a NamedTuple; a new object only after one of them was replaced."""
         if self._graph is None:
             self._graph = self.new_graph()
         return self._graph
 
     def new_graph(self) -> Graph:
-        """Return the arrays that kernels work on, for managers of one layout."""
+        """Return the arrays as a NamedTuple that kernels take; subclasses define it for their layout."""
         raise NotImplementedError(f"{type(self).__name__} has no tuple of its arrays")
 
     def __getitem__(self, name: str) -> Array:
@@ -88,7 +88,7 @@ class ArrayManager(Generic[Graph]):
         return max(len(self._arrays[name]) for name in self._dtypes[group])
 
     def entry_bytes(self, group: str) -> int:
-        """Return the bytes of one entry of all arrays of a group."""
+        """Return the bytes of one entry of all arrays of a group together."""
         return sum(dtype.itemsize for name, dtype in self._dtypes[group].items() if name not in self._absent)
 
     @property
@@ -97,7 +97,7 @@ class ArrayManager(Generic[Graph]):
         return sum(array.nbytes for array in self._arrays.values())
 
     def kept_back(self) -> int:
-        """Return the bytes that :meth:`admit` keeps free for deletions, which are never refused."""
+        """Return the bytes that :meth:`admit` does not give to insertions, so that deletions never lack memory."""
         return 0
 
     def admit(self, size: int) -> None:
@@ -109,18 +109,18 @@ class ArrayManager(Generic[Graph]):
             raise CapacityError(f"{self.backend} needs {wanted} bytes, memory_limit is {self.limit}")
 
     def new(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays of ``length`` entries for a group, which :meth:`attach` puts in place.
+        """Return new arrays of ``length`` entries for a group, by name; :meth:`attach` makes them the store's arrays.
 
-        Entries have the value ``fill`` (None: unspecified). Raises ``CapacityError`` also if the limit would be
+        Entries have the value ``fill`` (None: unspecified). Raises ``CapacityError``, also if the limit would be
         exceeded.
         """
         self.admit(length * self.entry_bytes(group))
         return self.allocate(group, length, fill)
 
     def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays of ``length`` entries for a group, filled with ``fill`` (None: unspecified).
+        """Return new arrays of ``length`` entries for a group, by name, filled with ``fill`` (None: unspecified).
 
-        The limit is not checked: the memory is admitted already, or kept for deletions.
+        The limit is not checked: the caller has called :meth:`admit`, or the memory was kept back for deletions.
         """
         xp = self.device.xp
         try:
@@ -136,14 +136,14 @@ class ArrayManager(Generic[Graph]):
             raise CapacityError(f"{self.backend}: out of memory ({error})") from error
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
-        """Replace the arrays of these names by ``arrays``."""
+        """Replace the store's arrays of these names by ``arrays``."""
         self._arrays.update(arrays)
         self._graph = None
 
     def carry_over(self, arrays: Mapping[str, Array], keep: int | None = None) -> None:
-        """Replace arrays of the same names, copying their first ``keep`` entries to the new ones.
+        """Replace the store's arrays of these names by ``arrays``, into which their first ``keep`` entries are copied.
 
-        None: as many as both have.
+        ``keep`` None: as many entries as both arrays have.
         """
         for name, array in arrays.items():
             kept = min(len(array), len(self._arrays[name])) if keep is None else keep
@@ -151,14 +151,14 @@ class ArrayManager(Generic[Graph]):
         self.attach(arrays)
 
     def resize(self, group: str, length: int, keep: int = 0, fill: int | None = None) -> None:
-        """Give a group arrays of ``length`` entries, the first ``keep`` of them copied, the others ``fill``.
+        """Give a group new arrays of ``length`` entries; the first ``keep`` are copied, the others are ``fill``.
 
-        Old and new arrays exist side by side while the copy is made, and the limit covers both.
+        Old and new arrays exist side by side while entries are copied, and the limit covers both.
         """
         self.carry_over(self.new(group, length, fill), keep)
 
     def grow(self, group: str, length: int, keep: int) -> None:
-        """Make a group at least ``length`` long: by :data:`GROWTH` if memory allows it, else exactly."""
+        """Make a group at least ``length`` long, by :data:`GROWTH` if memory allows; ``keep`` entries are copied."""
         held = self.length(group)
         if length > held:
             first_that_fits(lambda size: self.resize(group, size, keep), max(length, int(GROWTH * held)), length)
@@ -181,7 +181,10 @@ class ArrayManager(Generic[Graph]):
         return host if other.device.is_cuda and not self.device.is_cuda else self.device.xp.array(host)
 
     def memory(self, used: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-        """Return ``{group: (bytes used, bytes allocated)}``; ``used``: entries in use, all of a group not named."""
+        """Return ``{group: (bytes used, bytes allocated)}``.
+
+        ``used``: by group, the number of entries in use; a group that it does not name is used as a whole.
+        """
         return {
             group: (used.get(group, self.length(group)) * size, self.length(group) * size)
             for group, size in ((group, self.entry_bytes(group)) for group in self.layout)

@@ -1,11 +1,14 @@
 """Base of backends that work on sorted batches.
 
-:class:`BatchStore` does what such backends share, on both devices: it sorts a batch, has it located, reserves memory,
-reports the outcome, and logs insertions since the mark. A backend brings the layout and the mutation: its arrays (an
-:class:`~suricate.store.array_manager.ArrayManager`), how entries are located (by the cursor's ``find`` unless it knows
-better), what a change needs at most (``reserve_insertion`` and ``reserve_deletion``: nothing has changed when they
-fail), and how it is carried out (``apply_insertion`` and ``apply_deletion``, which must not fail). What remains of
-the protocol falls back on the cursor of its view.
+:class:`BatchStore` does what all such backends do alike, on both devices: it sorts a batch, calls the backend to locate
+its entries, to reserve memory and to apply it, and logs insertions since the mark. A backend defines:
+
+- its arrays (an :class:`~suricate.store.array_manager.ArrayManager`);
+- how entries are located: by the ``find`` of its cursor, unless it overrides :meth:`BatchStore.locate`;
+- ``reserve_insertion`` and ``reserve_deletion``, which reserve the memory that a change needs at most, and may fail;
+- ``apply_insertion`` and ``apply_deletion``, which make the change and must not fail.
+
+The other methods of the protocol are the generic ones, derived from the cursor of its view.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ BATCHES_AHEAD = 4  #: for this number of such batches
 class BatchStore(Store, Generic[Insertion, Deletion]):
     """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
 
-    The layout must have an array ``weight``, indexed by the slots of the view's cursor.
+    The backend's arrays include one called ``weight``, indexed by the slots of the view's cursor.
     """
 
     guarded: ClassVar[bool] = True
@@ -65,10 +68,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def make_pool(self) -> ArrayManager[Any]:
-        """Return the arrays of an empty store; raises ``CapacityError``."""
+        """Return the manager with the arrays of an empty store; raises ``CapacityError``."""
 
     def make_kernels(self) -> object:
-        """Return the backend's loops or kernels for its device, if it has any."""
+        """Return an object with the backend's loops or kernels for its device, or None."""
         return None
 
     def counters_array(self) -> Array:
@@ -84,13 +87,14 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return self.used()
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Locate the entries of a sorted batch, and rank those of ``kind``, which will change the graph.
+        """Return the sorted batch with kind and slot of each entry, and the ranks of entries that change the graph.
 
         Args:
             keys: ``uint64[m]``, ``src << 32 | dst``, ascending.
             order: ``uint32[m]``: the position of each entry in the batch before sorting.
             guard: the array, or its address; None for a valid batch.
-            kind: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion, ``LOOKUP`` for a query.
+            kind: kind of the entries that change the graph: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion,
+                ``LOOKUP`` (none) for a query.
         """
         batch = self.new_batch(keys, order, guard)
         fallbacks.locate(self.view(), self.device, batch)
@@ -104,45 +108,49 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def reserve_insertion(self, batch: LocatedBatch) -> Insertion:
-        """Reserve memory for an insertion; return what :meth:`apply_insertion` needs, or raise ``CapacityError``."""
+        """Reserve memory for an insertion; return a reservation for :meth:`apply_insertion`.
+
+        Raises ``CapacityError``, with nothing changed.
+        """
 
     @abstractmethod
     def apply_insertion(self, batch: LocatedBatch, reservation: Insertion, weight: Any, report: Report) -> None:
         """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and write ``report``.
 
         ``weight`` has the bit patterns of the weights, in the order of the batch before sorting (``uint8[0]`` if
-        unweighted), or is their address. :meth:`report_insertion` replaces weights and writes the report.
+        unweighted), or is their address. ``reservation`` is the result of :meth:`reserve_insertion`. A backend may call
+        :meth:`report_insertion`, which replaces weights and writes the report.
         """
 
     @abstractmethod
     def reserve_deletion(self, batch: LocatedBatch) -> Deletion:
-        """Reserve memory for a deletion; return what :meth:`apply_deletion` needs.
+        """Reserve memory for a deletion; return a reservation for :meth:`apply_deletion`.
 
         It must not fail at the memory limit: insertions leave enough memory for it.
         """
 
     @abstractmethod
     def apply_deletion(self, batch: LocatedBatch, reservation: Deletion, report: Report) -> None:
-        """Delete the ``PRESENT`` entries and write ``report`` (by :meth:`report_deletion`).
+        """Delete the ``PRESENT`` entries and write ``report``, for instance by :meth:`report_deletion`.
 
-        ``reservation`` is what :meth:`reserve_deletion` returned.
+        ``reservation`` is the result of :meth:`reserve_deletion`.
         """
 
     # -- updates and queries -------------------------------------------------------------------------------------------
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert edges, see :meth:`suricate.store.Store.insert`; of duplicates the last one carries the status."""
+        """Insert edges, see :meth:`suricate.store.Store.insert`; of duplicates only the last one reports a change."""
         return self._change(EdgeList(src, dst, weight), guard, ABSENT)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete edges, see :meth:`suricate.store.Store.delete`; of duplicates the last one carries the status."""
+        """Delete edges, see :meth:`suricate.store.Store.delete`; of duplicates only the last one reports a change."""
         return self._change(EdgeList(src, dst), guard, PRESENT)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """Prepare a change by batches on the device; return the function that makes it, or None if that is impossible.
+        """Prepare a change by batches on the device; return a function that makes it, or None if that is impossible.
 
-        The batches are sorted, by launches that also check and copy unchecked ones, and memory for the first one is
-        reserved. The function deletes and inserts, see :meth:`suricate.store.Store.apply`.
+        Both batches are sorted (a launch also validates and copies an unvalidated batch), and memory for the first one
+        is reserved. The function deletes and inserts, see :meth:`suricate.store.Store.apply`.
         """
         if self.sorter is None or (delete is None and insert is None):
             return None
@@ -159,7 +167,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return partial(self._apply_batches, batches, first, located[1:])
 
     def _sorted_batch(self, batch: DeviceBatch) -> tuple[Array, Array, int, int]:
-        """Return keys and order of a batch, its guard and its kind; validates and copies it if it is unchecked."""
+        """Sort a batch, and validate and copy it if it is unvalidated; return its keys, order, guard address and kind.
+
+        The kind is ``ABSENT`` for an insertion, ``PRESENT`` for a deletion; see :meth:`locate` for keys and order.
+        """
         assert self.sorter is not None
         kind = ABSENT if batch.operation == "insert" else PRESENT
         if batch.unchecked is not None:
@@ -176,7 +187,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def _apply_batches(
         self, batches: list[DeviceBatch], planned: tuple[LocatedBatch, Any], later: list[tuple[Array, Array, int, int]]
     ) -> None:
-        """Carry out the first batch, which is ``planned``; then plan and carry out the others.
+        """Apply the first batch, whose located batch and reservation are ``planned``; locate and apply the others.
 
         ``later`` has for each other batch its keys, order, guard and kind.
         """
@@ -187,7 +198,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             self._apply_batch(batch, planned)
 
     def _apply_batch(self, batch: DeviceBatch, planned: tuple[LocatedBatch, Any]) -> None:
-        """Carry out a planned batch that was sorted."""
+        """Apply a batch, whose located batch and reservation are ``planned``, and set ``batch.done``."""
         kind = ABSENT if batch.operation == "insert" else PRESENT
         if self.log is None and self.reads_addresses():
             self._carry_out(planned, batch.weight, Report(batch.status, batch.before), kind)
@@ -196,9 +207,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         batch.done = True
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """Look up an unvalidated batch, see :meth:`suricate.store.Store.query`; None if it must be validated first.
+        """Look up an unvalidated batch, see :meth:`suricate.store.Store.query`; None if the graph must validate it.
 
-        Each edge is found by a binary search if :meth:`rows` returns sorted rows; otherwise the batch is sorted.
+        Edges are found by binary search in the rows of :meth:`rows`; if it returns None, the batch is sorted and
+        located.
         """
         if self.sorter is None or isinstance(edges, EdgeList) or not self.sorter.takes(edges.size, self.num_vertices):
             return None
@@ -217,18 +229,19 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return found, weight
 
     def reads_addresses(self) -> bool:
-        """Return whether the backend takes addresses for weights and reports, which saves small batches time."""
+        """Return whether the backend's kernels take weights and reports as addresses, which saves making arrays."""
         return False
 
     def rows(self) -> tuple[Array | int, ...] | None:
-        """Return begin and end by vertex (int64), dst and weight bits by slot, or their addresses.
+        """Return sorted rows as (begin, end, dst, weight bits), arrays or addresses; None if the layout has none.
 
-        Only for layouts that keep each adjacency ascending in one range of slots; else None.
+        The row of vertex ``u`` is at the slots ``begin[u]`` to ``end[u]`` (int64, exclusive); destinations ascend.
+        ``dst`` and weight bits are indexed by slot.
         """
         return None
 
     def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Do what :meth:`find` does by sorting the batch, for layouts that then read each long adjacency only once."""
+        """Look up edges as :meth:`find` does, but sort them first, so that each long adjacency is read only once."""
         found, weight = self.new_answer(len(src))
         if len(src):
             self.poll()
@@ -237,7 +250,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return found, weight
 
     def amounts_to_reserve(self, num_edges: int) -> tuple[int, ...]:
-        """Return the numbers to try with :meth:`reserve_edges`, the largest first, for a batch of ``num_edges``.
+        """Return numbers of edges to try with :meth:`reserve_edges` for a batch of ``num_edges``, the largest first.
 
         On CUDA every such call waits for exact counters, so small batches reserve memory for later ones as well.
         """
@@ -245,33 +258,39 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return (BATCHES_AHEAD * num_edges, num_edges) if ahead else (num_edges,)
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Write the report of an insertion and replace weights, for layouts whose kernels do not."""
+        """Replace weights and write the report of an insertion, for backends whose own kernels do neither.
+
+        ``weight`` has the bit patterns of the new weights, in the order of the batch before sorting.
+        """
         self._shared.report_insertion(batch, self.pool["weight"], weight, report)
 
     def report_deletion(self, batch: LocatedBatch, report: Report) -> None:
-        """Write the report of a deletion, for layouts whose kernels do not."""
+        """Write the report of a deletion, for backends whose own kernels do not."""
         self._shared.report_deletion(batch, self.pool["weight"], report)
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """Note that kernels just queued on CUDA insert and delete at most these numbers of edges."""
+        """Record that kernels were queued that insert and delete at most these numbers of edges; no effect on the CPU.
+
+        It may queue a copy of the counters to the host, see :meth:`is_behind`.
+        """
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
             if self.is_behind(inserted + deleted):
                 self.counters.post(self.counters_array())
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request exact counters behind a batch of ``updates`` edges on CUDA, which takes time."""
+        """Return whether to queue a copy of the counters to the host after a batch of ``updates`` edges on CUDA."""
         return True
 
     def poll(self) -> None:
-        """Update :attr:`counters` from what the device has written so far; does not wait."""
+        """Update :attr:`counters` from the last copy that has reached the host (CUDA), or the store; never waits."""
         if self.device.is_cuda:
             self.counters.poll()
         else:
             self.counters.read(self.counters_array())
 
     def known(self) -> np.ndarray:
-        """Return the exact counters; on CUDA waits for the device."""
+        """Return the exact counters, ``int64[num_counters]`` on the host; on CUDA waits for the device."""
         return self.counters.read(self.counters_array())
 
     @property
@@ -290,7 +309,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def new_batch(self, keys: Array, order: Array, guard: Array | int | None) -> LocatedBatch:
-        """Return a batch with these keys, order and guard, whose kinds, slots and ranks are not filled in yet."""
+        """Return a located batch with these keys, order and guard, whose kinds, slots and ranks are uninitialised."""
         xp, size = self.device.xp, len(keys)
         rank = xp.empty(size, np.int32) if self.device.is_cuda else None
         return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
@@ -300,7 +319,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return self._no_weights if weight is None else weight.view(self._bits_dtype)
 
     def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
-        """Insert (``ABSENT``) or delete (``PRESENT``) the edges of a batch; return the outcome, one entry per edge."""
+        """Insert (``kind`` is ``ABSENT``) or delete (``PRESENT``) edges; return the outcome, one entry per edge."""
         with out_of_memory(self.name):
             outcome = self.new_outcome(len(edges.src))
             if not len(edges.src) or self.is_invalid(guard):
@@ -312,7 +331,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def _planned(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> tuple[LocatedBatch, Any]:
         """Locate a sorted batch and reserve memory for it; return the located batch and the reservation.
 
-        Nothing changes. Parameters as of :meth:`locate`.
+        No edge changes. The parameters are those of :meth:`locate`.
         """
         self.poll()
         batch = self.locate(keys, order, guard, kind)
@@ -323,7 +342,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return batch, self.reserve_insertion(batch)
 
     def _apply(self, planned: tuple[LocatedBatch, Any], edges: EdgeList, outcome: Outcome, kind: int) -> None:
-        """Carry out a batch that :meth:`_planned` returned as ``planned``, write ``outcome``, and log what is new."""
+        """Apply the located batch and reservation ``planned``, write ``outcome``, and log new edges if there is a mark.
+
+        ``edges`` is the batch before sorting; ``kind`` is ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
+        """
         self._carry_out(planned, self.bits(edges.weight), self._report(outcome), kind)
         if kind == ABSENT and self.log is not None:
             self.log.add(edges.src, edges.dst, outcome.status)
@@ -332,9 +354,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return Report(outcome.status, self.bits(outcome.weight))
 
     def _carry_out(self, planned: tuple[LocatedBatch, Any], weight: Array | int, report: Report, kind: int) -> None:
-        """Carry out a batch that :meth:`_planned` returned as ``planned`` for this ``kind``, and write ``report``.
+        """Apply the located batch and reservation ``planned``, and write ``report``.
 
-        ``weight``: bit patterns of the weights, or their address; a deletion does not use it.
+        ``weight``: bit patterns of the new weights, or their address, unused by a deletion; ``kind`` as in
+        :meth:`_apply`.
         """
         batch, reservation = planned
         if kind == PRESENT:
@@ -345,7 +368,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             self.queued(batch.most, 0)
 
     def _sorted(self, src: Array, dst: Array) -> tuple[Array, Array]:
-        """Return the keys (``src << 32 | dst``) of a batch, ascending, and their positions in the batch."""
+        """Sort a batch; return its keys (``src << 32 | dst``), ascending, and the position of each in the batch."""
         if self.sorter is not None:
             return self.sorter.sort(src, dst, self.num_vertices)
         return sort_batch(self.device, src, dst, self.num_vertices)
@@ -383,25 +406,25 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             self.reserve_edges(num_edges)
 
     def compact(self) -> None:
-        """Compact the log of insertions; see :meth:`suricate.store.Store.compact`."""
+        """Compact the log of insertions; backends extend it, see :meth:`suricate.store.Store.compact`."""
         if self.log is not None:
             self.log.compact(self)
 
     def mark(self) -> None:
-        """Start to log insertions; earlier ones are forgotten."""
+        """Set the mark: log insertions from now on, in an empty log."""
         self.log = InsertLog(self.pool)
 
     @property
     def has_mark(self) -> bool:
-        """Whether insertions are being logged."""
+        """Whether :meth:`mark` was called, so that insertions are logged."""
         return self.log is not None
 
     def updated(self) -> EdgeList:
-        """Return the edges inserted since :meth:`mark` that are still stored, from the log; without a mark all."""
+        """Return the edges inserted since :meth:`mark` that are still stored, from the log; without a mark, all."""
         return self.edges() if self.log is None else self.log.edges(self)
 
     def copy_to(self, device: Device) -> Self:
-        """Return a copy of this store on ``device``: its arrays are copied, nothing is rebuilt."""
+        """Return a copy of this store on ``device``, by copies of its arrays."""
         other = self.empty_on(device)
         logged = 0 if self.log is None else self.log.count()
         other.pool.copy_from(self.pool, {**self.extents(), "log": logged})
@@ -412,7 +435,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
 
 def _sorter(device: Device) -> Sorter | None:
-    """Return what sorts the batches of a store on CUDA; None on the CPU."""
+    """Return a new :class:`Sorter` for a CUDA device; None on the CPU."""
     if not device.is_cuda:
         return None
     from suricate.store.sorter import Sorter

@@ -1,8 +1,8 @@
-"""What a store can do without its backend's help: generic operations, derived from the cursor of its view.
+"""Generic implementations of a store's operations, derived from the cursor of its view.
 
-The work is proportional to the answer, on both devices: Numba loops (``cursors/loops.py``) and CUDA kernels
-(``cursors/loops.cu``) over the functions of the cursor. A backend without a cursor is read through a snapshot of
-``Store.edges``, which costs a pass over all edges and a sort per call.
+The work is proportional to the result, on both devices: Numba loops (``cursors/loops.py``) and CUDA kernels
+(``cursors/loops.cu``) call the functions of the cursor. For a backend without a cursor every call first copies and
+sorts all edges of ``Store.edges``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
 
 
 def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> Array:
-    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``; on CUDA all are computed in any case."""
+    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``; CUDA computes those of all in any case."""
     if device.is_cuda:
         result = device.xp.empty(view.num_vertices, np.uint32)
         _launch(view, "list_degrees", len(result), np.int64(len(result)), result)
@@ -54,7 +54,10 @@ def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> A
 
 
 def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array, Array | None]:
-    """Look up edges (``uint32[n]``); return ``bool[n]`` and the weights, zero where not found, or None."""
+    """Look up the edges ``src[i]`` to ``dst[i]``; return ``bool[n]``: which are stored, and their weights.
+
+    The weight of an edge that is not stored is 0; without weights the second result is None.
+    """
     xp, count = device.xp, len(src)
     found = xp.empty(count, bool)
     weight = None if view.weight_dtype is None else xp.zeros(count, view.weight_dtype)
@@ -66,7 +69,7 @@ def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array
 
 
 def locate(view: StoreView, device: Device, batch: LocatedBatch) -> None:
-    """Write the kinds and slots of the sorted ``batch`` by looking its edges up; the slot of an absent edge is -1."""
+    """Look up the edges of the sorted ``batch``; write their kinds and slots to it, slot -1 for an absent edge."""
     if device.is_cuda:
         from suricate.primitives.cuda import packed_batch
 
@@ -82,10 +85,10 @@ def adjacency(view: StoreView, device: Device, vertices: Array) -> Adjacency:
 
 
 def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> tuple[Array, EdgeList]:
-    """Return the out-edges of ``vertices`` (None: of all, in order) and offsets, ``int64[k + 1]``.
+    """Return (offsets, edges): the out-edges of ``vertices`` (None: of all vertices, in order).
 
-    The edges of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order. On CUDA waits for the
-    device.
+    Those of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order; ``offsets`` is ``int64[k + 1]``.
+    On CUDA waits for the device.
     """
     xp, lengths = device.xp, degrees(view, device, vertices)
     offsets = xp.zeros(len(lengths) + 1, np.int64)
@@ -109,7 +112,10 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
 
 
 def parts_of(offsets: np.ndarray) -> list[threads.Range]:
-    """Return ranges of vertices with about equally many edges, by their ``offsets``; one range if edges are few."""
+    """Divide vertices into ranges with about equally many edges, for threads; return one range if edges are few.
+
+    ``offsets``: ``int64[k + 1]``, where the edges of each vertex begin.
+    """
     size = len(offsets) - 1
     number = threads.parts(size + int(offsets[-1]))
     marks = offsets[-1] * np.arange(1, number) // number
@@ -118,7 +124,7 @@ def parts_of(offsets: np.ndarray) -> list[threads.Range]:
 
 
 def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offsets: Array, edges: EdgeList) -> None:
-    """Write the adjacencies of ``vertices`` (None: of all), ranges of slots of a contiguous view, to ``edges``.
+    """Copy the adjacencies of ``vertices`` (None: of all) to ``edges``; each is one range of slots of the view.
 
     The adjacency of the i-th vertex goes to ``offsets[i]`` to ``offsets[i + 1]``.
     """
@@ -132,7 +138,7 @@ def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offset
 
 
 def updated(view: StoreView, device: Device) -> EdgeList:
-    """Return the edges inserted since the mark, in any order, by the iterator of the cursor of ``view``.
+    """Return the edges inserted since the mark, in any order, by the updated-edges iterator of the view's cursor.
 
     On CUDA waits for the device.
     """
@@ -151,13 +157,16 @@ def updated(view: StoreView, device: Device) -> EdgeList:
 
 
 def inserted_since(edges: EdgeList, marked: Array, xp: Any) -> EdgeList:
-    """Return those of ``edges`` whose keys are not among ``marked`` (``uint64``)."""
+    """Return the edges whose keys are not in ``marked``, ``uint64``, the keys of the edges at the mark."""
     fresh = ~xp.isin(edge_keys(edges.src, edges.dst), marked)
     return EdgeList(edges.src[fresh], edges.dst[fresh], None if edges.weight is None else edges.weight[fresh])
 
 
 def check_edges(edges: EdgeList, degrees: Array, device: Device) -> None:
-    """Verify what holds for the edges and degrees of every store; raises ``CheckFailed``."""
+    """Verify properties that hold for every store: order of edges, no duplicates, valid ids, degrees.
+
+    Raises ``CheckFailed``.
+    """
     src, dst, degrees = (device.to_numpy(part) for part in (edges.src, edges.dst, degrees))
     require(bool(np.all(src[:-1] <= src[1:])), "edges() is ordered by source")
     keys = np.sort(edge_keys(src, dst))  # np.unique would take ten times as long
@@ -180,7 +189,10 @@ _programs: dict[tuple, Program] = {}
 
 
 def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
-    """Launch a kernel of ``loops.cu`` over ``view``, with a grid-stride loop for ``size`` threads; nothing for 0."""
+    """Launch ``kernel`` of ``loops.cu`` over ``view`` for ``size`` items; without items launch nothing.
+
+    ``args``: its further arguments; None is a null pointer.
+    """
     if size:
         walk = walk_of(view)
         key = view.header, walk.prelude
@@ -191,7 +203,7 @@ def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
 
 
 def _loops(view: StoreView, template: str) -> ModuleType:
-    """Return the Numba module of a template in ``cursors`` over the cursor of ``view``."""
+    """Return the Numba module made from ``cursors/<template>.py`` and the cursor of ``view``."""
     return loops_over(view, CURSORS / f"{template}.py")
 
 

@@ -17,10 +17,10 @@ from suricate.store.array_manager import ArrayManager, first_that_fits
 
 
 class InsertLog:
-    """The keys of the edges that were new since a mark, in the array ``log`` of a store.
+    """The keys of the edges inserted since a mark, in the array ``log`` of a store.
 
-    An edge that was deleted and inserted again is logged again. When the array is full and longer than the number of
-    edges, repeats and deleted edges are dropped; so the log has at most about as many keys as the store has edges.
+    An edge that is deleted and inserted again is logged again. When the array is full and has more keys than the store
+    has edges, repeats and deleted edges are dropped. So the log has at most about as many keys as the store has edges.
     """
 
     SCRATCH = 48  #: bytes per key while repeats are dropped
@@ -38,7 +38,7 @@ class InsertLog:
         return int(self._seen.read(self._count)[0])
 
     def reserve(self, most: int, store: Store) -> None:
-        """Make sure that there is space for ``most`` more keys; raises ``CapacityError``."""
+        """Make sure that ``most`` more keys fit into the array; raises ``CapacityError``."""
         self._seen.poll()
         if int(self._seen.values[0] + self._seen.unseen[0]) + most <= len(self._pool["log"]):
             return

@@ -1,4 +1,4 @@
-"""Locating sorted batches on the CPU, for backends: in ascending rows, or by runs, the entries of one source."""
+"""Locating sorted batches on the CPU: in rows that ascend, or in rows in any order, one source at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def source(key):
 
 @inner
 def run_end(keys, i):
-    """Return one past the last of the ascending ``keys`` that have the source of key ``i``."""
+    """Return the index one past the last of the ascending ``keys`` that have the source of key ``i``."""
     j, end, above = np.uint64(i) + np.uint64(1), np.uint64(len(keys)), keys[i] | np.uint64(0xFFFFFFFF)
     while j < end and keys[j] <= above:
         j += np.uint64(1)
@@ -30,11 +30,11 @@ def run_end(keys, i):
 def locate_ascending(begin, end, dst, keys, kind, slot, wanted, first, last):
     """Write kind and slot of the entries ``first`` to ``last`` (exclusive) of a sorted batch, for ascending rows.
 
-    Of equal keys only the last entry counts, the others are ``DUPLICATE``. The slot of an absent edge is the first with
-    a larger destination. Returns the number of entries of kind ``wanted``.
+    Of equal keys only the last entry counts, the others are ``DUPLICATE``. The slot of an absent edge is that of the
+    first larger destination in its row. Returns the number of entries of kind ``wanted``.
 
     Args:
-        begin, end: by vertex, the slots of its row.
+        begin, end: by vertex, the first slot of its row and one past the last.
         dst: by slot, the destination.
         keys: the batch, ``uint64[m]``: ``src << 32 | dst``, ascending.
         kind, slot: of the entries, written in place.
@@ -56,7 +56,7 @@ def locate_ascending(begin, end, dst, keys, kind, slot, wanted, first, last):
 
 @inner
 def table_size(keys):
-    """Return how many places :func:`locate_runs` needs in its table."""
+    """Return the length of the scratch array ``table`` that :func:`locate_runs` needs for ``keys``."""
     longest, first = np.int64(0), np.int64(0)
     while first < len(keys):
         last = run_end(keys, first)
@@ -75,7 +75,7 @@ def locate_runs(g, keys, kind, slot, table, degree, scan, match_row):
         table: scratch, int64[:func:`table_size`].
         degree: ``degree(g, u)``, the length of a row.
         scan: ``scan(g, u, v)``, which returns the slot of an edge or -1.
-        match_row: ``match_row(g, u, keys, kind, slot, table)``, which calls :func:`match` for every edge of u.
+        match_row: ``match_row(g, u, keys, kind, slot, table)``, which calls :func:`match` for every edge of ``u``.
     """
     first = 0
     while first < len(keys):
@@ -107,9 +107,10 @@ def place_of(v, table):
 
 @inner
 def fill_table(keys, first, last, kind, table):
-    """Enter the positions of the ``ABSENT`` entries from ``first`` to ``last`` (exclusive) into a hash table.
+    """Enter the ``ABSENT`` entries from ``first`` to ``last`` (exclusive) into an empty hash table, by destination.
 
-    The table, by destination, takes the first entries of ``table``; returns its length, a power of two.
+    The table consists of the first elements of ``table``, overwritten: indices of entries, or -1. Returns its length, a
+    power of two.
     """
     size = 2
     while size < 2 * (last - first):
@@ -127,7 +128,10 @@ def fill_table(keys, first, last, kind, table):
 
 @inner
 def match(v, at, keys, kind, slot, table):
-    """Set the kind ``PRESENT`` and the slot ``at`` for the entry of the table with destination ``v``, if any."""
+    """Look up destination ``v``, stored in slot ``at``, in the hash table; if an entry has it, make that ``PRESENT``.
+
+    The entry's kind and slot are written; ``table`` is a result of :func:`fill_table`.
+    """
     h = place_of(v, table)
     while table[h] >= 0:
         i = table[h]

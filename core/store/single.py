@@ -2,16 +2,16 @@
 
 A backend that overrides :meth:`suricate.store.Store.single` names a module of inlined functions (``suricate.cpu.jit``):
 
-- ``has_space(s, u, v, both) -> bool``: whether an edge, and the one in the other direction if ``both``, can be inserted
-  without more memory; after :meth:`suricate.store.Store.single` has got memory for one edge, or two, it is true;
-- ``insert_edge(s, u, v, weights, before, i) -> status``: insert an edge with the weight in ``weights[i]``; if it was
-  there, its weight before goes to ``before[i]``. Returns ``NEW``, ``REPLACED`` or ``UNCHANGED``;
-- ``delete_edge(s, u, v, before, i) -> status``: delete an edge; its weight goes to ``before[i]``. Returns ``REMOVED``
-  or ``UNCHANGED``; needs no memory, and leaves enough to insert the edge again;
-- ``fetch(s, u, v)`` and ``fetch_far(s, u)``: ask for the memory that an edge some events ahead will touch.
+- ``has_space(s, u, v, both) -> bool``: whether the edge (u, v), and with ``both`` also (v, u), can be inserted without
+  more memory. It is true after :meth:`suricate.store.Store.single` has reserved memory for one edge, or for two;
+- ``insert_edge(s, u, v, weights, before, i) -> status``: insert an edge with the weight in ``weights[i]``. If it was
+  stored, write its old weight to ``before[i]``. Returns ``NEW``, ``REPLACED`` or ``UNCHANGED``;
+- ``delete_edge(s, u, v, before, i) -> status``: delete an edge and write its weight to ``before[i]``. Returns
+  ``REMOVED`` or ``UNCHANGED``; needs no memory, and leaves enough to insert the edge again;
+- ``fetch(s, u, v)`` and ``fetch_far(s, u)``: prefetch the memory of an edge that will be changed some events later.
 
-``weights`` and ``before`` are arrays of :attr:`SingleEdges.unit` with one weight or, if a weight is several units, so
-many per edge; of length 0 on an unweighted store.
+``weights`` and ``before`` are arrays of :attr:`SingleEdges.unit`, with one element, or a fixed number of elements, per
+edge; of length 0 on an unweighted store.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class SingleEdges(NamedTuple):
 
     Attributes:
         module: the name of the module with the functions.
-        arrays: their first argument, a ``NamedTuple`` of arrays and numbers.
-        unit: the dtype of which weights consist, one or several per weight.
+        arrays: their first argument ``s``, a ``NamedTuple`` of arrays and numbers.
+        unit: the dtype of the elements of which a weight consists, one or several.
     """
 
     module: str
@@ -39,7 +39,7 @@ class SingleEdges(NamedTuple):
 
 
 def reserve_some(reserve: Callable[[int], None], num_edges: int) -> None:
-    """Call ``reserve(num_edges)``; where memory is short, for half as many, and so on down to none."""
+    """Call ``reserve(num_edges)``; if it raises ``CapacityError``, try half as many edges, and so on down to none."""
     while num_edges:
         try:
             return reserve(num_edges)

@@ -1,4 +1,4 @@
-"""Batches by slices: a store that lacks the memory for a batch may have it for each of several parts."""
+"""Batches by slices: if memory does not suffice for a batch at once, it may suffice for one part after the other."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ FACTOR, SHIFTS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(29), np.uint64(32))  
 
 
 def slices_of(edges: EdgeList, number: int, xp: Any) -> Iterator[Places]:
-    """Yield the positions of the edges of each of ``number`` slices; equal edges are in the same slice.
+    """Divide edges into ``number`` slices; yield the positions of the edges of each. ``xp`` is NumPy or CuPy.
 
-    Slices have about the same size. Within one, edges keep their order, so that of duplicates the last still wins.
+    Slices have about the same size, and equal edges are in the same one. Within a slice edges keep their order, so that
+    the last duplicate still wins.
     """
     if number == 1:
         yield slice(None)
@@ -32,7 +33,10 @@ def slices_of(edges: EdgeList, number: int, xp: Any) -> Iterator[Places]:
 
 
 def joined_outcomes(size: int, done: Sequence[tuple[Places, Outcome]], xp: Any) -> Outcome:
-    """Return the outcome of all ``size`` edges; ``done``: per slice the positions of its edges, and its outcome."""
+    """Return the outcome of all ``size`` edges of a batch from the outcomes of its slices.
+
+    ``done``: per slice the positions of its edges, and its outcome; ``xp`` is NumPy or CuPy.
+    """
     if len(done) == 1:
         return done[0][1]
     status, first = xp.zeros(size, np.uint8), done[0][1].weight

@@ -1,9 +1,9 @@
-"""Sorting the batches of a store on CUDA, and taking unvalidated ones, queries included.
+"""Sorting the batches of a store on CUDA, and validating and copying unvalidated ones in the same launch.
 
-A batch of up to :data:`MOST_LARGE` edges is sorted by one cooperative launch, which checks and copies an unvalidated
-one as well: small ones by tiles, larger ones by buckets, and those by digits where buckets would need too many
-samples. A still larger one is sorted by CuPy, between a launch that packs words and one that unpacks them. Nothing
-waits.
+One cooperative launch sorts a batch of up to :data:`MOST_LARGE` edges. Small batches are sorted by tiles in shared
+memory, larger ones by buckets (a sample sort), and the largest by digits (a radix sort), where a sample would be too
+large. Batches beyond that are sorted by CuPy, between a launch that packs edges into words and one that unpacks them.
+Nothing waits for the device.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ ARGUMENTS = joined(COPIES.packer, SORTING.packer, UNVALIDATED)
 
 @cache
 def taking_program(variant: BatchKind, *, cooperative: bool) -> Program:
-    """Return the program that validates, copies and sorts batches of a variant; for huge ones it is not cooperative."""
+    """Return the program that validates, copies and sorts batches of a variant.
+
+    ``cooperative`` is False for batches that CuPy sorts: the program then only packs and unpacks words.
+    """
     prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}"
     return Program(HERE / "take.cu", prelude, variant.defines(), INCLUDE, cooperative)
 
@@ -90,13 +93,13 @@ def sorting_program() -> Program:
 
 @cache
 def finding_program(variant: BatchKind, bits: int) -> Program:
-    """Return the program that looks unvalidated batches of a variant up, with weights of this many bits."""
+    """Return the program that validates and looks up batches of a variant; a weight has ``bits`` bits."""
     prelude = f'#include "bits.cuh"\n{FINDING.declaration}'
     return Program(HERE / "find_sorted.cu", prelude, (*variant.defines(), ("WEIGHT_BITS", bits)), INCLUDE)
 
 
 def programs(weight_dtype: np.dtype | None) -> list[Program]:
-    """Return representative programs for the batches of a store, the building blocks of all backends among them."""
+    """Return the programs for the batches of a store, in some typical variants, for the compile check."""
     plain = sample_variants(None)
     weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
     variants = [plain[0], *weighted[:2]]
@@ -106,7 +109,7 @@ def programs(weight_dtype: np.dtype | None) -> list[Program]:
 
 
 class SortMemory(NamedTuple):
-    """Memory of a sorting launch: values of the struct ``Sorting``, and arrays that keep it alive.
+    """Memory of a sorting launch: values of the struct ``Sorting``, and arrays that keep the memory alive.
 
     Attributes:
         blocks: number of blocks of the launch.
@@ -123,7 +126,7 @@ class SortMemory(NamedTuple):
 
 
 class Taking(NamedTuple):
-    """The kernel and the memory that batches of one kind share, one batch after the other."""
+    """The kernel and the memory for batches of one size, operation and variant, used by one batch after the other."""
 
     traits: tuple[int, BatchKind]
     kernel: StructKernel | None  #: None: huge ones are sorted by CuPy
@@ -131,7 +134,11 @@ class Taking(NamedTuple):
 
 
 class Sorter:
-    """Sorts the batches of one store, and validates and copies unvalidated ones, all in one stream."""
+    """Sorts the batches of one store, and validates and copies unvalidated ones, all in one stream.
+
+    Results are the keys of the edges, ``uint64[m]``: ``src << 32 | dst``, ascending, and their order, ``uint32[m]``:
+    the position of each in the batch.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -143,11 +150,11 @@ class Sorter:
         self._multiprocessors = multiprocessors(device)
 
     def takes(self, size: int, num_vertices: int) -> bool:
-        """Return whether :meth:`take` handles a batch: a huge one only if its sort words fit into 64 bits."""
+        """Return whether :meth:`take` can sort ``size`` edges: False for huge batches of graphs with large ids."""
         return self.is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
 
     def is_sorted_here(self, size: int, num_vertices: int) -> bool:
-        """Return whether this module's own launches sort ``size`` edges, not CuPy."""
+        """Return whether a cooperative launch of this module sorts ``size`` edges; False if CuPy must."""
         if _is_wide(size, num_vertices):
             return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
         return size <= MOST_LARGE
@@ -155,7 +162,8 @@ class Sorter:
     def take(self, batch: UnvalidatedBatch, copies: tuple[int, int, int], num_vertices: int) -> tuple[Array, Array]:
         """Validate, copy and sort a batch for which :meth:`takes` is true; return keys and order.
 
-        ``copies`` are addresses for the copies of src, dst and weight.
+        ``copies``: addresses to which src, dst and weight are copied. A small batch's result is overwritten by the next
+        batch of its size and operation.
         """
         key, traits = (batch.size, batch.operation), (num_vertices, batch.variant)
         taking = self._kept.get(key)
@@ -168,7 +176,7 @@ class Sorter:
         return sorting.keys, sorting.order
 
     def _taking_of(self, size: int, operation: str, traits: tuple[int, BatchKind]) -> Taking:
-        """Return the kernel and memory that batches of this size, operation and traits share; cache them if small.
+        """Return kernel and memory for batches of this size, operation and ``traits``; cache them if the size is small.
 
         ``traits``: number of vertices, and the variant of the batch.
         """
@@ -209,16 +217,17 @@ class Sorter:
         return keys, order
 
     def sort(self, src: Array, dst: Array, num_vertices: int) -> tuple[Array, Array]:
-        """Return keys and order of validated edges (``uint32[m]``) as :func:`suricate.primitives.sort_batch` does."""
+        """Sort valid edges, ``src`` and ``dst`` of ``uint32[m]``; return keys and order."""
         size = len(src)
         if not self.is_sorted_here(size, num_vertices):
             return cuda.sort_batch(src, dst, _id_bits(num_vertices))
         return self.sort_at(size, src.data.ptr, dst.data.ptr, num_vertices)
 
     def sort_at(self, size: int, src: int, dst: int, num_vertices: int, kept: str = "") -> tuple[Array, Array]:
-        """Return keys and order of validated edges at the addresses ``src`` and ``dst``; see :meth:`is_sorted_here`.
+        """Sort ``size`` valid edges at the addresses ``src`` and ``dst``; return keys and order.
 
-        Results for few edges are in memory that the next sort with the same ``kept`` name overwrites.
+        :meth:`is_sorted_here` must be true. With a name ``kept``, the result for few edges is overwritten by the next
+        sort of the same size and name.
         """
         found = self._kept_sorting.get((size, num_vertices, kept)) if kept else None
         if found is None:
@@ -233,7 +242,7 @@ class Sorter:
         return sorting.keys, sorting.order
 
     def _memory_for(self, kernel: StructKernel, size: int, num_vertices: int) -> SortMemory:
-        """Return memory for a launch of ``kernel`` that sorts ``size`` edges."""
+        """Return new memory for a launch of ``kernel`` that sorts ``size`` edges."""
         resident = self._resident.get(kernel)
         if resident is None:
             resident = self._resident[kernel] = self._multiprocessors * kernel.resident(THREADS)
@@ -265,9 +274,9 @@ class Sorter:
         return SortMemory(blocks, barriers, keys, order, values, sizes)
 
     def find(self, batch: UnvalidatedBatch, rows: tuple[Array | int, ...], found: Array, result: Array) -> None:
-        """Validate a batch and look it up in ``rows``, the result of :meth:`BatchStore.rows`; write to two arrays.
+        """Validate a batch and look up its edges in ``rows``, the result of :meth:`BatchStore.rows`.
 
-        ``found`` (``bool[n]``) receives which edges are stored, ``result`` the bits of their weights.
+        Writes to ``found`` (``bool[n]``) which edges are stored, and to ``result`` the bits of their weights.
         """
         variant, bits = batch.variant, cuda.bits_of(result)
         kernel = self._kernels.get(("find_sorted", variant))
@@ -299,12 +308,12 @@ def _is_bucketed(size: int, num_vertices: int) -> bool:
 
 
 def _way(size: int, num_vertices: int, small: str) -> str:
-    """Return the part of a kernel's name that says how ``size`` edges are sorted: ``small``, "buckets" or "digits"."""
+    """Return the method that sorts ``size`` edges, as a part of a kernel's name: ``small``, "buckets" or "digits"."""
     if size <= MOST_SMALL and not _is_wide(size, num_vertices):
         return small
     return "buckets" if _is_bucketed(size, num_vertices) else "digits"
 
 
 def _is_wide(size: int, num_vertices: int) -> bool:
-    """Return whether two ids and a position in the batch take more than 64 bits, the size of a word that is sorted."""
+    """Return whether source, destination and position of an edge together take more than 64 bits, a word to sort."""
     return 2 * _id_bits(num_vertices) + (size - 1).bit_length() > 64

@@ -1,8 +1,9 @@
-"""Functions made from functions of users, with one argument more, for an operator that runs in several calls.
+"""Functions derived from functions of users: each has one more argument, an array to which it writes its result.
 
-``converge`` needs what ``then`` returns for every vertex: 1 for "stays", 2 for "wakes". The function made here writes
-that into an array, its last argument; the edge function takes that array, too, and passes it over. They are made from
-the syntax trees of the functions, as edge functions are compiled from their source.
+A graph of several processes needs them. In ``converge`` a rank must know what ``then`` has returned for every vertex
+(bit 1: the vertex stays active, bit 2: it activates its neighbours). The derived ``then`` writes that to the array; the
+derived edge function takes the array too, but does not use it, since both functions of a call take the same arguments.
+Both are made by a change of the function's syntax tree.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ ANSWERS = "answers_"  #: name of the array
 
 @lru_cache(maxsize=256)
 def keeping_answers(fn: Function, then: Function, count: int, fields: int) -> tuple[Function, Function]:
-    """Return versions of ``fn`` and ``then`` that store what ``then`` returns in an array, one more argument.
+    """Return versions of ``fn`` and ``then`` with one more argument: an array in which ``then`` stores its results.
 
-    ``count``: the number of arguments before. ``fields``: how many numbers make the value that ``then`` gets.
+    It has one entry per vertex. ``count``: the number of arguments of the call, which both functions take last.
+    ``fields``: how many parameters of ``then`` hold the reduced value: one, or one per field of a word.
     """
     return _made(fn, 3 + count, _Unchanged()), _made(then, 1 + fields + count, _Keeping())
 
@@ -51,15 +53,15 @@ class _Unchanged(ast.NodeTransformer):
 
 
 class _Keeping(_Unchanged):
-    """Rewrites a function so that it writes what it returns to an array, at its first parameter."""
+    """Rewrites a function so that it writes its result to ``array[v]``, where ``v`` is its first parameter."""
 
     def begin(self, first: str) -> list[ast.stmt]:
-        """Return the statement ahead of the body, which sets the entry of the array at ``first`` to 0."""
+        """Return a statement to put ahead of the body: it sets ``array[first]`` to 0, for paths that return nothing."""
         self.first = first
         return parsed(f"{ANSWERS}[{first}] = 0").body
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Return statements that write the value to the array and return True."""
+        """Replace ``return value`` by two statements: write ``value`` to the array, and return True."""
         if node.value is None:
             return node
         write = parsed(f"{ANSWERS}[{self.first}] = 0").body[0]
@@ -69,7 +71,7 @@ class _Keeping(_Unchanged):
 
 
 class _Adding(_Unchanged):
-    """Rewrites a function of ``u``, ``v`` and ``x``: it adds what it returned to an array at these three places."""
+    """Rewrites a function of ``u``, ``v`` and ``x`` so that it adds its result to an array, at each of these ids."""
 
     outside: ClassVar[dict[str, Any]] = {"atomic_": atomic}
 
@@ -77,14 +79,17 @@ class _Adding(_Unchanged):
         self.corners = corners
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Return statements that add the value to the array, and return nothing."""
+        """Replace ``return value`` by statements that add ``value`` to the array at the three ids."""
         value = ast.Assign([ast.Name("value_", ast.Store())], node.value or ast.Constant(0))
         adds = [f"atomic_.add({ANSWERS}, {corner}, value_)" for corner in self.corners]
         return [value, *parsed("\n".join(adds)).body, ast.Return(None)]
 
 
 def _made(function: Any, place: int, change: _Unchanged) -> Function:
-    """Return ``function`` with a further parameter at position ``place``, and its body rewritten by ``change``."""
+    """Return a copy of ``function`` whose body ``change`` has rewritten, with one more parameter, the array.
+
+    ``place`` is the index of the new parameter among all parameters.
+    """
     if not isinstance(function, FunctionType):
         raise RequirementError("on a graph of several processes pass a plain function here")
     source = find_source(function)
@@ -105,9 +110,9 @@ def _made(function: Any, place: int, change: _Unchanged) -> Function:
 
 
 def _with_outside(function: FunctionType, made: ast.FunctionDef, file: str, more: dict[str, Any]) -> Function:
-    """Return the function that ``made`` defines, with the globals and closure of ``function``.
+    """Return the function that the syntax tree ``made`` defines, with the globals and closure of ``function``.
 
-    ``more`` has further names with their values; ``file`` is the name of the source that tracebacks show.
+    ``more`` maps further names, which the new body uses, to their values; tracebacks show ``file`` as its file name.
     """
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: CellType(value) for name, value in more.items()}

@@ -1,7 +1,7 @@
-"""What an edge function asks its graph, as expressions, and their values for many edges at once.
+"""Which edges an edge function looks up in its graph, as expressions, and the values of these for many calls at once.
 
-A graph of several processes has the answers fetched before the function runs. Where the course of a function decides
-what it asks, what it may ask on any course is meant: of a variable that is assigned to several times every value.
+A graph of several processes fetches these edges from other ranks before the function runs. If a function looks up edges
+in branches only, those of all branches count; if it assigns to a variable more than once, every value counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Asks(NamedTuple):
 
     Attributes:
         edges: the two ends of every edge that it looks up, as expressions.
-        unknown: whether an end of some is an expression that :func:`value_of` cannot evaluate.
+        unknown: True if an edge has an end that cannot be computed before the call, by :func:`value_of`.
         degrees: whether it looks up degrees.
     """
 
@@ -47,8 +47,8 @@ def asks_of(statements: Iterable[Statement], known: Callable[[str], bool], write
 
     Args:
         statements: the statements of the function.
-        known: returns whether a leading parameter is known before the call.
-        writes: positions of the arguments that it writes.
+        known: returns whether the parameter of this label (such as ``u`` or ``a0``) has its value before the call.
+        writes: positions of the arguments that the function writes to.
     """
     nodes, given = list(_nodes(statements)), dict[int, list[Node]]()
     for one in _assigned(statements, nodes):
@@ -91,7 +91,7 @@ def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Yield ``node``, all expressions below it, and those of the assignments that an ``after`` node has before it."""
+    """Yield ``node`` and all expressions below it, including those that an ``after`` node assigns to variables."""
     for one in node.nodes():
         yield one
         for before in one.value if one.op == "after" else ():
@@ -106,10 +106,11 @@ def _assigned(statements: Iterable[Statement], nodes: Iterable[Node]) -> Iterato
 
 
 def _ways(node: Node, given: Mapping[int, list[Node]], within: frozenset[int]) -> list[Node]:
-    """Return the expressions without local variables that ``node`` may stand for.
+    """Return all expressions without local variables that ``node`` may stand for.
 
-    The list is empty if there are more than ``MOST_WAYS``, or if a variable depends on itself. ``given`` has the values
-    that each variable is assigned, ``within`` the variables that are being replaced.
+    The list is empty if there are more than ``MOST_WAYS``, or if a variable depends on itself. ``given`` maps the
+    number of a local variable to all values assigned to it; ``within`` has the variables whose values are being
+    replaced, by number.
     """
     if node.op == "local":
         if node.value in within:
@@ -137,12 +138,12 @@ def _is_known(node: Node, known: Callable[[str], bool], writes: frozenset[int]) 
 
 
 def value_of(node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
-    """Evaluate an expression for many calls at once; where an index is out of range the value is arbitrary.
+    """Evaluate an expression for many calls of a function; where an index is out of range the value is arbitrary.
 
     Args:
-        node: an expression that is known before the call, see :func:`asks_of`.
-        columns: values of leading parameters, ``int64``, by name.
-        values: the arguments of the call.
+        node: an expression that can be computed before the call: an end of an edge in :class:`Asks`.
+        columns: for each leading parameter the array of its values, ``int64``, one per call, by name.
+        values: the arguments, the same for all calls.
         xp: NumPy or CuPy.
     """
     if node.op == "parameter":
@@ -163,9 +164,10 @@ def value_of(node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) ->
 
 
 def _taken(array: Array, node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
-    """Return the elements of ``array`` at the index that ``node`` computes from ``columns`` and ``values``.
+    """Return the elements of ``array`` at the indices that the operand of ``node`` gives; ``xp`` is NumPy or CuPy.
 
-    An index beyond the ends is clipped; of an empty array the elements are 0. ``xp`` is NumPy or CuPy.
+    ``columns`` and ``values`` are those of :func:`value_of`. An index out of range is clipped to the nearest end; of an
+    empty array the elements are 0.
     """
     index = xp.asarray(value_of(node.args[0], columns, values, xp)).astype(np.int64)
     return array[xp.clip(index, 0, len(array) - 1)] if len(array) else xp.zeros_like(index)
