@@ -1,4 +1,4 @@
-"""Columns by vertex, or by row of edges: arrays that grow with a graph and are reset where vertices are deleted."""
+"""Columns by vertex, or by row of edges: arrays that grow with a graph, and whose entries are reset at deletions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Column:
     Args:
         device: the graph's device.
         size: number of vertices.
-        dtype: bool, an integer or floating dtype, or :data:`TEXT`.
+        dtype: bool, an integer or floating dtype, or :data:`TEXT`, whose values are in host memory.
         missing: the value of vertices that have none.
 
     Raises:
@@ -44,23 +44,23 @@ class Column:
 
     @property
     def array(self) -> Array:
-        """The values, one per vertex: the array itself, which is valid until vertices are added."""
+        """The values, one per vertex: the array itself, not a copy, until vertices are added."""
         return self._buffer[: self.size]
 
     @property
     def nbytes(self) -> int:
-        """Bytes allocated; of texts those of the references, not of the texts."""
+        """Bytes allocated; for texts the bytes of the references, not of the texts."""
         return int(self._buffer.nbytes)
 
     def reserve(self, size: int) -> None:
-        """Allocate for ``size`` vertices, so that :meth:`resize` cannot fail; raises ``MemoryError``."""
+        """Allocate memory for ``size`` vertices, so that :meth:`resize` cannot fail; raises ``MemoryError``."""
         if size > len(self._buffer):
             buffer = self._filled(max(size, len(self._buffer) * 3 // 2))
             buffer[: self.size] = self.array
             self._buffer = buffer
 
     def resize(self, size: int) -> None:
-        """Make the column as long as there are vertices; new ones have the missing value."""
+        """Change the number of vertices to ``size``; new ones have the missing value."""
         self.reserve(size)
         self.size = size
 
@@ -70,7 +70,7 @@ class Column:
             self._buffer[self._indices(vertices)] = self.missing
 
     def put(self, vertices: Array, values: Array) -> None:
-        """Set the values of vertices; for a repeated vertex the last value is kept."""
+        """Set the values of ``vertices``, ids, to one each or one for all; of repeated ids the last value counts."""
         if len(vertices):
             host = on_host(vertices)
             last = np.unique(host[::-1], return_index=True)[1]
@@ -79,7 +79,7 @@ class Column:
             self._buffer[self._indices(host[kept])] = values
 
     def write(self, rows: np.ndarray, values: Array) -> None:
-        """Set the values of distinct rows, in host memory, to one for each or one for all."""
+        """Set the values of ``rows``, a host array without repeats, to one value each or one for all."""
         if not len(rows):
             return
         values = values[()] if values.ndim == 0 else self.device.xp.asarray(values)
@@ -90,7 +90,7 @@ class Column:
             self._buffer[self._indices(rows)] = values
 
     def fill(self, values: Array) -> None:
-        """Set all values, to an array with one per vertex or to one for all."""
+        """Set all values: ``values`` has one per vertex, or is a 0-d array with one for all."""
         self.array[...] = values[()] if values.ndim == 0 else self.device.xp.asarray(values)
 
     def _indices(self, vertices: Array) -> Array:
@@ -117,14 +117,14 @@ class Column:
 
 
 def dtype_of(values: Any) -> np.dtype:
-    """Return the dtype of a column of these values: their own, or :data:`TEXT`."""
+    """Return the dtype of a column that holds ``values``, an array: :data:`TEXT` for texts, else its dtype."""
     return TEXT if values.dtype.kind in "UTO" else values.dtype
 
 
 def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> Array:
-    """Return values as an array of ``size`` entries, or a single value for all as a 0-d array.
+    """Return ``values`` as an array of ``size`` entries, or as a 0-d array if it is a single value for all.
 
-    ``argument`` and ``what`` (what has the values) are for messages.
+    Messages call the values ``argument``, and the things that have them ``what``.
 
     Raises:
         ShapeError: another number of values.
@@ -149,7 +149,11 @@ def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> 
 
 
 def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
-    """Return ``values``, an array or a single one, converted to ``dtype``; raises unless that keeps them."""
+    """Return ``values``, an array or a single value, converted to ``dtype``; messages call it ``argument``.
+
+    Raises:
+        DTypeError: the dtype cannot hold a value.
+    """
     array = values if hasattr(values, "dtype") else np.asarray(values, object if isinstance(values, str) else None)
     if array.dtype.kind in "UT":
         array = array.astype(object)

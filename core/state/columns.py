@@ -35,7 +35,7 @@ class Columns(MutableMapping[str, Any]):
         Args:
             name: its name.
             values: one per vertex, or one for all; None: all are missing. Values of deleted vertices are ignored.
-            dtype: a dtype of NumPy, or ``str``; by default that of the values.
+            dtype: a dtype of NumPy, or ``str``; by default the dtype of the values.
             missing: the value of vertices without one; None: NaN, 0, False or ``""``.
 
         Raises:
@@ -84,12 +84,12 @@ class Columns(MutableMapping[str, Any]):
             column.put(ids, given)
 
     def __getitem__(self, name: str) -> Array:
-        """Return a column, one value per vertex, that of deleted vertices being ``missing``.
+        """Return the values of a column, one per vertex; deleted vertices have the value ``missing``.
 
         NumPy arrays are read-only views, whose contents change with the graph; CuPy arrays are copies.
 
         Raises:
-            UnknownNameError: there is none of this name.
+            UnknownNameError: there is no column of this name.
         """
         with self._graph.exclusive():
             array = column_of(self._graph, name).array
@@ -100,7 +100,7 @@ class Columns(MutableMapping[str, Any]):
             return view
 
     def __setitem__(self, name: str, values: Any) -> None:
-        """Set a column as :meth:`add` does; one that is there keeps its dtype and its missing value."""
+        """Set all values of a column as :meth:`add` does; an existing column keeps its dtype and its missing value."""
         if values is None:
             raise ParameterError(f"column {shown(name)} cannot be None: give values, or delete it")
         known = self._graph._columns.get(name) if isinstance(name, str) else None
@@ -125,7 +125,11 @@ class Columns(MutableMapping[str, Any]):
         return f"<Columns: {', '.join(f'{name}: {kind}' for name, kind in kinds.items()) or 'none'}>"
 
     def missing(self, name: str) -> Any:
-        """Return the value of vertices without one; raises as ``columns[name]`` does."""
+        """Return the value that vertices without one have in a column.
+
+        Raises:
+            UnknownNameError: there is no column of this name.
+        """
         return column_of(self._graph, name).missing
 
 
@@ -147,7 +151,7 @@ def column_of(graph: Graph, name: str) -> Column:
 
 
 def array_of(graph: Graph, name: str) -> Array:
-    """Return the array of a column itself: by vertex, or for a column of edges by row; for operators.
+    """Return the array of a column itself, not a copy, by vertex, or of a column of edges by row; for operators.
 
     Raises:
         UnknownNameError: there is no column of this name.
@@ -159,7 +163,7 @@ def array_of(graph: Graph, name: str) -> Array:
 
 
 def follow(graph: Graph, delta: Delta) -> None:
-    """Bring the columns up to date after a change of the graph."""
+    """Adapt all columns of vertices after a change: give them the new number of vertices, reset deleted ones."""
     for column in graph._columns.values():
         column.resize(graph.num_vertices)
         column.reset(delta.deleted_vertices)
@@ -169,10 +173,10 @@ def follow(graph: Graph, delta: Delta) -> None:
 
 
 def state_of(columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
-    """Return columns as arrays by name, without object arrays; empty if there are no columns.
+    """Return the columns in the form in which snapshots store them: a dict of arrays without objects, empty if none.
 
-    ``names`` lists the names as JSON; ``<i>.values`` and ``<i>.missing`` belong to the i-th. Texts are concatenated as
-    UTF-8 bytes, the text for ``missing`` last, with their ends in ``<i>.ends``.
+    ``names`` has the names of the columns as JSON; ``<i>.values`` and ``<i>.missing`` belong to the i-th column. Texts
+    are UTF-8 bytes one behind the other, the text for ``missing`` last; ``<i>.ends`` has the end of each.
     """
     state = {"names": np.frombuffer(json.dumps(list(columns)).encode(), np.uint8)} if columns else {}
     for index, column in enumerate(columns.values()):
@@ -188,10 +192,10 @@ def state_of(columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
 
 
 def columns_of_state(state: dict[str, np.ndarray], size: int) -> dict[str, tuple[np.ndarray, Any]]:
-    """Return the values and the missing value of each column of a state.
+    """Return {name: (values, missing)} of the columns in a result of :func:`state_of`; ``size``: number of vertices.
 
     Raises:
-        ValueError, LookupError, TypeError: the state is damaged.
+        ValueError, LookupError, TypeError: the data is damaged.
     """
     if not state:
         return {}

@@ -1,4 +1,4 @@
-"""The rows of edges: columns by row, and which rows are free. The stored weight of an edge is the number of its row."""
+"""The table of edges: columns by row. The store keeps as the weight of an edge the number of its row in the table."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _UNREAD = 1 << 16  # rows whose deltas may wait to be read, at least
 
 
 class Kind(NamedTuple):
-    """What a column holds: its dtype, and the value of edges without one."""
+    """The dtype of a column of edges, and the value of edges that have none."""
 
     dtype: np.dtype
     missing: Any
 
 
 class EdgeTable:
-    """Columns of edges by row.
+    """Columns of edges by row, and which rows are free.
 
-    Which rows an update has made free is in its delta, and reading a delta waits for the device. So deltas are kept
-    until there are many, or until rows run out.
+    The delta of an update tells which rows no edge uses any more, but reading it waits for the device. So deltas are
+    collected, and read when there are many or when rows run out.
     """
 
     def __init__(self, device: Device, kinds: Mapping[str, Kind]) -> None:
@@ -48,13 +48,13 @@ class EdgeTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all columns; of texts those of the references, not of the texts."""
+        """Bytes of all columns; for texts the bytes of the references, not of the texts."""
         return sum(column.nbytes for column in self.columns.values())
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def take(self, count: int) -> np.ndarray:
-        """Return ``count`` unused rows, ``uint32[count]``, with space in all columns.
+        """Return ``count`` free rows, ``uint32[count]``, for the edges of a batch; all columns are made long enough.
 
         Raises:
             CapacityError: there is not enough memory, or there are too few rows.
@@ -86,24 +86,27 @@ class EdgeTable:
         self._capacity = capacity
 
     def give(self, rows: np.ndarray) -> None:
-        """Add rows that no edge has to the free ones."""
+        """Make ``rows``, which no edge uses, free."""
         self._free = np.concatenate((self._free, rows))
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Free the ``rows`` of a batch that failed; after an interrupt, mark the table as lost, see :meth:`recover`."""
+        """Free the ``rows`` of a batch that failed with ``error``.
+
+        If that is an interrupt, it is unknown which rows edges use: set ``is_lost``, until :meth:`recover` is called.
+        """
         if not isinstance(error, Exception):  # an interrupt: the batch may have been launched
             self.is_lost = True
         elif rows is not None:
             self.give(rows)
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """Keep the delta of a batch whose edges were given ``rows``; :meth:`read_deltas` finds out which are in use."""
+        """Collect the delta of a batch, whose edges got ``rows``, for :meth:`read_deltas`; None: it has no edges."""
         rows = self._free[:0] if rows is None else rows
         self._unread.append((rows, delta))
         self._waiting += max(len(rows), 1)
 
     def read_deltas(self) -> None:
-        """Read the deltas that were kept, and free the rows that no edge has; waits for the device."""
+        """Read the collected deltas, and free the rows that no edge uses any more; waits for the device."""
         unread, self._unread, self._waiting = self._unread, [], 0
         for rows, delta in unread:
             keeps, delta.keeps_errors = delta.keeps_errors, True
@@ -113,7 +116,7 @@ class EdgeTable:
                 delta.keeps_errors = keeps
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
-        """Return the rows that no edge has any more after a change whose batch was given ``rows``."""
+        """Return the rows that no edge uses after a change; ``rows`` are those that its batch got."""
         used = [on_host(delta.inserted.weight), on_host(delta.replaced.weight)]
         left = [on_host(delta.deleted.weight), on_host(delta.replaced_old)]
         if sum(map(len, used)) < len(rows):  # duplicates in a batch, say
@@ -121,28 +124,29 @@ class EdgeTable:
         return np.concatenate(left)
 
     def recover(self, rows: np.ndarray) -> None:
-        """Recompute the free rows after an interrupt; ``rows`` are those of all edges."""
+        """Recompute after an interrupt which rows are free; ``rows`` are the rows of all edges in the store."""
         self._unread, self._waiting, self.is_lost = [], 0, False
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
 
     # -- values --------------------------------------------------------------------------------------------------------
 
     def column(self, name: Any) -> Column:
-        """Return a column; raises ``UnknownNameError`` if there is none of this name."""
+        """Return the column ``name``; raises ``UnknownNameError`` if there is none of this name."""
         if not isinstance(name, str) or name not in self.columns:
             known = ", ".join(self.columns) or "none"
             raise UnknownNameError(f"the edges have no column {shown(name)}; they have: {known}")
         return self.columns[name]
 
     def checked(self, given: Any, count: int) -> dict[str, Array]:
-        """Return the columns of a batch of ``count`` edges in the table's dtypes: ``[count]``, or 0-d for all.
+        """Return {column: values} for a batch of ``count`` edges, in the columns' dtypes: ``[count]``, or 0-d for all.
 
         Args:
-            given: a mapping from names to values; anything else is the column ``weight``; None: all are missing.
+            given: a mapping from names of columns to values; None: no values; anything else: values of the column
+                ``weight``.
             count: number of edges.
 
         Raises:
-            UnknownNameError, ShapeError, DTypeError: they do not fit.
+            UnknownNameError, ShapeError, DTypeError: the values do not fit.
         """
         if given is None:
             return {}
@@ -154,12 +158,12 @@ class EdgeTable:
         return found
 
     def write(self, rows: np.ndarray, values: Mapping[str, Array]) -> None:
-        """Set the values of rows; columns without values get their missing one."""
+        """Set the values of ``rows`` in all columns; a column without ``values`` gets its missing value."""
         for name, column in self.columns.items():
             column.write(rows, values.get(name, np.asarray(column.missing, column.dtype)))
 
     def values(self, name: str, rows: Array) -> Array:
-        """Return the values of a column at rows, ``[len(rows)]``; texts on the host, others on the device."""
+        """Return the values of column ``name`` in ``rows``; texts are on the host, other values on the device."""
         column = self.column(name)
         rows = on_host(rows) if column.dtype == TEXT else self.device.xp.asarray(rows)
         return column.array[rows.astype(np.int64)]
@@ -167,13 +171,13 @@ class EdgeTable:
     # -- copies --------------------------------------------------------------------------------------------------------
 
     def copy_to(self, other: EdgeTable) -> None:
-        """Make the table of another graph, on any device, a copy of this one; waits."""
+        """Make ``other``, the table of another graph on any device, a copy of this one; waits for the device."""
         self.read_deltas()
         other.columns = {name: column.copy_to(other.device) for name, column in self.columns.items()}
         other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return a number per row by which checks compare edges: the row, which both arcs of an edge share."""
+        """Return numbers by which checks compare weights of edges: ``rows``, as both arcs of an edge have one row."""
         return rows
 
     def check(self, rows: np.ndarray) -> None:
@@ -209,7 +213,7 @@ def checked_kinds(given: Any) -> dict[str, Kind]:
 
 
 def dtype_named(dtype: Any) -> np.dtype:
-    """Return the dtype of a column: one of NumPy, or that of ``str``; raises ``ParameterError``."""
+    """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`; raises ``ParameterError``."""
     if dtype is str:
         return TEXT
     try:

@@ -1,7 +1,7 @@
-"""The frontier: the set of vertices an operator starts from, and the set it returns (Meerkat's ``Frontier``).
+"""The frontier: the set of vertices that an operator starts from, or returns (Meerkat's ``Frontier``).
 
-A frontier that an operator returns on CUDA does not know its size yet: the kernel counted on the device. The next
-operator takes :attr:`Frontier.buffer` and :attr:`Frontier.device_count` and needs no host read; ``len()`` and
+The size of a frontier that an operator returns on CUDA is first known to the device only, where the kernel counted. The
+next operator takes :attr:`Frontier.buffer` and :attr:`Frontier.device_count` and needs no host read; ``len()`` and
 :attr:`Frontier.vertices` read the count, once.
 """
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class DeviceCount:
-    """A ``uint32`` on the device: kernels take its address, and the array is made on demand.
+    """A number on the device, ``uint32``, by address for kernels; an array is made only when needed.
 
     Args:
-        block: ``uint32[]``, which contains it.
-        at: its index.
-        address: its device address.
+        block: ``uint32[]``, the array that contains it.
+        at: its index in ``block``.
+        address: its address on the device.
     """
 
     __slots__ = ("_at", "_block", "address")
@@ -36,7 +36,7 @@ class DeviceCount:
 
     @property
     def array(self) -> Array:
-        """The number, ``uint32[1]`` on the device."""
+        """The number as an array ``uint32[1]`` on the device, a view of ``block``."""
         return self._block[self._at : self._at + 1]
 
 
@@ -45,9 +45,9 @@ class Frontier:
 
     Args:
         device: device of the arrays.
-        vertices: ``uint32[capacity]``, the ids first; not copied.
+        vertices: ``uint32[capacity]``, with the ids at its beginning; not copied.
         count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device (or a
-            :class:`DeviceCount`) that is read only when the host asks, or None for all of them.
+            :class:`DeviceCount`), which the host reads only when needed, or None for all of them.
         num_vertices: number of vertices of the graph: all ids are below it. None: not known; the first operator that
             takes the frontier computes it, which waits for the device.
         distinct: whether no id is repeated. If False, operators drop repeats on the device.
@@ -109,7 +109,7 @@ class Frontier:
 
     @classmethod
     def of_rows(cls, graph: Graph, begin: int, end: int) -> Frontier:
-        """Return the frontier of the vertices ``begin`` to ``end`` (exclusive); no others of ``graph`` have edges."""
+        """Return the frontier of the vertices ``begin`` to ``end`` (exclusive); no other vertices have edges here."""
         ids = graph.device.xp.arange(begin, end, dtype=np.uint32)
         frontier = cls(graph.device, ids, num_vertices=graph.num_vertices)
         frontier.rows = begin, end
@@ -117,7 +117,7 @@ class Frontier:
 
     @classmethod
     def of_vertex(cls, graph: Graph, vertex: int) -> Frontier:
-        """Return the frontier of one vertex of ``graph``, which is not checked; launches nothing."""
+        """Return the frontier of one vertex of ``graph``, whose id is not checked; launches no kernel."""
         device, xp, host = graph.device, graph.device.xp, np.array([vertex], np.uint32)
         if not device.is_cuda:
             return cls(device, host, num_vertices=graph.num_vertices)
@@ -164,7 +164,7 @@ class Frontier:
 
     @property
     def num_vertices(self) -> int:
-        """A number of vertices that all ids are below; waits for the device if it was not given."""
+        """An upper bound (exclusive) of the ids; computing it, if it was not given, waits for the device."""
         if self._bound is None:
             vertices = self.vertices
             self._bound = int(vertices.max()) + 1 if len(vertices) else 0
@@ -190,7 +190,7 @@ class Frontier:
 
     @property
     def count_address(self) -> np.uint64:
-        """Where :attr:`device_count` lies on a CUDA device, as kernels take it."""
+        """Address of :attr:`device_count` on a CUDA device, as a kernel argument."""
         held = self._device_count
         return held.address if isinstance(held, DeviceCount) else np.uint64(self.device_count.data.ptr)
 

@@ -1,8 +1,8 @@
 """One lock per graph: calls from several threads on one graph run one after the other.
 
-A thread that finds the graph busy waits. Taking a free lock costs well below a microsecond. On CUDA the lock also makes
-the graph's device current, and lets a thread wait for the work that another thread has queued: CuPy's current stream is
-a thread's own, so the two may use different streams.
+A thread waits while another one uses the graph. Taking a free lock costs well below a microsecond. On CUDA the lock
+also makes the graph's device current. CuPy's current stream is a thread's own, so two threads may use different
+streams; then the lock makes a thread wait for the work that another thread has queued.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def graph_lock(device: Device, threads: int | None = None, graph: Any = None) -> Lock:
     """Return a new reentrant lock for a graph on ``device``, whose loops on the CPU use ``threads`` threads at most.
 
-    After ``fork`` it is free in the child; if another thread held it, ``graph`` is marked as half changed.
+    ``threads`` None: no limit. In a child of ``fork`` the lock is free; if another thread was changing ``graph``,
+    entering the lock raises ``ForkError`` there.
     """
     lock = renewed(threading.RLock(), None if graph is None else MethodType(_go_on_after_fork, graph))
     if device.is_cuda:
@@ -47,19 +48,22 @@ class HalfChanged:
         )
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was entered."""
+        """Do nothing: ``__enter__`` always raises."""
 
 
 def on_graph_device(function: Function) -> Function:
-    """Run ``function(graph, ...)``, a method or an operator, under the graph's lock with its CUDA device current.
+    """Decorate ``function(graph, ...)`` so that it runs under the graph's lock, with its CUDA device current.
 
-    A ``MemoryError`` becomes a ``CapacityError``.
+    A ``MemoryError`` in the function becomes a ``CapacityError``.
     """
     return on_device_of("")(function)
 
 
 def on_device_of(attribute: str) -> Callable[[Function], Function]:
-    """Return a decorator of methods like :func:`on_graph_device`, for the graph in an attribute of the object."""
+    """Return a decorator of methods: they run under the lock of the graph in ``attribute`` of the object.
+
+    It does all that :func:`on_graph_device` does. With ``attribute`` "" the object is the graph itself.
+    """
 
     def decorate(function: Function) -> Function:
         @wraps(function)
@@ -84,7 +88,7 @@ def on_device_of(attribute: str) -> Callable[[Function], Function]:
 
 
 def capacity_error(device: Device, error: MemoryError) -> MemoryError:
-    """Return ``error`` if it is a ``CapacityError``, else a ``CapacityError`` in its place, with its notes."""
+    """Return ``error`` if it is an error of suricate, else a ``CapacityError`` with its message and its notes."""
     if isinstance(error, SuricateError):
         return error
     ours = CapacityError(f"memory does not suffice on {device}: {error}")
@@ -94,7 +98,10 @@ def capacity_error(device: Device, error: MemoryError) -> MemoryError:
 
 
 def _go_on_after_fork(graph: Any) -> None:
-    """In a child of ``fork``: go on with a graph that another thread was using; refuse to if it was changing it."""
+    """Make a graph usable in a child of ``fork``, after another thread used it in the parent.
+
+    Scratch memory is dropped; if the thread was changing the graph, its lock refuses every call from now on.
+    """
     graph.workspace.clear()
     for kept in list(graph._kept.values()):
         kept.distrust()
@@ -103,17 +110,17 @@ def _go_on_after_fork(graph: Any) -> None:
 
 
 class _Local(threading.local):
-    """A thread's own value: the token that it got when it last entered a lock."""
+    """A thread's own value ``token``: the token of its last entry into a lock, or None."""
 
     token: object = None
 
 
 class CudaLock:
-    """A reentrant lock; inside it the CUDA device is current, and what other threads queued under it is done.
+    """A reentrant lock; inside it the CUDA device is current, and work that other threads queued inside it has ended.
 
     If all threads use the default stream, they do not wait for each other's work. Otherwise, once a second thread has
-    used the lock, each thread waits for its stream before it releases the lock, so that freed memory may be used in
-    any stream. Two streams of one thread are not distinguished.
+    used the lock, each thread waits for its stream before it releases the lock, so that freed memory may be used in any
+    stream. Two streams of one thread are not distinguished.
 
     Args:
         device: a CUDA device.

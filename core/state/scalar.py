@@ -1,4 +1,4 @@
-"""Scalars: one number on the device that functions of operators add to, and read, while nothing comes back to the host.
+"""Scalars: numbers on the device that functions of operators add to and read, without a copy to the host.
 
 >>> import suricate as su
 >>> changed = su.Scalar("sum", "int64")
@@ -29,9 +29,9 @@ SLOTS = 3  #: the last operator's total, that of the one that runs, and one that
 class Scalar:
     """A number that the edges or vertices of an operator add to.
 
-    Three slots in device memory take turns: an operator reads the total of the last one, reduces into the next slot
-    and clears the third. ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent scalar on the same
-    device.
+    It has three slots in device memory, whose roles rotate: an operator reads the total of the operator before it from
+    one slot, reduces into the next, and clears the third. ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an
+    independent scalar on the same device.
 
     Args:
         op: how values are reduced: ``"sum"``, ``"min"``, ``"max"``, or ``"or"`` (integers only).
@@ -60,7 +60,7 @@ class Scalar:
 
     @cached_property
     def edge_argument(self) -> Argument:
-        """The kind of argument that this scalar is for edge functions."""
+        """The type of this scalar as an argument of edge functions."""
         return Argument("accumulator", self.dtype, op=self.op)
 
     @property
@@ -88,23 +88,27 @@ class Scalar:
             self.total.fill(_checked(value, self.dtype))
 
     def slots(self) -> Any:
-        """Return the addresses (read, write, clear) that an operator passes to CUDA kernels; go on to the next slots.
+        """Return the addresses (read, write, clear) of the slots for the kernels of one operator, as a struct.
 
-        A launch clears the third slot. An operator that launches nothing calls :meth:`skip` instead.
+        After this call the slot that these kernels write to holds :attr:`total`. An operator that launches nothing
+        calls :meth:`skip` instead.
         """
         found = self._packed[self.turn]
         self.turn = (self.turn + 1) % SLOTS
         return found
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return two arrays of one entry (read, write) that an operator passes to Numba loops; go on to the next."""
+        """Return the slots (read, write) for the Numba loops of one operator, as arrays of one entry.
+
+        After this call the slot that these loops write to, which is neutral at first, holds :attr:`total`.
+        """
         read, write, clear = ((self.turn + k) % SLOTS for k in range(SLOTS))
         self._slots[clear] = self._slots[write] = _neutral(self.op, self.dtype)
         self.turn = write
         return self._slots[read : read + 1], self._slots[write : write + 1]
 
     def skip(self) -> None:
-        """Count an operator that had nothing to do: its total is the neutral value. Does not wait."""
+        """Count an operator that had nothing to do: :attr:`total` becomes the neutral value. Does not wait."""
         self.turn = (self.turn + 1) % SLOTS
         clear = (self.turn + 1) % SLOTS
         with self.device.current():
@@ -140,7 +144,7 @@ def _dtype(dtype: Any, op: str) -> np.dtype:
 
 
 def _neutral(op: str, dtype: np.dtype) -> Any:
-    """Return the value of ``dtype`` that changes no result of reduction ``op``: sum, or, min or max."""
+    """Return the neutral value of the reduction ``op`` for ``dtype``: 0, or the largest or smallest value."""
     if op in ("sum", "or"):
         return dtype.type(0)
     if dtype.kind == "f":
@@ -149,7 +153,7 @@ def _neutral(op: str, dtype: np.dtype) -> Any:
 
 
 def _checked(value: Any, dtype: np.dtype) -> Any:
-    """Return ``value`` as a scalar of ``dtype``."""
+    """Return ``value`` as a scalar of ``dtype``; raise ``ParameterError`` if it does not fit."""
     array = np.asarray(value, object) if isinstance(value, (list, tuple)) else np.asarray(value)  # lists may be ragged
     fits = array.ndim == 0 and array.dtype.kind in ("iuf" if dtype.kind == "f" else "iu")
     if fits and dtype.kind != "f":

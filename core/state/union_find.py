@@ -49,7 +49,7 @@ class UnionFind:
 
     @property
     def parent(self) -> Array:
-        """``uint32[num_elements]``: each element's parent, itself for a root; what kernels unite in, not a copy."""
+        """``uint32[num_elements]``: the parent of each element, a root's being itself; not a copy, kernels change it."""
         return self._parent[: self.num_elements]
 
     def union(self, src: Any, dst: Any, *, trusted: bool = False) -> None:
@@ -69,14 +69,14 @@ class UnionFind:
         return self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
 
     def flatten(self) -> Array:
-        """Make every element's root its parent; return the number of sets, ``uint64[1]`` on the device, not a copy.
+        """Make the root of every element its parent; return the number of sets, ``uint64[1]`` on the device.
 
-        Does not wait for the device.
+        The result is not a copy. Does not wait for the device.
         """
         return self._compress(None)
 
     def roots(self) -> Array:
-        """Return ``bool[num_elements]``: which are the smallest elements of their sets, a new array; does not wait."""
+        """Return a new array ``bool[num_elements]``: whether an element is the smallest of its set; does not wait."""
         return self.parent == self.device.xp.arange(self.num_elements, dtype=np.uint32)
 
     def labels(self) -> Array:
@@ -86,7 +86,7 @@ class UnionFind:
         return label
 
     def labels_at(self, vertices: Array) -> Array:
-        """Return :meth:`labels` of some elements; ``vertices`` are valid ids on the device."""
+        """Return the smallest member of the set of each of ``vertices``, which are valid ids on the device."""
         if self.device.is_cuda:
             return self.labels()[vertices]
         label = np.empty(len(vertices), np.uint32)
@@ -144,8 +144,8 @@ class UnionFind:
 
         Args:
             vertices: all elements of some sets, as ids or as a :class:`~suricate.state.frontier.Frontier`, whose size
-                may be known to the device only. An element that is left out may keep one of ``vertices`` as its
-                parent.
+                may be known to the device only. If an element of such a set is missing, its parent may be one of
+                ``vertices``.
             trusted: skip the check of ids, as in :meth:`union`; a frontier is never checked.
 
         Raises:
@@ -181,7 +181,7 @@ class UnionFind:
         return sum(threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted))
 
     def _compress(self, label: Array | None) -> Array:
-        """Make the root of every element its parent, write it to ``label`` unless None; return the number of sets.
+        """Make the root of every element its parent; write it to ``label`` too, unless None; return the number of sets.
 
         The result is ``uint64[1]`` on the device, not a copy.
         """

@@ -1,6 +1,7 @@
 """The loops of :class:`suricate.state.union_find.UnionFind` on the CPU; ``union_find.cu`` is the CUDA twin.
 
-Several threads may unite at once: a root is hooked by compare-and-swap, and what else is written are ancestors.
+``parent`` is ``uint32[]``, the parent of each element. Several threads may unite at once: the parent of a root changes
+by compare-and-swap, and other writes replace a parent by one of its ancestors.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from suricate.cpu.jit import inner, kernel
 
 @inner
 def root_of(parent, x):
-    """Return the root of ``x``; halves the path to it, in place."""
+    """Return the root of ``x``, and halve the path to it in ``parent``, in place."""
     above = parent[x]
     while above != x:
         higher = parent[above]
@@ -24,18 +25,18 @@ def root_of(parent, x):
 
 @inner
 def unite(parent, u, v):
-    """Unite the sets of ``u`` and ``v`` in ``parent``, in place, by hooking the larger root under the smaller.
+    """Unite the sets of ``u`` and ``v`` in ``parent``, in place; other threads may unite at the same time.
 
-    Returns whether these were two sets. If both have the same parent, no path is followed.
+    The larger root gets the smaller one as parent. Returns whether ``u`` and ``v`` were in two sets.
     """
     return unite_by(parent, u, v, False)
 
 
 @inner
 def unite_by(parent, u, v, alone):
-    """Unite the sets of ``u`` and ``v`` in ``parent``, in place; return whether these were two sets.
+    """Unite the sets of ``u`` and ``v`` in ``parent``, in place; return whether they were in two sets.
 
-    ``alone``: no other thread unites meanwhile, so compare-and-swap is not needed.
+    ``alone``: whether no other thread unites meanwhile, so that compare-and-swap is not needed.
     """
     if parent[u] == parent[v]:
         return False
@@ -55,8 +56,8 @@ def unite_by(parent, u, v, alone):
 def unite_pairs(parent, src, dst, status, wanted, begin, end):
     """Unite in ``parent``, in place, the sets of ``src[i]`` and ``dst[i]`` for all ``begin <= i < end``.
 
-    Only pairs whose ``status[i]`` is ``wanted`` count, or all if ``status`` is empty. Returns the decrease of the
-    number of sets.
+    Only pairs whose ``status[i]`` is ``wanted`` count, or all if ``status`` is empty. Returns by how much the number of
+    sets decreased.
     """
     united = 0
     for i in range(begin, end):
@@ -67,10 +68,9 @@ def unite_pairs(parent, src, dst, status, wanted, begin, end):
 
 @kernel
 def compress(parent, label, begin, end):
-    """Set ``parent[i]`` to the root of ``i``, and ``label[i]`` too, for ``i`` from ``begin`` to ``end`` (exclusive).
+    """Set ``parent[i]``, and ``label[i]`` unless ``label`` is empty, to the root of ``i``, for ``begin <= i < end``.
 
-    If ``label`` is empty, it is left out. Returns the number of roots. Parents have smaller ids, so most of them are
-    compressed already.
+    Returns the number of roots among these elements.
     """
     roots = 0
     for i in range(begin, end):

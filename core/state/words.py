@@ -111,8 +111,8 @@ class Words:
     Attributes:
         layout: the fields.
         device: where the words live.
-        data: ``uint64[n]`` for fields of up to 64 bits, else ``uint64[n, 2]``, the less significant half first,
-            aligned to 16 bytes. A field that is written here must be encoded.
+        data: ``uint64[n]`` for fields of up to 64 bits, else ``uint64[n, 2]``, the less significant half first, aligned
+            to 16 bytes. It holds encoded fields (``suricate.edgefn.layout``).
     """
 
     def __init__(self, layout: Layout, device: Device, size: int = 0) -> None:
@@ -123,7 +123,7 @@ class Words:
 
     @cached_property
     def edge_argument(self) -> Argument:
-        """The kind of argument that these words are for edge functions."""
+        """The type of these words as an argument of edge functions."""
         return Argument("words", None, self.layout)
 
     def __len__(self) -> int:
@@ -140,7 +140,7 @@ class Words:
         return self._decoded(_loops().decode, field, unsigned, *signs).view(field.dtype)
 
     def ids(self, name: str) -> Array:
-        """Return a ``uint32`` field that holds vertices as a new array: ``int64[n]``, -1 instead of ``EMPTY``."""
+        """Return a ``uint32`` field that holds vertices as a new array ``int64[n]``, with -1 in place of ``EMPTY``."""
         field = self.layout.field(name)
         assert field is not None
         if self.device.is_cuda:
@@ -148,13 +148,13 @@ class Words:
         return self._decoded(_loops().decode_ids, field, np.dtype(np.int64))
 
     def picked(self, ids: Array) -> Words:
-        """Return the words of some elements, whose fields can be read; ``ids``: int64, valid, on the device."""
+        """Return the words of some elements as new words; ``ids``: ``int64[]``, valid, on the device."""
         some = Words.__new__(Words)
         some.layout, some.device, some.data = self.layout, self.device, self.data[ids]
         return some
 
     def of_size(self, n: int) -> Words:
-        """Return ``n`` new words of the same fields, all at their largest value."""
+        """Return ``n`` new words with the same fields, all at their largest value."""
         return Words(self.layout, self.device, n)
 
     def fill(self, **values: Any) -> None:
@@ -204,7 +204,7 @@ class Words:
             self.data = grown
 
     def _new(self, n: int) -> Array:
-        """Return an array of ``n`` words with the largest value, which every other word replaces."""
+        """Return a new array of ``n`` words that have the largest value, which every other word replaces."""
         low, high = self.layout.identity & (2**HALF - 1), self.layout.identity >> HALF
         if self.layout.bits == HALF and self.device.is_cuda:
             data = self.device.xp.empty(n, np.uint64)
@@ -230,14 +230,20 @@ class Words:
         return self.data if self.layout.bits == HALF else self.data[:, half]
 
     def _decoded(self, kernel: Callable[..., Any], field: Field, dtype: np.dtype, *form: Any) -> Array:
-        """Return a field of all words in a new array of ``dtype``, which ``kernel`` of ``words_cpu`` fills."""
+        """Return a field of all words in a new array of ``dtype``, written by ``kernel``, a loop of ``words_cpu``.
+
+        ``form``: the arguments of the loop after the position of the field, such as sign bits.
+        """
         size = len(self.data)
         found = np.empty(size, dtype)
         threads.over(size, kernel, self.data.reshape(size, self._halves), *_place(field), *form, found)
         return found
 
     def _decoded_on_cuda(self, kernel: str, field: Field, dtype: np.dtype, *form: Any) -> Array:
-        """Return a field of all words in a new array of ``dtype``, which ``kernel`` of ``words.cu`` fills."""
+        """Return a field of all words in a new array of ``dtype``, written by ``kernel`` of ``words.cu``.
+
+        ``form``: the arguments of the kernel after the position of the field, such as sign bits.
+        """
         with self.device.current():
             found = self.device.xp.empty(len(self), dtype)
             half, right, left = _place(field)
@@ -251,9 +257,10 @@ class Words:
         return self.layout.bits // HALF
 
     def _encoded(self, values: dict[str, Any], count: int | None) -> list[tuple[Field, Any]]:
-        """Return each field with the bits of its values as ``uint64``: ``count`` values, or a single one for all.
+        """Return the named fields, each with its encoded values as ``uint64[count]``, or one value for all.
 
-        ``count`` None: only a single value is allowed.
+        ``values``: by name of a field, the numbers that users gave; ``count`` None: only one value per field is
+        allowed.
         """
         unknown = [name for name in values if self.layout.field(name) is None]
         if unknown:
@@ -306,9 +313,9 @@ def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
 
 
 def _encoded_bits(xp: Any, values: Array) -> Array:
-    """Return the bits of ``values`` as ``uint64`` that compare as the numbers do; both zeros are equal, NaN is largest.
+    """Return ``values`` encoded as ``uint64`` in the order of the numbers; both zeros are equal, NaN is the largest.
 
-    Floats are looked at by their bits only: CuPy's arithmetic takes subnormal numbers for zero.
+    Only integer operations on the bits are used, as CuPy's arithmetic treats subnormal floats as zero.
     """
     dtype = values.dtype
     unsigned = np.dtype(f"u{dtype.itemsize}")
@@ -336,7 +343,7 @@ def _loops() -> Any:
 def _form(layout: Layout, name: str) -> tuple[Field, np.dtype, np.uint64, np.uint64] | None:
     """Return the field ``name``, the unsigned dtype of its width, and two sign bits; None if there is no such field.
 
-    The first bit is that of signed integers, the second that of floats; for other dtypes they are 0.
+    The first is the sign bit of a field of signed integers, the second that of a field of floats; else they are 0.
     """
     field = layout.field(name)
     if field is None:
@@ -348,6 +355,9 @@ def _form(layout: Layout, name: str) -> tuple[Field, np.dtype, np.uint64, np.uin
 
 @cache
 def _place(field: Field) -> tuple[int, np.uint64, np.uint64]:
-    """Return the half in which a field begins, at which bit, and how far left its part in half 1 belongs (0: none)."""
+    """Return where a field lies: the half in which it begins, at which bit, and the shift of its part in half 1.
+
+    The shift is to the left, in bits; 0 if the field lies in one half.
+    """
     (half, right), *rest = field.parts()
     return half, np.uint64(right), np.uint64(-rest[0][1] if rest else 0)

@@ -12,8 +12,8 @@ from suricate.cpu.jit import inner, kernel
 def field_of(data, i, half, right, left):
     """Return the bits of a field of word ``i`` of ``data``, ``uint64[n, halves]``; bits above its width are arbitrary.
 
-    The field begins in half ``half``, at bit ``right``. If ``left`` is not 0 it continues in half 1, whose bits are
-    shifted left by ``left``.
+    The field begins in half ``half`` at bit ``right``. If ``left`` is not 0, the field continues in half 1, whose bits
+    are shifted left by ``left``.
     """
     bits = data[i, half] >> right
     return bits | data[i, 1] << left if left else bits
@@ -21,10 +21,10 @@ def field_of(data, i, half, right, left):
 
 @kernel
 def decode(data, half, right, left, flipped, sign, values, first, last):
-    """Write a field of words to ``values[first:last]``, of the unsigned dtype of its width, decoded.
+    """Write the bits of a decoded field of the words ``first`` to ``last`` (exclusive) to ``values``, by word.
 
-    ``data``, ``half``, ``right`` and ``left``: see :func:`field_of`. ``flipped`` is the sign bit of signed integers,
-    and ``sign`` that of floats; for other dtypes they are 0.
+    ``values`` has the unsigned dtype of the field's width. ``data``, ``half``, ``right`` and ``left``: see
+    :func:`field_of`. ``flipped`` is the sign bit if the field is a signed integer, ``sign`` if it is a float; else 0.
     """
     for i in range(first, last):
         bits = field_of(data, i, half, right, left) ^ flipped
@@ -35,7 +35,7 @@ def decode(data, half, right, left, flipped, sign, values, first, last):
 
 @kernel
 def decode_ids(data, half, right, left, ids, first, last):
-    """Write a ``uint32`` field of words, which holds vertices, to ``ids[first:last]`` (int64); EMPTY becomes -1.
+    """Write a ``uint32`` field, which holds vertices, to ``ids[first:last]`` (int64); ``EMPTY`` becomes -1.
 
     ``data``, ``half``, ``right`` and ``left``: see :func:`field_of`.
     """

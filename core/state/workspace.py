@@ -16,7 +16,7 @@ State = TypeVar("State")
 
 
 class Workspace:
-    """Named scratch arrays of one graph, kept and grown, and the state that operators keep for it.
+    """Named scratch arrays of one graph, which are reused from call to call, and objects that operators keep for it.
 
     Use it under the lock of its graph. ``moves`` counts how often an array was reallocated.
     """
@@ -27,7 +27,7 @@ class Workspace:
         self._states: dict[Any, Any] = {}
 
     def state(self, kind: Callable[[Device], State]) -> State:
-        """Return the one instance of class ``kind`` that belongs to this workspace, made on first use."""
+        """Return the object of class ``kind`` that belongs to this workspace; the first call makes it."""
         held = self._states.get(kind)
         if held is None:
             held = self._states[kind] = kind(self.device)
@@ -36,8 +36,8 @@ class Workspace:
     def array(self, name: str, size: int, dtype: Any) -> Array:
         """Return the scratch array ``name`` as ``dtype[size]``.
 
-        It keeps what was last written under this name and dtype, except after growth (geometric), which zeroes it. Not
-        reentrant: a second request for the same name returns the same memory.
+        It contains what was last written under this name and dtype; if it has to grow (geometrically) it becomes zero.
+        Not reentrant: a second request for the same name returns the same memory.
         """
         held = self._arrays.get((name, dtype))
         if held is None or len(held) < size:
@@ -45,7 +45,7 @@ class Workspace:
         return held if len(held) == size else held[:size]
 
     def clear(self) -> None:
-        """Forget all arrays and states."""
+        """Drop all arrays and objects."""
         self._arrays.clear()
         self._states.clear()
         self.moves += 1

@@ -29,7 +29,7 @@ Made = TypeVar("Made")
 
 
 def first_that_fits(make: Callable[[Amount], Made], *amounts: Amount) -> Made:
-    """Return ``make(amount)`` for the first of ``amounts`` that raises no ``CapacityError``; else raise the last one."""
+    """Return ``make(amount)`` for the first of ``amounts`` that raises no ``CapacityError``; the last may raise it."""
     for amount in amounts[:-1]:
         with suppress(CapacityError):
             return make(amount)

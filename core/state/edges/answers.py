@@ -1,4 +1,4 @@
-"""What a graph of several processes answers the functions of one call: edges that are there, and degrees."""
+"""What other processes have answered about a graph of several processes: which arcs exist, and degrees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWNERS["answers"] = Owner(
 
 
 class Answers:
-    """Replaces the graph among the arguments of a function: ``(u, x) in answers``, and ``answers.degree(u)``.
+    """Takes the place of the graph as an argument of edge functions: ``(u, x) in answers``, ``answers.degree(u)``.
 
     Args:
         device: device of the arrays.
@@ -37,6 +37,6 @@ class Answers:
         self._edges = EdgeSet.of_arcs(device, 0, arcs, directed=True, most=len(src))
 
     def table(self) -> EdgeTable:
-        """Return the hash table that functions ask."""
+        """Return the hash table of the arcs, whose values are the degrees."""
         assert self._degrees.dtype == np.uint32
         return self._edges.table()._replace(value=self._degrees)

@@ -1,4 +1,7 @@
-"""Look-ups in the hash table of an edge set (``edge_table``) by loops on the CPU; ``edge_table.cuh`` is the twin."""
+"""Lookups in the hash table of an edge set (``edge_table``) by loops on the CPU; ``edge_table.cuh`` is the CUDA twin.
+
+In all functions ``table`` is an ``EdgeTable``.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ _FIRST_ENTRY = np.uint32(FIRST_ENTRY)
 
 @inner
 def home(key, capacity):
-    """Return the place where the search for ``key`` begins: the upper half of its hash, scaled to the capacity."""
+    """Return the first slot to probe for ``key`` in a hash table of ``capacity`` slots."""
     hashed = (key ^ (key >> _HALF)) * _KEY_FACTOR >> _HALF
     return hashed * np.uint64(capacity) >> _HALF
 
 
 @inner
 def key_of(u, x, directed):
-    """Return the key of edge ``(u, x)``, uint64; without directions the smaller end comes first."""
+    """Return the key of edge ``(u, x)``, ``uint64``; with ``directed == 0`` the smaller id comes first."""
     first, second = np.uint64(u), np.uint64(x)
     if directed == 0 and first > second:
         first, second = second, first
@@ -29,7 +32,7 @@ def key_of(u, x, directed):
 
 @inner
 def place_of(table, u, x):
-    """Return the place of edge ``(u, x)`` in the arrays of the set whose hash table is ``table``, or -1."""
+    """Return the position of edge ``(u, x)`` in the arrays of the set whose hash table is ``table``, or -1."""
     key, capacity = key_of(u, x, table.directed), np.uint64(len(table.key))
     at = home(key, capacity)
     while table.key[at] != _NONE:
@@ -49,7 +52,7 @@ def contains(table, u, x):
 
 @inner
 def degree_of(table, u):
-    """Return the degree of a vertex; for a table made of ``Answers``."""
+    """Return the degree of vertex ``u``; only for the table of ``Answers``."""
     return table.value[u]
 
 

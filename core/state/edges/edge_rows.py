@@ -1,7 +1,9 @@
 """The rows of an edge set by source, as a cursor (see ``suricate.cursors``): the Numba functions, and the view.
 
-A hash table of the sources says where the row of a vertex begins in ``rows``: with its length, then the places of its
-arcs in the arrays of the set. So nothing has the size of the graph. ``edge_rows.cuh`` is the CUDA twin.
+A hash table of the sources says where in ``rows`` the row of a vertex begins: with its length, then the positions of
+its arcs in the arrays of the set. So no array has the size of the graph. In the functions ``g`` is an
+:class:`EdgeRows`, ``c`` where a row begins in ``rows``, and a slot ``i`` an index of ``rows``. ``edge_rows.cuh`` is the
+CUDA twin.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ _FACTOR, _HALF, _LOW = np.uint64(SOURCE_FACTOR), np.uint64(32), np.uint64(0xFFFF
 
 
 class EdgeRows(NamedTuple):
-    """Arrays of the view.
+    """The arrays of the view, and their sizes.
 
     Attributes:
-        source: uint32[slots], ``EMPTY`` if free.
-        row: uint32[slots]: where the row of that source begins in ``rows``.
+        source: uint32[slots], the keys of a hash table of sources, ``EMPTY`` if free.
+        row: uint32[slots]: where in ``rows`` the row of that source begins.
         rows: uint32, all rows.
         src, dst, weight, status, wanted, size: the arc list; ``status`` is uint8[0] if all entries count.
-        key, entry, directed: the hash table.
+        key, entry, directed: the hash table of edges, of ``capacity`` slots; see ``EdgeTable``.
         filtered: 1 if only entries with the status ``wanted`` count.
     """
 
@@ -52,7 +54,7 @@ class EdgeRows(NamedTuple):
 
 
 def rows_view(data: EdgeRows, num_vertices: int, value_dtype: np.dtype | None) -> StoreView:
-    """Return the view by which operators walk the rows ``data``; ``value_dtype``: of the weights, None without any."""
+    """Return the view by which operators walk the rows ``data``; ``value_dtype``: dtype of the weights, or None."""
     return StoreView(
         data=data,
         cursor=__name__,
@@ -69,13 +71,13 @@ def rows_view(data: EdgeRows, num_vertices: int, value_dtype: np.dtype | None) -
 
 @inner
 def home_of_source(u, slots):
-    """Return the slot, below ``slots``, where the search for source ``u`` begins."""
+    """Return the first slot to probe for source ``u`` in a hash table of ``slots`` slots."""
     return (np.uint64(u) * _FACTOR & _LOW) * np.uint64(slots) >> _HALF
 
 
 @inner
 def row_of(g, u):
-    """Return where the row of ``u`` begins in ``rows``, or -1."""
+    """Return where in ``g.rows`` the row of ``u`` begins, or -1 if ``u`` has no arcs."""
     at, slots = home_of_source(u, g.slots), np.uint64(g.slots)
     while g.source[at] != EMPTY:
         if g.source[at] == u:
@@ -101,7 +103,7 @@ def buckets(g, u):
 
 @inner
 def first(g, u, k):
-    """Return the cursor of the only span, the position of the row of ``u`` in ``g.rows``; -1 if ``u`` has no row."""
+    """Return the cursor of the only span of bucket ``k`` of ``u``: where its row begins, or -1 if it has none."""
     return row_of(g, u)
 
 
@@ -119,7 +121,7 @@ def end(g, c):
 
 @inner
 def following(g, c):
-    """Return -1: a row has only one span."""
+    """Return -1, no cursor: a row has only one span."""
     return np.int64(-1)
 
 
@@ -137,7 +139,7 @@ def weight(g, i):
 
 @inner
 def find(g, u, v):
-    """Return the slot of arc ``(u, v)``, or -1: the hash table says whether there is one, the row where."""
+    """Return the slot of arc ``(u, v)``, or -1 if the hash table of edges does not have it."""
     if not contains(EdgeTable(g.key, g.entry, g.weight, g.directed), u, v):
         return np.int64(-1)
     row = row_of(g, u)

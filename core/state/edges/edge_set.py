@@ -1,8 +1,8 @@
-"""The edge set: a few edges beside a graph, such as what a batch changed, as operators and edge functions take them.
+"""The edge set: a few edges beside a graph, such as what a batch changed, which operators and edge functions take.
 
-It is a list of arcs that operators start from, and, built on the device when first needed, a hash table that functions
-ask (``(u, x) in batch``) and rows by source that operators walk like those of a graph. Nothing of it has the size of
-the graph, and making it waits for no device.
+It is an arc list, from which operators start. When first needed, a hash table is built on the device, in which edge
+functions look up edges (``(u, x) in batch``), and rows by source, which operators walk like those of a graph. Its
+memory depends on its own size only, not on that of the graph. Making it waits for no device.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class EdgeSet:
     def of_arcs(
         cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int, lock: Lock | None = None
     ) -> EdgeSet:
-        """Return the set of valid arcs that are on the device, each at most once; both arcs of an undirected edge.
+        """Return the set of arcs in a list on the device: valid, each at most once, both arcs of an undirected edge.
 
         ``most`` is an upper bound of the number of edges; ``lock``: the graph's lock, if there is one.
         """
@@ -100,7 +100,7 @@ class EdgeSet:
 
     @property
     def edge_argument(self) -> Argument:
-        """For edge functions: ``(u, x) in batch``, and ``batch.get(u, x, default)`` if there are values."""
+        """The type of this set as an argument of edge functions: ``(u, x) in batch``, ``batch.get(u, x, default)``."""
         return Argument("edges", self.value_dtype)
 
     @property
@@ -109,7 +109,10 @@ class EdgeSet:
         return self._arcs.size
 
     def arcs(self) -> ArcList:
-        """Return the arcs: both directions of an undirected edge, a self-loop once; of equal ones the last."""
+        """Return the arcs as a list: both arcs of an undirected edge, but a self-loop once; no duplicates count.
+
+        Of duplicate edges the last one counts.
+        """
         if self._repeats:
             self.table()
         return self._arcs
@@ -123,7 +126,7 @@ class EdgeSet:
         )
 
     def table(self) -> EdgeTable:
-        """Return the hash table that functions ask (``suricate.state.edges.edge_table``); made once, in one launch."""
+        """Return the hash table in which edge functions look up edges; built by one launch when first needed."""
         if self._table is None:
             with self._exclusive():
                 if self._table is None:  # no other thread has made it meanwhile
@@ -132,13 +135,13 @@ class EdgeSet:
 
     @property
     def _table_words(self) -> int:
-        """Length of the hash table in words of 32 bits: two for the key and one for the entry of each place."""
+        """Memory for the hash table in words of 32 bits: two for the key and one for the entry of each slot."""
         return 3 * (7 * self._most // 4 + EXTRA)
 
     def _filled_table(self, words: Array) -> EdgeTable:
-        """Fill the hash table, which takes the memory ``words``, all bits set at first, and return it.
+        """Build the hash table in the memory ``words``, ``uint32[]`` with all bits set, and return it.
 
-        If edges may have duplicates, :meth:`arcs` has a status afterwards, 1 for the arcs that count.
+        If there may be duplicates, this also gives :meth:`arcs` a status: 1 for the arcs that count.
         """
         from suricate.state.edges.edge_table import EdgeTable
 
@@ -155,7 +158,7 @@ class EdgeSet:
         return table
 
     def view(self, direction: str = "out") -> StoreView:
-        """Return the rows by source, which operators walk like a graph; built once, by one launch besides the table's.
+        """Return the rows by source, which operators walk like those of a graph; built when first needed.
 
         Raises:
             RequirementError: ``"in"``, and the edges are directed: a set has no rows by destination.
@@ -169,7 +172,7 @@ class EdgeSet:
         return self._view
 
     def _rows_view(self) -> StoreView:
-        """Return a view of the set's rows; one allocation serves it, and the hash table if there is none yet."""
+        """Build the rows by source and return a view of them; build the hash table in the same memory if missing."""
         from suricate.state.edges.edge_rows import EdgeRows, rows_view
 
         kernels, size = _kernels(self.device), self.size
@@ -214,10 +217,10 @@ def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -
 
 
 def net_change(device: Device, removed: Change, added: Change) -> None:
-    """Change the statuses of a deletion ``removed`` and the insertion ``added`` after it to those of their net change.
+    """Change the statuses of a deletion ``removed`` and the insertion ``added`` after it to their net change, in place.
 
-    An arc that was deleted and inserted again gets ``UNCHANGED`` in both, or ``REPLACED`` if its weight differs. Two
-    launches on CUDA; does not wait.
+    An arc that was deleted and inserted again gets ``UNCHANGED`` in both; in ``added`` it gets ``REPLACED`` if its
+    weight differs. Two launches on CUDA; does not wait.
     """
     (src, dst, _), outcome, _ = removed
     if not len(src) or not len(added.edges.src):
@@ -237,7 +240,7 @@ def _listed(edges: EdgeList) -> ArcList:
 
 
 def _kernels(device: Device) -> Any:
-    """Return the module of the device: ``edge_set_cuda`` or ``edge_set_cpu``, with the same functions."""
+    """Return the module for the device: ``edge_set_cuda`` or ``edge_set_cpu``, which have the same functions."""
     if device.is_cuda:
         from suricate.state.edges import edge_set_cuda
 
@@ -248,9 +251,9 @@ def _kernels(device: Device) -> Any:
 
 
 def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
-    """Return the valid edges of a new set on the graph's device, as copies or views of the arrays that were passed.
+    """Check the arguments of a new set and return its edges on the graph's device, as copies or views.
 
-    Raises if ids, ``values`` (None: no values) or lengths are invalid.
+    ``values`` None: no values. Raises if ids, values or lengths are invalid.
     """
     ends = ((src, "src"), (dst, "dst"))
     sources, targets = (placed_ids(ids, graph.device, graph.num_vertices, name) for ids, name in ends)

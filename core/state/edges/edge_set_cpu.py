@@ -1,6 +1,7 @@
 """The loops of :class:`suricate.state.edges.edge_set.EdgeSet` on the CPU.
 
-``edge_set.cu`` and ``edge_rows.cu`` are their twins, and ``edge_set_cuda.py`` has the same functions for CUDA.
+``edge_set.cu`` and ``edge_rows.cu`` are the CUDA twins of the loops; ``edge_set_cuda.py`` has functions of the same
+names.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _NO_STATUS = np.empty(0, np.uint8)
 
 @inner
 def slot_of(table, at, key, free):
-    """Return the slot of ``key`` in ``table``, searched from slot ``at`` on; insert the key if it is absent.
+    """Return the slot of ``key`` in ``table``; insert the key if it is absent.
 
-    Slots with the value ``free`` are free.
+    The search begins at slot ``at``; ``free`` is the value of free slots.
     """
     while table[at] != free and table[at] != key:
         at += np.uint64(1)
@@ -43,10 +44,10 @@ def slot_for_key(table_key, key):
 
 @kernel
 def _fill_table(key, entry, src, dst, status, wanted, directed):
-    """Enter arcs into an empty hash table, in place; of an undirected edge the arc from the smaller id.
+    """Enter arcs into an empty hash table, in place; of an undirected edge only the arc from the smaller id.
 
     ``key`` and ``entry`` are the arrays of the table (see :class:`EdgeTable`), all bits set. Only arcs with ``status[i]
-    == wanted`` are entered, or all if ``status`` is empty; each occurs at most once.
+    == wanted`` are entered, or all if ``status`` is empty; each occurs at most once. ``directed``: 0 or 1.
     """
     for i in range(len(src)):
         if len(status) and status[i] != wanted:
@@ -61,8 +62,9 @@ def _fill_table_with_last(key, entry, src, dst, mark, directed):
 
     Args:
         key: ``uint64[capacity]``, all bits set: becomes the keys of the table.
-        entry: ``uint32[capacity]``, all bits set: becomes the places of the edges, as in :class:`EdgeTable`.
-        src: sources of the arcs: the edges themselves, and if they are undirected, all of them reversed as second half.
+        entry: ``uint32[capacity]``, all bits set: becomes the entries of the table, as in :class:`EdgeTable`.
+        src: sources of the arcs. If edges are undirected, the second half has the reverse of each arc of the first
+            half.
         dst: destinations of the arcs.
         mark: ``uint8``, 1 for every arc: set to 0 for all but the last duplicate, in both halves, and for the second
             arc of a self-loop.
@@ -83,17 +85,16 @@ def _fill_table_with_last(key, entry, src, dst, mark, directed):
 
 @inner
 def slot_of_source(source, u):
-    """Return the slot of source ``u`` in the hash table ``source``; insert it if it is absent."""
+    """Return the slot of source ``u`` in ``source``, the keys of a hash table; insert it if it is absent."""
     return slot_of(source, home_of_source(u, np.uint64(len(source))), u, EMPTY)
 
 
 @kernel
 def _fill_rows(source, row, rows, src, status, wanted):
-    """Write the rows by source of the arcs with ``status[i] == wanted``, or of all if ``status`` is empty, in place.
+    """Group by source the arcs with ``status[i] == wanted`` (``status`` empty: all); write the rows, in place.
 
-    ``rows`` has per source the number of its arcs, and then their positions in ``src``. ``source`` and ``row``, the
-    hash table of where each row begins, have all bits set at first; until rows have a place, ``row`` has their length
-    less 1.
+    A row in ``rows`` is the number of arcs of a source, then their positions in ``src``. ``source`` and ``row``, all
+    bits set at first, become a hash table: by slot a source, and the index in ``rows`` at which its row begins.
     """
     one = np.uint32(1)
     for i in range(len(src)):
@@ -114,9 +115,9 @@ def _fill_rows(source, row, rows, src, status, wanted):
 
 @kernel
 def _net_change(table, removed_status, removed_old, src, dst, status, weight, old):
-    """Change the status of arcs that were removed and inserted to ``UNCHANGED`` in both lists, in place.
+    """Change the status of arcs that were deleted and then inserted to ``UNCHANGED`` in both lists, in place.
 
-    An inserted arc becomes ``REPLACED`` if its weight differs. ``table`` maps removed arcs to their places in
+    An inserted arc becomes ``REPLACED`` if its weight differs. ``table`` maps deleted arcs to their positions in
     ``removed_status`` and ``removed_old``; the other arrays describe the inserted arcs, and ``old`` receives the
     weights that they had before. Weights are bit patterns; ``weight`` is empty on an unweighted graph.
     """
@@ -146,11 +147,11 @@ def ones(device: Device, size: int) -> Array:
 def fill_table(
     device: Device, table: EdgeTable, src: Array, dst: Array, status: Array | None, wanted: int, mark: Array | None
 ) -> None:
-    """Enter arcs into the empty hash table ``table``, in place, those with ``status[i] == wanted`` (None: all).
+    """Enter arcs into the empty hash table ``table``, in place: those with ``status[i] == wanted``, or all (None).
 
-    With ``mark``, ``uint8`` and 1 for each arc, edges may have duplicates, of which the last one counts: ``mark``
-    becomes 0 for the others, and for the second arc of a self-loop; ``status`` is then None. Without ``mark`` each arc
-    occurs at most once.
+    With ``mark``, ``uint8`` and 1 for each arc, there may be duplicates, of which the last one counts: ``mark`` becomes
+    0 for the others, and for the second arc of a self-loop; ``status`` is then None. Without ``mark`` each arc occurs
+    at most once.
     """
     if mark is None:
         _fill_table(table.key, table.entry, src, dst, _given(status), wanted, table.directed)
@@ -162,16 +163,16 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Change the status of arcs that a batch deletes and inserts again, in both halves and in place.
+    """Change the status of arcs that a batch deletes and inserts again, in both of its halves and in place.
 
-    It becomes ``UNCHANGED``; in the inserted half ``REPLACED`` if the weight differs.
+    The status becomes ``UNCHANGED``; in the insertion it becomes ``REPLACED`` if the weight differs.
 
     Args:
         device: the CPU.
         table: hash table of the deleted arcs.
-        removed: their statuses, and their old weights or None.
+        removed: status and old weights (or None) of the deleted arcs.
         src, dst, status, weight: the inserted arcs; ``weight`` is None on an unweighted graph.
-        old: receives the weights that the edges had before the batch.
+        old: receives the weights that these arcs had before the batch; None on an unweighted graph.
     """
     removed_status, *weights = (*removed, weight, old)
     removed_old, new, before = (_NO_STATUS if part is None else bits(part) for part in weights)
@@ -181,10 +182,10 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Group by source the arcs with ``status[i] == wanted`` (None: all) and write the rows to ``rows``, in place.
+    """Group by source the arcs with ``status[i] == wanted`` (None: all); write ``rows`` and ``table``, in place.
 
-    ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each where its row begins in
-    ``rows``. A row is the number of arcs, and then their positions in ``src``.
+    ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each the index in ``rows`` at
+    which its row begins. A row is the number of arcs, and then their positions in ``src``.
     """
     _fill_rows(table[:slots], table[slots : 2 * slots], rows, src, _given(status), wanted)
 

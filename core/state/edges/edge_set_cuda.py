@@ -62,19 +62,19 @@ _KERNELS = {
 
 @cache
 def program(source: str) -> Program:
-    """Return the program of a source file."""
+    """Return the CUDA program of the source file of this name in this folder."""
     structs = {"edge_set.cu": (FILL, NET), "edge_rows.cu": (ROWS,)}[source]
     prelude = "\n".join([DECLARATIONS, *(struct.declaration for struct in structs)])
     return Program(Path(__file__).with_name(source), prelude, cooperative=source == "edge_rows.cu")
 
 
 def programs() -> list[Program]:
-    """Return all programs, for the compile check."""
+    """Return all programs of this module, for the check that they compile."""
     return [program("edge_set.cu"), program("edge_rows.cu")]
 
 
 class _Kernels(threading.local):
-    """A thread's kernels by device and name: each has a buffer that is packed before a launch."""
+    """A thread's kernels, by device and name; each has its own buffer for the argument of a launch."""
 
     def __init__(self) -> None:
         self.made: dict[tuple[int, str], tuple[StructKernel, int]] = {}
@@ -116,10 +116,10 @@ def ones(device: Device, size: int) -> Array:
 def fill_table(
     device: Device, table: EdgeTable, src: Array, dst: Array, status: Array | None, wanted: int, mark: Array | None
 ) -> None:
-    """Enter arcs into the empty hash table ``table``, in place, those with ``status[i] == wanted`` (None: all).
+    """Enter arcs into the empty hash table ``table``, in place: those with ``status[i] == wanted``, or all (None).
 
-    With ``mark``, ``uint8`` and 1 for each arc, edges may have duplicates, of which the last one counts: ``mark``
-    becomes 0 for the others, and for the second arc of a self-loop. Without it each arc occurs at most once.
+    With ``mark``, ``uint8`` and 1 for each arc, there may be duplicates, of which the last one counts: ``mark`` becomes
+    0 for the others, and for the second arc of a self-loop. Without ``mark`` each arc occurs at most once.
     """
     key, entry, _, directed = table
     size = len(src)
@@ -133,16 +133,16 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Change the status of arcs that a batch deletes and inserts again, in both halves and in place.
+    """Change the status of arcs that a batch deletes and inserts again, in both of its halves and in place.
 
-    It becomes ``UNCHANGED``; in the inserted half ``REPLACED`` if the weight differs.
+    The status becomes ``UNCHANGED``; in the insertion it becomes ``REPLACED`` if the weight differs.
 
     Args:
         device: the CUDA device.
         table: hash table of the deleted arcs.
-        removed: their statuses, and their old weights or None.
+        removed: status and old weights (or None) of the deleted arcs.
         src, dst, status, weight: the inserted arcs; ``weight`` is None on an unweighted graph.
-        old: receives the weights that the edges had before the batch.
+        old: receives the weights that these arcs had before the batch; None on an unweighted graph.
     """
     words = 0 if weight is None else weight.dtype.itemsize // 4
     _launch(device, "net_change", len(src), address(table.key), address(table.entry), *map(address, removed),
@@ -153,10 +153,10 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Group by source the arcs with ``status[i] == wanted`` (None: all) and write the rows to ``rows``, in place.
+    """Group by source the arcs with ``status[i] == wanted`` (None: all); write ``rows`` and ``table``, in place.
 
-    ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each where its row begins in
-    ``rows``; behind it are two counters. A row is the number of arcs, and then their positions in ``src``.
+    ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each the index in ``rows`` at
+    which its row begins; behind it are two counters. A row is the number of arcs, and then their positions in ``src``.
     """
     start = table.data.ptr
     _launch(device, "fill_rows", max(len(src), slots), start, start + 4 * slots, start + 8 * slots, rows.data.ptr,

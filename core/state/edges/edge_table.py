@@ -1,10 +1,11 @@
-"""The hash table of an edge set, as functions ask it: ``(u, x) in batch`` and ``batch.get(u, x, default)``.
+"""The hash table in which edge functions look up edges: ``(u, x) in batch`` and ``batch.get(u, x, default)``.
 
-Answers of a graph of several processes are such a table, whose values are degrees by vertex.
+The table of ``Answers`` (a graph of several processes) is of the same kind; its values are degrees by vertex.
 
-Open addressing with linear probing. A key is ``src << 32 | dst``, of an undirected edge with the smaller id first, so
-that either order finds it; an entry is the place of the edge in the arrays of the set. Loops on the CPU ask it by
-``edge_look_ups``, kernels by ``edge_table.cuh``, which needs the struct and the constants of :data:`DECLARATIONS`.
+Open addressing with linear probing. A key is ``src << 32 | dst``; for undirected edges the smaller id comes first, so
+that either order finds the edge. An entry gives the position of the edge in the arrays of the set. Loops on the CPU
+look edges up by ``edge_look_ups``, kernels by ``edge_table.cuh``, which needs the struct and constants in
+:data:`DECLARATIONS`.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class EdgeTable(NamedTuple):
     """The arrays of the hash table.
 
     Attributes:
-        key: ``uint64[capacity]``, of which more than one is always free, so that every search ends.
-        entry: ``uint32[capacity]``: the place of the edge in the arrays of the set.
-        value: the values of the set; ``uint8[0]`` if there are none.
-        directed: 0 if keys have the smaller id first.
+        key: ``uint64[capacity]``, ``NO_KEY`` in free slots, of which there are always some, so that searches end.
+        entry: ``uint32[capacity]``: ``FIRST_ENTRY`` less the position of the edge in the arrays of the set.
+        value: the values of the set, by position; ``uint8[0]`` if there are none.
+        directed: 0 if keys have the smaller id first, else 1.
     """
 
     key: Array
