@@ -37,21 +37,21 @@ PATH_BYTES = 8
 
 
 def paths_through(u, v, w, paths, level):
-    """Return ``paths[u]``, the number of shortest paths that reach ``v`` by this edge; 0 if ``v`` was reached before.
+    """Return ``paths[u]``, the number of shortest paths that reach ``v`` over ``u``; 0 if ``v`` has a level already.
 
-    ``level[v]`` is ``UNREACHED`` if not.
+    ``level[v]`` is ``UNREACHED`` before the step that reaches ``v``.
     """
     return paths[u] if level[v] == UNREACHED else 0.0
 
 
 def reached(v, step, paths, level):
-    """Store ``step`` as the ``level`` of ``v``, in place; return True: the search continues from ``v``."""
+    """Set ``level[v]`` to ``step``, in place; return True: the search continues from ``v``."""
     level[v] = step
     return True
 
 
 def credit_from(u, v, w, paths, level, credit):
-    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number overflows.
+    """Return the credit of ``u`` for the shortest paths that continue to ``v``; NaN if their number overflows.
 
     ``paths`` (``float64[n]``) are numbers of shortest paths, ``level`` (``uint32[n]``) steps from the source; the
     credit is 0 if ``v`` is not one level below ``u``.
@@ -60,7 +60,7 @@ def credit_from(u, v, w, paths, level, credit):
 
 
 def collect(v, level, credit, count, total, overflows, source):
-    """Add what one search has found at ``v`` to the sums over all sources, in place.
+    """Add the results of the search from ``source`` at ``v`` to the sums over all sources, in place.
 
     Args:
         v: a vertex.
@@ -99,31 +99,30 @@ def collect_on_host(
 
 
 def power_of(u, v, w, part, power, level):
-    """Return ``power[u]``, the exponent of ``u``'s number of paths, if ``level`` says that they continue to ``v``.
+    """Return ``power[u]``, the exponent of the number of paths to ``u``, if ``v`` is one ``level`` below ``u``.
 
-    Otherwise -inf. The largest of these exponents becomes that of ``v``. ``part`` is not read.
+    Returns -inf otherwise. The largest exponent offered becomes ``power[v]``. ``part`` is not read.
     """
     return power[u] if level[v] == level[u] + 1 else -math.inf
 
 
 def part_of(u, v, w, part, power, level):
-    """Return the number of shortest paths that reach ``v`` by this edge, divided by 2 to ``power[v]``.
+    """Return the number of shortest paths that reach ``v`` over ``u``, divided by ``2 ** power[v]``.
 
-    ``part`` and ``power`` are the factors and exponents of the numbers of paths; 0 if ``v`` is not one ``level`` below
-    ``u``.
+    The number is ``part[u] * 2 ** power[u]``, or 0 if ``v`` is not one ``level`` below ``u``.
     """
     return part[u] * math.exp2(power[u] - power[v]) if level[v] == level[u] + 1 else 0.0
 
 
 def normalise(v, part, power):
-    """Scale the factor ``part[v]`` by a power of two into [1, 2), and add the exponent to ``power[v]``, in place."""
+    """Scale the factor ``part[v]`` by a power of 2 into [1, 2), and add the exponent to ``power[v]``, both in place."""
     more = math.floor(math.log2(part[v]))
     part[v] = part[v] * math.exp2(-1.0 * more)
     power[v] = power[v] + more
 
 
 def scaled_credit_from(u, v, w, part, power, level, credit):
-    """Return what :func:`credit_from` does, for numbers of paths ``part * 2 ** power``, which do not overflow."""
+    """Return what :func:`credit_from` does, for ``part * 2 ** power`` as numbers of paths, which do not overflow."""
     if level[v] != level[u] + 1:
         return 0.0
     return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])
@@ -169,7 +168,7 @@ class Betweenness(Algorithm):
         self._count: Array = None  # of the sources that reach a vertex
 
     def compute(self, graph: Graph) -> None:
-        """Search from every source, and sum the credits."""
+        """Search from every source, and add up the credits of all searches."""
         if self.weighted:
             demand_weights(graph, "betweenness", positive=True)
         n, xp = graph.num_vertices, graph.device.xp
@@ -196,10 +195,11 @@ class Betweenness(Algorithm):
         self._betweenness = total
 
     def _credits(self, graph: Graph, source: int, *, overflows: bool = False) -> tuple[Array, Array]:
-        """Return the level of every vertex (``uint32[n]``), and its credit for the paths from ``source`` (float64).
+        """Return the level of every vertex (``uint32[n]``), and its credit for paths from ``source`` (``float64[n]``).
 
-        By weight the level is 0 at all vertices that are reached. If a number of paths overflows, the credits on the
-        way to it are NaN; with ``overflows`` they are computed with factors and powers of 2 instead.
+        If paths are weighted, the level is 0 at all reached vertices. If a number of paths overflows, the credits of
+        vertices on these paths are NaN, that of the source included; with ``overflows`` factors and powers of 2 avoid
+        that.
         """
         n, xp = graph.num_vertices, graph.device.xp
         if self.weighted:
@@ -237,7 +237,10 @@ class Betweenness(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> np.ndarray:
-        """Products of the SciPy matrix with one vector per level; by weight, SciPy's Dijkstra and plain loops."""
+        """Return the betweenness by products of SciPy's matrix and vectors.
+
+        If weighted, it is computed by SciPy's Dijkstra and plain loops.
+        """
         asked, total = cls(**params), np.zeros(num_vertices)
         sources = asked.sample.drawn(num_vertices, live)
         for source, reached, credit in _reference_credits(
@@ -251,18 +254,18 @@ class Betweenness(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Compare within rounding; NaN equals NaN."""
+        """Compare as the base class does, but NaN equals NaN."""
         if result.shape == reference.shape and np.array_equal(np.isnan(result), np.isnan(reference)):
             return super().mismatch(np.nan_to_num(result), np.nan_to_num(reference), **params)
         return f"result has another shape than {reference.shape}, or NaN elsewhere than the reference"
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Sample a few sources."""
+        """Return parameters for the benchmark: 16 sources."""
         return {"k": 16}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the searches and of summing the credits, which also reads and writes numbers of paths."""
+        """Return the bytes of all searches, and of adding up credits, with the numbers of paths read and written."""
         pushes, visits = int((self._count * graph.degrees()).sum()), int(self._count.sum())
         return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
 
@@ -270,7 +273,7 @@ class Betweenness(Algorithm):
 def _reference_credits(
     src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, sources: list[int]
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield each of ``sources`` with the mask of what it reaches, and the credits, ``float64[num_vertices]``.
+    """Yield each of ``sources``, the mask of the vertices it reaches, and the credits for its paths, ``float64[n]``.
 
     ``src`` and ``dst`` are the ends of the arcs. Shortest paths are those by ``weight``, or if it is None by the number
     of edges.
@@ -323,11 +326,11 @@ def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Ar
 def scales(
     xp: Any, num_vertices: int, num_live: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool
 ) -> Array | float:
-    """Return NetworkX's scaling factors of the sums of credits, ``float64[num_vertices]`` or one number.
+    """Return the factors by which NetworkX scales sums of credits, ``float64[num_vertices]`` or one number.
 
     ``num_live`` is the number of live vertices, ``sources`` the ids that were searched from; ``normalized`` and
-    ``endpoints`` are those of :class:`Betweenness`. Without endpoints, pairs with the vertex itself as source do not
-    count: the factor of a sampled vertex is for one source fewer.
+    ``endpoints`` are those of :class:`Betweenness`. Without ``endpoints`` a sampled vertex has a factor of its own, as
+    its own search contributes nothing to it.
     """
     others = num_live if endpoints else num_live - 1
     if others < 2:

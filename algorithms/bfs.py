@@ -46,19 +46,22 @@ class BFSResult(NamedTuple):
 
 
 def one_further(u, v, w, words, source):
-    """Return the offer of ``u`` to ``v``: the level of ``u`` in ``words`` plus 1, and ``u`` as parent."""
+    """Return the offer of ``u`` to ``v``: the level of ``u`` in ``words`` plus 1, and ``u`` as parent.
+
+    ``source`` is not read.
+    """
     return words.level[u] + 1, u
 
 
 def unreached(v, words, source):
-    """Return the first level and parent of ``v``: 0 and itself at ``source``, elsewhere ``EMPTY`` (unreached)."""
+    """Return the initial level and parent of ``v``: 0 and ``v`` if that is ``source``, else ``EMPTY`` (unreached)."""
     if v == source:
         return 0, v
     return EMPTY, EMPTY
 
 
 def unreached_from_several(v, words, sources):
-    """Return the first level and parent of ``v``: 0 and itself where the mask ``sources`` is set, else ``EMPTY``."""
+    """Return the initial level and parent of ``v``: 0 and ``v`` if the mask ``sources`` has it, else ``EMPTY``."""
     if sources[v] != 0:
         return 0, v
     return EMPTY, EMPTY
@@ -96,7 +99,7 @@ class BFS(Algorithm):
         self._roots: Frontier | None = None
 
     def compute(self, graph: Graph) -> None:
-        """Search from scratch."""
+        """Search from the sources from scratch."""
         self.sources.demand(graph)
         self._search(graph)
 
@@ -110,7 +113,7 @@ class BFS(Algorithm):
         self._forest.compute(graph, self._roots)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Repair the levels and parents that deletions invalidated, and search on from the inserted edges."""
+        """Repair the levels and parents that deletions invalidated, and continue the search from inserted edges."""
         self.sources.note(graph)
         forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         each = DIVIDED if graph.partition is not None and graph.device.is_cuda and graph.has_in_edges else 1.0
@@ -136,7 +139,7 @@ class BFS(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """Return the step of the dependence forest; the base class says how it is used."""
+        """Return the loop that updates the dependence forest edge by edge (see :meth:`Algorithm.event_step`)."""
         self.sources.demand_noted()
         assert self._forest is not None
         return self._forest.event_step(graph, _result_of)
@@ -155,7 +158,7 @@ class BFS(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> BFSResult:
-        """Levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1."""
+        """Return levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1."""
         sources = source_ids(params)
         level = levels(adjacency(src, dst, None, num_vertices), sources)
         downward = (level[src] >= 0) & (level[dst] == level[src] + 1)
@@ -166,19 +169,19 @@ class BFS(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Search from the centre."""
+        """Return parameters for the benchmark: the source is ``centre``."""
         return {"source": centre}
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """SciPy's breadth-first order and predecessors."""
+        """Compute breadth-first order and predecessors by SciPy."""
         from scipy.sparse import csgraph
 
         return csgraph.breadth_first_order(matrix, params.get("source", 0))
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Vertices in breadth-first order and their parents."""
+        """Compute breadth-first order and parents by igraph."""
         return graph.bfs(params.get("source", 0), mode="out")
 
     def traffic(self, graph: Graph) -> int:

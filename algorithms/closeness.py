@@ -34,12 +34,15 @@ UNREACHED = 0xFFFFFFFF
 
 
 def one_further(u, v, w, level, count, total):
-    """Return the level that ``u`` offers to ``v``: ``level[u]`` plus 1."""
+    """Return the level that ``u`` offers to ``v``: ``level[u]`` plus 1; ``count`` and ``total`` are not read."""
     return level[u] + 1
 
 
 def reached(v, step, level, count, total):
-    """Add 1 to ``count[v]``, the sources that reach ``v``, and ``step``, the distance, to ``total[v]``; return True."""
+    """Count the source, which reaches ``v`` after ``step`` edges: add 1 to ``count[v]`` and ``step`` to ``total[v]``.
+
+    Returns True: the search continues from ``v``.
+    """
     count[v] = count[v] + 1
     total[v] = total[v] + step
     return True
@@ -82,7 +85,7 @@ class Closeness(Algorithm):
         self._count: Array = None  # of the sources that reach a vertex
 
     def compute(self, graph: Graph) -> None:
-        """Search from every source, and sum counts and distances per vertex."""
+        """Search from every source; per vertex, count the sources that reach it and add up their distances."""
         n, xp = graph.num_vertices, graph.device.xp
         sources = self.sample.of(graph)
         total = xp.zeros(n, np.float64 if self.weighted else np.int64)
@@ -93,7 +96,7 @@ class Closeness(Algorithm):
         self._closeness = closeness(xp, self._count, total, len(sources), graph.num_live, self.wf_improved)
 
     def _sum_levels(self, graph: Graph, sources: list[int], total: Array) -> None:
-        """Add to ``total``, in place, the number of edges from each of ``sources`` to each vertex that it reaches.
+        """Add to ``total[v]``, in place, the fewest edges on a path from each of ``sources`` that reaches ``v``.
 
         Sets ``_count``, the number of sources that reach each vertex.
         """
@@ -107,7 +110,7 @@ class Closeness(Algorithm):
             propagate(graph, [source], one_further, level, args=arguments, then=reached, once="equal")
 
     def _sum_distances(self, graph: Graph, sources: list[int], total: Array) -> None:
-        """Add to ``total``, in place, the distance by weight from each of ``sources`` to each vertex that it reaches.
+        """Add to ``total[v]``, in place, the distance by weight from each of ``sources`` that reaches ``v``.
 
         Sets ``_count``, the number of sources that reach each vertex.
         """
@@ -140,7 +143,7 @@ class Closeness(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> np.ndarray:
-        """Shortest paths from the same sources by SciPy."""
+        """Return the closeness by SciPy's shortest paths from the same sources."""
         from scipy.sparse import csgraph
 
         asked = cls(**params)
@@ -156,19 +159,19 @@ class Closeness(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Sample a few sources."""
+        """Return parameters for the benchmark: 16 sources."""
         return {"k": 16}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the searches."""
+        """Return the bytes of all searches."""
         return search_bytes(int((self._count * graph.degrees()).sum()), int(self._count.sum()))
 
 
 def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_live: int, wf_improved: bool) -> Array:
     """Return the closeness of all vertices, ``float64[n]``.
 
-    ``count`` is the number of the ``num_sources`` sources that reach each vertex, ``total`` the sum of their distances
-    to it, ``num_live`` the number of live vertices; ``wf_improved`` is that of :class:`Closeness`.
+    ``count`` is how many of the ``num_sources`` sources reach each vertex, ``total`` the sum of their distances to it,
+    ``num_live`` the number of live vertices; ``wf_improved`` is that of :class:`Closeness`.
     """
     scale = num_live / max(num_sources, 1)
     with np.errstate(over="ignore"):

@@ -64,19 +64,19 @@ def first_free(taken):
 
 
 def unknown(v, degree, key):
-    """Return the word of ``v`` without a colour, for its ``degree`` and the hash ``key`` (``int64``).
+    """Return the initial word of vertex ``v`` (int64), which has no colour yet; ``degree`` is its degree.
 
-    The bits from ``ORDER`` on are the colour, the lower ones the order: of two neighbours with one colour the vertex
-    with the smaller word keeps it.
+    The bits from ``ORDER`` on are the colour. The lower bits order the vertices by degree, then by a hash of ``v`` with
+    ``key``: if two neighbours have the same colour, the one with the smaller word keeps it.
     """
     return NONE << ORDER | 31 - exponent(max(np.int64(degree), 1)) << 32 | mixed(v, key)
 
 
 def undecided(v, word, tries, degree, key, bound):
-    """Return whether ``v`` has no colour, or one that is not examined yet, and its degree is at least ``bound``.
+    """Return whether the colour of ``v`` is not final, and its degree is at least ``bound``.
 
-    A ``word`` of 0, as at the start, is replaced in place by the one without a colour. ``tries[v]`` is above 0 while
-    the colour of ``v`` is not examined.
+    It is not final if ``v`` has none, or ``tries[v]`` is above 0: its neighbours were not yet compared. A ``word`` of
+    0, as at the start, is replaced in place by that of :func:`unknown`.
     """
     if word[v] == 0:
         word[v] = unknown(v, degree[v], key)
@@ -84,9 +84,10 @@ def undecided(v, word, tries, degree, key, bound):
 
 
 def taken_at(u, v, w, word, window, *others):
-    """Return the bit of neighbour ``u``'s colour in the window of ``v``, and ``CLASH`` if ``v`` must leave it to ``u``.
+    """Return a bit for the colour of neighbour ``u``, and the flag ``CLASH`` if ``v`` must give up the same colour.
 
-    Of ``u`` one ``word`` is read, and nothing depends on a branch: branches took two thirds of the time on the CPU.
+    The bit is the position of the colour in the window of ``v``, ``WINDOW`` colours from ``window[v]`` on; none outside
+    of it. ``word`` is that of :func:`unknown`. No branches are needed: they took two thirds of the time on the CPU.
     """
     clash = word[u] >> ORDER == word[v] >> ORDER and word[u] < word[v]
     return seen(word[u] >> ORDER, window[v]) | (CLASH if clash else 0)
@@ -98,19 +99,20 @@ def rivals(degree, tries):
 
 
 def widest(degree, tries):
-    """Return the last bit of the window (of ``WINDOW`` colours) from which a vertex may search for a free colour.
+    """Return how far from the beginning of its window a vertex may look for a free colour, at most ``WINDOW - 1``.
 
-    It grows with ``degree`` and falls with ``tries``. Powers of two divide exactly, so both devices round alike, with
-    fused multiplications and without.
+    The number grows with ``degree`` and falls with ``tries``. Only powers of two divide, which is exact, so that both
+    devices round alike, with fused multiplications and without.
     """
     return min(int(np.sqrt(rivals(degree, tries) / 2) + rivals(degree, tries) / 128), WINDOW - 1)
 
 
 def speculate(v, found, word, window, tries, chosen, following, key, degree):
-    """Keep the colour of ``v``, take a free one of the window at random, or try the next window in the next round.
+    """Keep the colour of ``v``, take a random free one of its window, or move on to the next window.
 
-    ``found`` are the taken bits of the window, and ``CLASH``. Writes the colour to ``chosen``, the first colour of the
-    next window to ``following``, and the number of attempts to ``tries``. Returns ``STAY`` unless the colour was kept.
+    ``found`` are the bits of colours that neighbours have, and ``CLASH`` (see :func:`taken_at`). Writes the colour to
+    ``chosen[v]`` (``NONE``: none), the first colour of the window of the next round to ``following[v]``, and the number
+    of attempts to ``tries[v]``. Returns 0 if the colour is kept for good, else ``STAY``.
     """
     chosen[v] = word[v] >> ORDER
     following[v] = window[v]
@@ -131,27 +133,27 @@ def speculate(v, found, word, window, tries, chosen, following, key, degree):
 
 
 def publish_try(v, word, window, tries, chosen, following, key, degree):
-    """Copy ``chosen[v]`` to the colour bits of ``word[v]``, and ``following[v]`` to ``window``, for the neighbours."""
+    """Copy ``chosen[v]`` to the colour bits of ``word[v]`` and ``following[v]`` to ``window[v]``, in place."""
     word[v] = np.int64(chosen[v]) << ORDER | word[v] & (1 << ORDER) - 1
     window[v] = following[v]
 
 
 def unpack(v, word, colour, degree):
-    """Store the colour bits of ``word[v]`` in ``colour``; return whether the colour must be examined again.
+    """Copy the colour bits of ``word[v]`` to ``colour[v]``.
 
-    It is if it is above 0 and at least ``degree[v]``: it may then be larger than the number of neighbours, among which
-    a self-loop does not count.
+    Return whether the colour may exceed the number of neighbours. Such a colour, above 0 and at least ``degree[v]``,
+    must be examined again. (A self-loop counts in ``degree``, but not as a neighbour.)
     """
     colour[v] = word[v] >> ORDER
     return colour[v] > 0 and colour[v] >= degree[v]
 
 
 def taken_by(u, v, w, colour, window, moved, chosen, following, key):
-    """Return the bit of neighbour ``u``'s colour if it is among the colours from ``window[v]`` on, and two flags.
+    """Return a bit for the colour of neighbour ``u``, as :func:`taken_at` does, with two flags.
 
-    ``CLASH``: ``u`` precedes ``v`` in the order of hashes with ``key``, and has the same colour. ``MOVED`` (beyond the
-    first window): ``moved[u]``, it has just changed its colour. ``chosen`` and ``following``, what the round writes,
-    are not read.
+    ``CLASH``: ``u`` precedes ``v`` in the order of hashes with ``key``, and has the same colour. ``MOVED``: ``u`` has
+    just changed its colour (``moved[u]``), and ``v`` is beyond its first window. ``chosen`` and ``following``, which
+    the round writes, are not read.
     """
     if u == v:
         return 0
@@ -160,11 +162,11 @@ def taken_by(u, v, w, colour, window, moved, chosen, following, key):
 
 
 def choose(v, found, colour, window, moved, chosen, following, key):
-    """Keep the colour of ``v``, take the first free one of the window, or try another window in the next round.
+    """Keep the colour of ``v``, take the first free one of its window, or move on to another window in the next round.
 
-    ``found`` are the taken bits of the window, ``CLASH`` and ``MOVED`` (see :func:`taken_by`). Writes the colour to
-    ``chosen``, and the first colour of the next window to ``following``. Returns 0 if the colour is kept for good, else
-    ``STAY``.
+    ``found`` are the bits of colours that neighbours have, ``CLASH`` and ``MOVED`` (see :func:`taken_by`). Writes the
+    colour to ``chosen[v]``, and the first colour of the window of the next round to ``following[v]``. Returns 0 if the
+    colour is kept for good, else ``STAY``.
     """
     chosen[v] = colour[v]
     following[v] = 0
@@ -183,7 +185,7 @@ def choose(v, found, colour, window, moved, chosen, following, key):
 
 
 def publish(v, colour, window, moved, chosen, following, key):
-    """Copy ``chosen[v]`` to ``colour`` and ``following[v]`` to ``window``, which the neighbours read.
+    """Copy ``chosen[v]`` to ``colour[v]`` and ``following[v]`` to ``window[v]``, which the neighbours read.
 
     Sets ``moved[v]`` to 1 if the colour has changed, else to 0.
     """
@@ -196,10 +198,10 @@ ROUNDS = ("colour", "window", "moved", "chosen", "following")  #: what rounds re
 
 
 def bounds_of_classes(num_vertices: int) -> list[int]:
-    """Return the smallest degree of each class of vertices, descending; in small graphs there is one class, from 0 on.
+    """Return the smallest degree of each class of vertices, descending; small graphs have one class, from degree 0 on.
 
-    No bound exceeds a 128th of the number of vertices: few vertices have a higher degree, and a class takes
-    several rounds.
+    No bound exceeds a 128th of the number of vertices: few vertices have a higher degree, and a class takes several
+    rounds.
     """
     bounds = [0]
     while (bound := max(FEWEST, bounds[-1] * CLASSES)) * 128 <= num_vertices:
@@ -208,7 +210,7 @@ def bounds_of_classes(num_vertices: int) -> list[int]:
 
 
 class Neighbours(NamedTuple):
-    """Pairs of neighbours ``(u[i], v[i])``, both ways and each once, and the number of vertices."""
+    """Pairs of neighbours ``(u[i], v[i])``, each pair in both orders, without repeats; and the number of vertices."""
 
     u: np.ndarray
     v: np.ndarray
@@ -264,16 +266,16 @@ class Coloring(Algorithm):
         )  # fmt: skip
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Recolour the ends of changed edges."""
+        """Recolour the ends of changed edges, where that is necessary or a smaller colour is free."""
         self._state = tuple(resized(graph.device.xp, array, graph.num_vertices, 0) for array in self._state)
         self._repair(graph, (delta.edges("inserted"), delta.edges("deleted")))
 
     def state(self) -> dict[str, Array]:
-        """Return the arrays of the rounds, named as in ``ROUNDS``: new colours depend on earlier ones."""
+        """Return the arrays that rounds change, by the names in ``ROUNDS``: new colours depend on earlier ones."""
         return dict(zip(ROUNDS, self._state, strict=True))
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
-        """Continue from the arrays of the rounds that :meth:`state` returned."""
+        """Continue from the arrays that :meth:`state` returned."""
         self._state = tuple(resized(graph.device.xp, state[name], graph.num_vertices, 0) for name in ROUNDS)
 
     @property
@@ -299,7 +301,7 @@ class Coloring(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Neighbours:
-        """Return the data that every colouring is checked with: the pairs of neighbours, both ways, each once."""
+        """Return the pairs of neighbours, with which :meth:`mismatch` checks a colouring."""
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)
         u, v = (matrix + matrix.T if directed else matrix).tocoo().coords
@@ -307,7 +309,10 @@ class Coloring(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Neighbours must differ, and no vertex may have a larger colour than it has neighbours."""
+        """Return what is wrong with the colours ``result``, or None.
+
+        Neighbours must have different colours, and the colour of a vertex must not exceed the number of its neighbours.
+        """
         u, v, num_vertices = reference
         if result.shape != (num_vertices,):
             return f"result has shape {result.shape} instead of {(num_vertices,)}"

@@ -42,14 +42,14 @@ class DirectedKCore(Algorithm):
         self._largest: int | None = None  # None: changed since it was read
 
     def compute(self, graph: Graph) -> None:
-        """Compute from scratch."""
+        """Compute all core numbers from scratch."""
         self._largest = None
         if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
             self._numbers = CoreNumbersByOperators(graph.device)
         self._numbers.compute(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
+        """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
         self._largest = None
         deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
         if self.should_recompute(graph, deleted, inserted):
@@ -68,7 +68,7 @@ class DirectedKCore(Algorithm):
         return KCoreResult(self._numbers.core[vertices], self._most())
 
     def _most(self) -> int:
-        """Return the largest core number, read from the device once per change."""
+        """Return the largest core number; it is read from the device once per change."""
         if self._largest is None:
             core = self._numbers.core
             self._largest = int(core.max()) if len(core) else 0
@@ -88,7 +88,7 @@ class DirectedKCore(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
-        """Core numbers by definition: for every k, remove vertices with fewer than k arcs until none is left."""
+        """Return core numbers by definition: for every k, vertices with fewer than k arcs are removed."""
         src, dst = src[src != dst], dst[src != dst]
         core, k = np.zeros(num_vertices, np.uint32), 0
         while len(src):
@@ -99,7 +99,7 @@ class DirectedKCore(Algorithm):
         return KCoreResult(core, int(core.max(initial=0)))
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all arcs, from both sides, and of one number read and written per arc and vertex."""
+        """Return the bytes of all arcs, from both ends, and of one number read and written per arc and vertex."""
         return 2 * graph.num_edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
 
 

@@ -56,20 +56,19 @@ class DirectedTrianglesResult(NamedTuple):
 
 
 def count_opposite(i, u, v, x, near, arcs, counts):
-    """Add to the count of corner ``x // 2`` the number of arcs ``arcs[i]`` between the other corners, in place.
+    """Add ``arcs[i]``, the number of arcs between ``u`` and ``v``, to the count of the vertex at ``x``, in place.
 
-    ``u`` and ``v``, the ends of pair ``i``, and ``x`` are vertices of ``near``, the graph of neighbours of the module;
-    odd ``x`` are ignored.
+    ``u`` and ``v``, the ends of pair ``i``, and ``x``, their common neighbour, are vertices of ``near``, the graph of
+    neighbours of the module: an even ``x`` stands for vertex ``x // 2``; odd ones are ignored.
     """
     if x % 2 == 0:
         atomic.add(counts, x // 2, arcs[i])
 
 
 def count_triangles(i, u, v, x, near, arcs, counts):
-    """Add to the count of corner ``x // 2`` the directed triangles with pair ``i``, which lies opposite to it.
+    """Add the directed triangles of ``u``, ``v`` and ``x`` to the count of the vertex at ``x``, in place.
 
-    ``u`` and ``v``, the ends of the pair, and ``x`` are vertices of ``near``, the graph of neighbours of the module;
-    odd ``x`` are ignored. ``arcs[i]`` is the number of arcs of the pair. Changes ``counts`` in place.
+    Parameters are those of :func:`count_opposite`. The number is the product of the arcs of the three pairs.
     """
     if x % 2 == 0:
         ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
@@ -77,7 +76,7 @@ def count_triangles(i, u, v, x, near, arcs, counts):
 
 
 def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
-    """Change the counts of opposite arcs at the three corners of a triangle, at the first of its changed pairs.
+    """Change the counts of arcs opposite to the three corners of a triangle, if ``(u, v)`` is its least changed pair.
 
     Args:
         i: the number of the pair.
@@ -85,7 +84,7 @@ def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
         v: the other end.
         x: the third corner, as a vertex of ``near``; odd ones are ignored.
         near: the graph of neighbours, see the module.
-        changed: the edge set of all changed pairs; a triangle counts only at the least of them.
+        changed: the edge set of all changed pairs, as vertices of ``near``.
         arcs: ``int64[k]``, the number of arcs of each pair, negative to subtract.
         sign: ``int64[k]``, the signs of ``arcs``.
         counts: ``int64[n]``, changed in place.
@@ -97,7 +96,7 @@ def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
 
 
 def change_triangles(i, u, v, x, near, changed, arcs, sign, counts):
-    """Change the directed triangles at three corners, in place, at the first of the changed pairs among them.
+    """Change the counts of directed triangles at three corners, in place, if ``(u, v)`` is the least changed pair.
 
     The parameters are those of :func:`change_opposite`; ``sign`` is not used.
     """
@@ -140,7 +139,7 @@ class DirectedTriangles(Algorithm):
         self._mutual: Array = None  # int64[n], neighbours by two arcs
 
     def compute(self, graph: Graph) -> None:
-        """Count from scratch."""
+        """Build the graph of neighbours, and count all triangles from scratch."""
         n, xp = graph.num_vertices, graph.device.xp
         backend, threads = graph.options.backend, graph.options.threads
         divided: dict[str, Any] = {} if graph.partition is None else {"comm": graph.partition.comm}
@@ -155,7 +154,7 @@ class DirectedTriangles(Algorithm):
             intersect(self._near, None, low * 2, high * 2, count, args=(self._near, arcs, self._triangles))
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Subtract the triangles of pairs whose arcs changed, and add those that they are in now."""
+        """Subtract the triangles that had a pair whose arcs changed, and add those that have one now."""
         if self.should_recompute(graph, delta.arc_list("deleted"), delta.arc_list("inserted")):
             self.compute(graph)
             return
@@ -174,7 +173,8 @@ class DirectedTriangles(Algorithm):
     def _change(self, changed: EdgeSet, low: Array, high: Array, arcs: Array) -> None:
         """Add the triangles that contain a pair ``(low[i], high[i])``, or subtract them if ``arcs[i]`` is negative.
 
-        ``arcs`` (int64) is plus or minus the number of arcs between the pair; ``changed`` has all pairs.
+        ``arcs`` (``int64[k]``) is plus or minus the number of arcs between the pair; ``changed`` is the edge set of all
+        pairs, each in both directions, as vertices of the graph of neighbours.
         """
         sign = (arcs > 0) * np.int64(1) - (arcs < 0) * np.int64(1)
         change = change_opposite if self.definition == "ldbc" else change_triangles
@@ -182,9 +182,9 @@ class DirectedTriangles(Algorithm):
         intersect(self._near, None, low * 2, high * 2, change, args=args)
 
     def _follow(self, low: Array, high: Array, before: Array, after: Array) -> None:
-        """Bring the graph of neighbours, and the counts of arcs, up to date with changed pairs ``(low[i], high[i])``.
+        """Update the graph of neighbours, and the numbers of arcs per vertex, for changed pairs ``(low[i], high[i])``.
 
-        The pairs had ``before`` arcs (0 to 2) and have ``after``.
+        The pairs had ``before[i]`` arcs (0 to 2) and have ``after[i]`` now.
         """
         near, xp = self._near, self._near.device.xp
         for least in (1, 2):
@@ -209,7 +209,7 @@ class DirectedTriangles(Algorithm):
 
     @property
     def result(self) -> DirectedTrianglesResult:
-        """The current numbers, in new arrays."""
+        """The current counts and coefficients, in new arrays."""
         possible = _possible(self.definition, self._arcs, self._mutual)
         shares = self._triangles / self._near.device.xp.maximum(possible, 1)
         return DirectedTrianglesResult(self._triangles.copy(), shares)
@@ -229,7 +229,7 @@ class DirectedTriangles(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> DirectedTrianglesResult:
-        """Products of SciPy's matrices, by the definitions."""
+        """Return the result by products of SciPy matrices."""
         from scipy import sparse
 
         src, dst = src[src != dst], dst[src != dst]
@@ -248,12 +248,15 @@ class DirectedTriangles(Algorithm):
         return DirectedTrianglesResult(triangles, triangles / np.maximum(possible, 1))
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all pairs, read once from each side, and of one count per vertex."""
+        """Return the bytes of all pairs, read once from each end, and of an offset and a count per vertex."""
         return 2 * self._near.num_edges * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + self._triangles.itemsize)
 
 
 def _all_pairs(graph: Graph) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield all pairs of ``graph`` as :func:`_pairs_of` does; those of a graph of several processes in slices."""
+    """Yield the pairs of neighbours in ``graph``, each once, in parts; a part is what :func:`_pairs_of` returns.
+
+    A graph of several processes yields them by slices of vertices.
+    """
     if graph.partition is None:
         yield _pairs_of(graph, *graph.edges()[:2])
         return
@@ -282,7 +285,7 @@ def _pairs_of(graph: Graph, src: Array, dst: Array) -> tuple[Array, Array, Array
 
 
 def _held(graph: Graph, src: Array, dst: Array) -> Array:
-    """Return 1 for each of the edges from ``src`` to ``dst`` that ``graph`` has, else 0, as ``int64[k]``."""
+    """Return 1 for each edge ``src[i]`` to ``dst[i]`` that ``graph`` has, 0 for others, as ``int64[k]``."""
     return graph.has_edges(src, dst).astype(np.int64)
 
 
@@ -299,9 +302,9 @@ def _add_at(xp: Any, array: Array, at: Array, amounts: Array) -> None:
 
 
 def _possible(definition: str, arcs: Array, mutual: Array) -> Array:
-    """Return the number that the triangles at each vertex are divided by: the largest number possible.
+    """Return the largest number of triangles possible at each vertex, ``int64[n]``.
 
-    ``arcs`` is the number of arcs of each vertex, ``mutual`` the number of its neighbours by two arcs.
+    ``arcs`` is the number of arcs of each vertex, ``mutual`` the number of neighbours to which it has two arcs.
     """
     if definition == "ldbc":
         return (arcs - mutual) * (arcs - mutual - 1)

@@ -45,7 +45,9 @@ def measure(v, x, out, square, size):
 
 
 def advance(v, x, kept, out, square, size, change, slack):
-    """Set ``x[v]`` to ``(A^T + s) x``, scaled, and add to ``change`` the square of the relative residual at ``v``.
+    """Set ``x[v]`` to ``(A^T + s) x`` at ``v``, scaled.
+
+    Add the square of its relative residual to the scalar ``change``.
 
     Args:
         v: a vertex.
@@ -104,7 +106,7 @@ class Eigenvector(FixedPoint):
         return divided(xp, x, length_of(xp, x))
 
     def bound(self, graph: Graph) -> float:
-        """Return the square of ``tol``: what is summed up is the square of the residual."""
+        """Return the square of ``tol``, since :meth:`step` adds up squares of residuals."""
         return self.tol * self.tol
 
     def magnitude(self) -> float:
@@ -117,7 +119,7 @@ class Eigenvector(FixedPoint):
         self._change = math.sqrt(self._change)
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Set ``x = (A^T + s) x``, scaled."""
+        """Make one step: ``x`` becomes ``(A^T + s) x``, scaled. See :meth:`FixedPoint.step`."""
         self.weighting.sum_over_in(graph, x, out)
         vertex_map(graph, None, measure, args=(x, out, self._square, self._size))
         vertex_map(graph, None, advance, args=(x, kept, out, self._square, self._size, change, self.slack))
@@ -142,12 +144,15 @@ class Eigenvector(FixedPoint):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
-        """Return ``A^T`` as a SciPy matrix, by which :meth:`mismatch` checks an answer."""
+        """Return ``A^T`` as a SciPy matrix, with which :meth:`mismatch` checks a result."""
         return adjacency(src, dst, weight, num_vertices, weighted).T.tocsr()
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, *, tol: float = TOLERANCE, **_: Any) -> str | None:
-        """Apply the matrix: the vector must keep its direction, and grow by about the largest eigenvalue."""
+        """Return what is wrong with the vector, or None: a multiplication with the matrix must only stretch it.
+
+        It must grow by about the largest eigenvalue of the matrix.
+        """
         n = reference.shape[0]
         if result.shape != (n,):
             return f"result has shape {result.shape} instead of {(n,)}"
@@ -166,7 +171,7 @@ class Eigenvector(FixedPoint):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Allow enough steps for small gaps between eigenvalues."""
+        """Return parameters for the benchmark: enough steps for small gaps between eigenvalues."""
         return {"max_iter": 2000}
 
 

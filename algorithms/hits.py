@@ -46,21 +46,24 @@ class HITSResult(NamedTuple):
 
 
 def count(v, authority, out, total):
-    """Add the new hub ``out[v]`` to the scalar ``total``, NaN if a score is negative; set ``authority[v]`` to 0."""
+    """Add the new hub score ``out[v]`` to the scalar ``total``, NaN if a score is negative.
+
+    Set ``authority[v]`` to 0.
+    """
     total.add(out[v] if out[v] >= 0 and authority[v] >= 0 else math.nan)
     authority[v] = 0.0
 
 
 def scale(v, x, kept, out, total, change, slack):
-    """Divide the new hub value ``out[v]`` by the sum of all, store it in ``x``, and add its change to ``change``.
+    """Divide the new hub score ``out[v]`` by the sum of all, store it in ``x``, and add its change to ``change``.
 
     Args:
         v: a vertex.
-        x: ``float64[n]``, the hubs, changed in place.
-        kept: ``float64[n]``, set to the hubs before the step.
-        out: ``float64[n]``, the new hubs before they are divided; set to 0.
+        x: ``float64[n]``, the hub scores, changed in place.
+        kept: ``float64[n]``, set to the hub scores before the step.
+        out: ``float64[n]``, the new hub scores before they are divided; set to 0.
         total: scalar, the sum of ``out``.
-        change: scalar; infinity is added if the hub grows to more than ``slack`` times its former value.
+        change: scalar; infinity is added if the hub score grows to more than ``slack`` times its former value.
         slack: see ``change``.
     """
     norm = total.value
@@ -116,11 +119,11 @@ class HITS(FixedPoint):
         return divided(xp, x, x.sum())
 
     def magnitude(self) -> float:
-        """Return the sum of the new hubs of the last step, before they were divided by it."""
+        """Return the sum of the new hub scores of the last step before they were scaled to a sum of 1; waits."""
         return float(self._total)
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Set ``x = A A^T x``, scaled."""
+        """Make one step: ``x``, the hub scores, becomes ``A A^T x``, scaled. See :meth:`FixedPoint.step`."""
         self.weighting.sum_over_in(graph, x, self._authorities)
         self.weighting.sum_over_out(graph, self._authorities, out)
         vertex_map(graph, None, count, args=(self._authorities, out, self._total))
@@ -163,14 +166,17 @@ class HITS(FixedPoint):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
-        """Return the SciPy matrix, by which :meth:`mismatch` checks an answer."""
+        """Return the adjacency matrix of SciPy, with which :meth:`mismatch` checks a result."""
         return adjacency(src, dst, weight, num_vertices, weighted)
 
     @classmethod
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
-        """Apply the matrix: the vectors must keep their directions, and grow by about the largest singular value."""
+        """Return what is wrong with the scores, or None: a further step must only stretch both vectors.
+
+        They must grow by about the largest singular value of the matrix.
+        """
         matrix, n = reference, reference.shape[0]
         if result[0].shape != (n,) or result[1].shape != (n,):
             return f"hubs and authorities have shapes {result[0].shape} and {result[1].shape} instead of {(n,)} twice"
@@ -197,7 +203,7 @@ class HITS(FixedPoint):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Allow enough steps for small gaps between singular values."""
+        """Return parameters for the benchmark: enough steps for small gaps between singular values."""
         return {"max_iter": 2000}
 
 

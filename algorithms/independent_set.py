@@ -44,10 +44,10 @@ def status_before(u, v, w, member, decided, key):
 
 
 def judge(v, found, member, decided, key):
-    """Write to ``decided`` whether ``v`` is a member: 0 if an earlier neighbour is one, ``OPEN`` if one is open.
+    """Write to ``decided[v]`` whether ``v`` is a member: 0 if an earlier neighbour is one, ``OPEN`` if one is open.
 
-    Otherwise ``MEMBER``. ``found`` are the statuses of the earlier neighbours, combined by or. Returns ``STAY`` if
-    ``v`` is still open, else 0.
+    Otherwise it is ``MEMBER``. ``found`` is the bitwise or of what :func:`status_before` returned for the neighbours.
+    Returns ``STAY`` if ``v`` is still open, else 0.
     """
     decided[v] = 0 if found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
@@ -59,7 +59,7 @@ def earlier_member(u, v, w, member, decided, key):
 
 
 def decide(v, taken, member, decided, key):
-    """Write to ``decided`` whether ``v`` is a member: it is unless ``taken``, an earlier neighbour is one.
+    """Write to ``decided[v]`` whether ``v`` is a member: 0 if ``taken`` (an earlier neighbour is a member), else 1.
 
     Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0.
     """
@@ -80,7 +80,7 @@ def ranked_status_before(u, v, w, member, decided, key, rank):
 
 
 def judge_ranked(v, found, member, decided, key, rank):
-    """Decide about ``v`` as :func:`judge` does; a vertex with ``rank`` 0 is deleted, and no member."""
+    """Decide about ``v`` as :func:`judge` does; but a vertex of ``rank`` 0 is deleted, and never a member."""
     decided[v] = 0 if rank[v] == 0 or found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
 
@@ -93,9 +93,9 @@ def earlier_ranked_member(u, v, w, member, decided, key, rank):
 
 
 def decide_ranked(v, taken, member, decided, key, rank):
-    """Write to ``decided`` whether ``v`` is a member: no if ``taken`` (an earlier neighbour is one), or of rank 0.
+    """Write to ``decided[v]`` whether ``v`` is a member: 0 if ``taken`` (an earlier neighbour is one) or its rank is 0.
 
-    Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0.
+    Otherwise it is 1. Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0.
     """
     decided[v] = 1 - taken if rank[v] > 0 else 0
     return WAKE if member[v] != decided[v] else 0
@@ -136,7 +136,7 @@ class IndependentSet(Algorithm):
         self._decided: Array = None
 
     def compute(self, graph: Graph) -> None:
-        """Compute from scratch: no vertex is decided at first."""
+        """Compute the set from scratch: at first all vertices are undecided."""
         self._graph = graph
         if self.nodes is not None:
             self.nodes.demand(graph)
@@ -146,7 +146,10 @@ class IndependentSet(Algorithm):
         self._look(graph, None, functions, rank, wake=None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Decide again, from the ends of changed edges, deleted and recycled vertices on; new ones begin as members."""
+        """Decide the membership again, first of the ends of changed edges and of deleted and recycled vertices.
+
+        New vertices are members at first.
+        """
         xp, n, rank = graph.device.xp, graph.num_vertices, self._rank(graph)
         self._member, self._decided = (resized(xp, array, n, MEMBER) for array in (self._member, self._decided))
         switched = (delta.switched_vertices,) if len(delta.switched_vertices) else ()
@@ -157,7 +160,11 @@ class IndependentSet(Algorithm):
         self._look(graph, first, functions, rank, wake="both")
 
     def _rank(self, graph: Graph) -> tuple[Array, ...]:
-        """Return a rank per vertex: higher ones are decided first, 0 is a deleted vertex. Empty if all are equal."""
+        """Return a tuple of one array, the rank of each vertex, or an empty tuple if all ranks are equal.
+
+        Vertices of higher rank come first in the order: 2 for ``nodes``, 1 for others, 0 for deleted vertices, without
+        ``nodes`` 1 or 0.
+        """
         live = (graph.live_arrays.mask,) if graph.most_deleted else ()
         if self.nodes is None:
             return live
@@ -181,7 +188,7 @@ class IndependentSet(Algorithm):
         return self._member.astype(bool)
 
     def _demand_members(self, nodes: np.ndarray) -> None:
-        """Raise ``ParameterError`` unless all of ``nodes`` are members, since two of them are neighbours."""
+        """Raise ``ParameterError``, which names two neighbours among ``nodes``, unless all ``nodes`` are members."""
         assert self._graph is not None
         device = self._graph.device
         left_out = nodes[device.to_numpy(self._member[device.xp.asarray(nodes)]) == 0]
@@ -210,7 +217,7 @@ class IndependentSet(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Take the vertices one by one: ``nodes`` first, then in the order of the hashes."""
+        """Return the greedy set: it visits ``nodes`` first, then all vertices in the order of their hashes."""
         matrix = adjacency(src, dst, None, num_vertices)
         matrix = (matrix + matrix.T).tocsr()
         order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))

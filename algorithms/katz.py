@@ -35,7 +35,7 @@ EXACT = 1e-12  #: its relative error otherwise
 
 
 def attenuate(v, x, kept, out, beta, alpha, change):
-    """Set ``x[v]`` to ``alpha * out[v] + beta[v]``; add its change to the scalar ``change``.
+    """Set ``x[v]`` to ``alpha * out[v] + beta[v]``; add the absolute change to the scalar ``change``.
 
     ``out[v]``, the sum over the in-neighbours, becomes 0, and ``kept[v]`` the old ``x[v]``; all in place.
     """
@@ -47,11 +47,11 @@ def attenuate(v, x, kept, out, beta, alpha, change):
 
 
 class Exact(NamedTuple):
-    """The exact solution, with what a bound of the error is computed from.
+    """The exact solution, and two numbers from which :meth:`Katz.mismatch` computes a bound of the error.
 
     Attributes:
         x: ``float64[n]``, the solution.
-        rate: the factor by which the error shrinks in a step, in the L1 norm; it gives a bound if it is below 1.
+        rate: an upper bound of the factor by which a step changes the error, in the L1 norm; useful if below 1.
         beta: the L1 norm of ``beta``.
     """
 
@@ -116,7 +116,7 @@ class Katz(FixedPoint):
         self._beta = of_live(graph, self.beta.on_device(graph, grown=self._x is not None))
 
     def bound(self, graph: Graph) -> float:
-        """Return ``tol`` times the L1 norm of ``beta``; waits."""
+        """Return ``tol`` times the L1 norm of ``beta``, the size of a step at which the iteration stops; waits."""
         length = float(abs(self._beta).sum())
         return self.tol * (length if length > 0 else max(1, graph.num_live))
 
@@ -125,7 +125,7 @@ class Katz(FixedPoint):
         return x
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Set ``x = alpha A^T x + beta``."""
+        """Make one step: ``x`` becomes ``alpha A^T x + beta``. See :meth:`FixedPoint.step`."""
         self.weighting.sum_over_in(graph, x, out)
         vertex_map(graph, None, attenuate, args=(x, kept, out, self._beta, self.alpha, change))
 
@@ -153,7 +153,7 @@ class Katz(FixedPoint):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Exact:
-        """Solve the linear system: by SciPy's sparse LU decomposition, or on large graphs, by iteration."""
+        """Return the solution of the linear system by SciPy's sparse LU decomposition, or if large by iteration."""
         from scipy import sparse
         from scipy.sparse import linalg
 
@@ -174,7 +174,11 @@ class Katz(FixedPoint):
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
-        """Compare the L1 distance to the solution with the stated bound, or with 1e-3 of it if there is no bound."""
+        """Return what is wrong with the centralities, or None.
+
+        Their L1 distance to the solution must be within the stated bound, or 1e-3 of the solution's norm if there is no
+        bound.
+        """
         x, rate, beta = reference
         size = float(np.abs(x).sum())
         bound = tol * beta / (1 - rate) if rate < 1 else 1e-3 * size
@@ -192,7 +196,7 @@ class Katz(FixedPoint):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Take an ``alpha`` with which it converges on every graph with weights of at most 1."""
+        """Return parameters for the benchmark; with this ``alpha`` the iteration converges if weights are at most 1."""
         return {"alpha": 0.9 / max(num_vertices, 1), "tol": 1e-9}
 
 

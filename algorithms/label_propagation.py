@@ -50,8 +50,8 @@ class ArcTable(NamedTuple):
     """All edges from both sides, with which the labels of a stable result are checked.
 
     Attributes:
-        neighbour: one end of each entry, whose label counts.
-        vertex: the other end, which takes a label.
+        neighbour: ``int64[k]``, one end of each edge, whose label counts for the other end.
+        vertex: ``int64[k]``, the other end.
         num_vertices: the number of vertices.
         live: the mask of live vertices; None: all are live.
     """
@@ -68,15 +68,20 @@ def label_of(u, v, w, label):
 
 
 def choice_of(u, v, w, rank, taken, wanted, key):
-    """Return ``rank[u] + 1``, which stands for the label of neighbour ``u``; 0, the smallest, if ``v`` has it, too."""
+    """Return the vote of neighbour ``u``: 1 plus ``rank[u]``, its label as a rank; or 0 if ``v`` has the same label.
+
+    Of equally frequent votes the smallest wins, so that ``v`` keeps its label if it can.
+    """
     return rank[u] + 1 if rank[u] != rank[v] else 0
 
 
 def take(v, mode, rank, taken, wanted, key):
-    """Write to ``taken`` the label that most neighbours have, the old one to wait, or the own id without neighbours.
+    """Write to ``taken[v]`` the label that ``v`` takes, as a rank: the one that most neighbours have, or its old one.
 
-    ``mode`` is the most frequent choice (see :func:`choice_of`), ``rank`` the labels as ranks; ``wanted[v]``, how often
-    ``v`` wanted another label, is raised in place. Returns 0 (settled), ``STAY`` or ``WAKE``.
+    The old one stays if it is most frequent, too, or while ``v`` waits; without neighbours ``v`` takes its own id.
+    ``mode`` is the most frequent vote (see :func:`choice_of`), ``rank[v]`` the label so far. ``wanted[v]``, how often
+    ``v`` wanted another label, is raised in place. Returns 0 (keeps its label), ``STAY`` (waits) or ``WAKE`` (takes
+    another label).
     """
     taken[v] = rank[v]
     if mode == KEPT:
@@ -94,7 +99,7 @@ def take(v, mode, rank, taken, wanted, key):
 
 
 def publish(v, rank, taken, wanted, key):
-    """Copy ``taken[v]``, the label that ``v`` takes, as a rank, to ``rank``, which the neighbours read."""
+    """Copy ``taken[v]``, the label that ``v`` takes, as a rank, to ``rank[v]``, which the neighbours read."""
     rank[v] = taken[v]
 
 
@@ -180,8 +185,8 @@ class LabelPropagation(Algorithm):
     def _rename_labels_of(self, deleted: Array, graph: Graph) -> None:
         """Replace labels that are ids of ``deleted`` vertices by ids of live vertices that are no label; O(n), waits.
 
-        The new label of a community is the first of its members that is no label, or if there is none the first such
-        vertex of the graph.
+        The new label of a community is its first member that is no label, or, if all members are labels of other
+        communities, the first vertex of the graph that is none.
         """
         xp, live = graph.device.xp, graph.live_arrays.mask
         self._rank[deleted] = mixed(deleted, self.key)
@@ -203,7 +208,7 @@ class LabelPropagation(Algorithm):
         self._rank[moved] = mixed(new[group], self.key)
 
     def _look_at_distinct_labels(self, graph: Graph) -> None:
-        """Make the first round, in which every label occurs once: the first in the order is the most frequent one."""
+        """Make the first round, in which all labels differ: each vertex takes the label that is first in the order."""
         args = (self._rank, self._taken, self._wanted, self.key)
         neighbor_reduce(graph, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
         self._rank, self._taken = self._taken, self._rank
@@ -220,14 +225,17 @@ class LabelPropagation(Algorithm):
         self._cut.note(self._outcome, self.max_iter - before)
 
     def state(self) -> dict[str, Array] | None:
-        """Return the arrays of the rounds, and whether any loop was cut short: labels depend on earlier ones."""
+        """Return arrays, by name, from which updates continue: labels, counts, and whether ``max_iter`` ended a loop.
+
+        Returns None with ``synchronous``.
+        """
         if self.synchronous:
             return None
         marks = np.array([self._cut.found(), self._owes_rounds])
         return {"rank": self._rank, "taken": self._taken, "wanted": self._wanted, "marks": marks}
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
-        """Continue from the arrays of the rounds that :meth:`state` returned."""
+        """Continue from the arrays that :meth:`state` returned."""
         xp, n = graph.device.xp, graph.num_vertices
         self._graph, self._outcome, self._rank = graph, None, state["rank"]
         if n > len(self._rank):
@@ -239,12 +247,12 @@ class LabelPropagation(Algorithm):
 
     @property
     def iterations(self) -> int:  # type: ignore[override]
-        """Rounds of the last computation or update."""
+        """Rounds of the last computation or update; waits for the device."""
         return self.max_iter if self._outcome is None else self._before + self._outcome.steps
 
     @property
     def converged(self) -> bool:
-        """Whether every loop since the last one that began at all vertices came to an end by itself."""
+        """Whether ``max_iter`` ended no loop since, and including, the last one that began at all vertices."""
         return self._outcome is not None and not self._cut.found()
 
     @property
@@ -274,7 +282,10 @@ class LabelPropagation(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
-        """Return the labels by NumPy if ``synchronous``, else what :meth:`mismatch` checks a stable result with."""
+        """Return labels computed by NumPy.
+
+        Without ``synchronous`` the edges by which :meth:`mismatch` checks labels.
+        """
         once = src == dst
         neighbour = np.concatenate((src, dst[~once])) if directed else src
         vertex = np.concatenate((dst, src[~once])) if directed else dst
@@ -288,9 +299,10 @@ class LabelPropagation(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, *, seed: int = 0, **params: Any) -> str | None:
-        """Return what is wrong with labels: synchronous ones must be equal to the reference.
+        """Return a text that says what is wrong with the labels ``result``, or None.
 
-        Of others every vertex must have a most frequent label of its neighbours. All must be ids of live vertices.
+        With ``synchronous`` they must be equal to ``reference``. Otherwise each must be a most frequent label among the
+        neighbours of its vertex, and the id of a live vertex.
         """
         if not isinstance(reference, ArcTable):
             return super().mismatch(result, reference, **params)
@@ -308,7 +320,7 @@ class LabelPropagation(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Go on until the labels are stable."""
+        """Return parameters for the benchmark: enough rounds that labels become stable."""
         return {"max_iter": 10_000}
 
     def traffic(self, graph: Graph) -> int:
@@ -317,7 +329,7 @@ class LabelPropagation(Algorithm):
 
 
 def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-    """Return the most frequent label among each vertex's neighbours; without neighbours, its entry of ``alone``.
+    """Return the most frequent label among the neighbours of each vertex; for a vertex without neighbours ``alone[v]``.
 
     ``arcs`` are the edges, ``label`` the label of each vertex. Of several most frequent labels it is ``kept[v]`` if
     that is one of them, else the smallest.

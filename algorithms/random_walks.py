@@ -52,46 +52,52 @@ LARGEST = 1e100  #: of p and q, and the smallest is its reciprocal
 
 
 def hashed(draw, v):
-    """Return the random bits of neighbour ``v`` (uint64), from those of the walk's step, ``draw``."""
+    """Return 64 random bits for neighbour ``v``: a hash of ``v`` and of ``draw``, the random bits of a walk's step."""
     return mixed64(draw ^ np.uint64(v))
 
 
 def unit(bits):
-    """Return the numbers above 0 and below 1 that the upper 52 of the 64 ``bits`` give."""
+    """Return a number above 0 and below 1 made of the upper 52 of 64 random ``bits``; of an array, an array."""
     return ((bits >> 12) + 0.5) * 2.0**-52
 
 
 def factor_of(weight):
-    """Return the power of 2 that scales ``weight`` so that, divided by p or q, it is in the range of float64."""
+    """Return a power of 2 that brings ``weight``, multiplied by it, into the middle of float64's range.
+
+    Then the rate, the product divided by p or q, neither overflows nor vanishes.
+    """
     return 1.0 if 1 / MIDDLE <= weight <= MIDDLE else SHIFT if weight < 1 else 1 / SHIFT
 
 
 def exponent_of(weight):
-    """Return what is added to the exponent of a time, so that times with different factors can be compared.
+    """Return the exponent by which :func:`bell` compensates that a rate was multiplied by :func:`factor_of`.
 
-    :func:`factor_of` gives the factors.
+    It is added to the exponent bits of the ringing time, so that times with different factors can be compared.
     """
     return 512 if 1 / MIDDLE <= weight <= MIDDLE else 1024 if weight < 1 else 0
 
 
 def ring(bits, rate):
-    """Return the time at which an exponential clock of ``rate`` rings, drawn by 64 random ``bits``.
+    """Return the time at which an exponential clock of ``rate`` rings, drawn by 64 random ``bits``, as 32 bits.
 
-    It is the upper 32 bits of a float64, which are in the same order.
+    These are the upper 32 bits of the time as a float64, and have the same order as the times.
     """
     return np.uint64((-math.log(unit(bits)) / rate).view(np.uint64)) >> 32
 
 
 def bell(bits, weight, divisor):
-    """Return :func:`ring` for the rate ``weight / divisor``, also for weights beyond the range of float64."""
+    """Return what :func:`ring` does for the rate ``weight / divisor``, for weights of any size.
+
+    The exponent of the time is adapted by :func:`exponent_of`, so that results can be compared with each other only.
+    """
     return ring(bits, float(weight) * factor_of(float(weight)) / divisor) + np.uint64(exponent_of(float(weight)) << 20)
 
 
 def by_weight(i, u, v, w, draw, best):
     """Offer ``v`` as next vertex of walk ``i``: a random time, shorter for larger weights; the earliest wins.
 
-    ``draw[i]`` are random bits of the walk. ``best[i]`` (uint64), time and vertex in its halves, is lowered in place;
-    edges of weight 0 or less make no offer.
+    ``draw[i]`` are random bits of the walk. ``best[i]`` (uint64), the best offer so far, has the time in its upper and
+    the vertex in its lower half, and is lowered in place; edges of weight 0 or less make no offer.
     """
     if w > 0:
         su.atomic.min(best, i, bell(hashed(draw[i], v), w, 1.0) << 32 | np.uint64(v))
@@ -124,14 +130,14 @@ def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
 
 
 def follow(i, v, at, base, offsets, dst, step, restart):
-    """Make a step of walk ``i``, which began at ``v``: to the neighbour whose number is drawn, or back to ``v``.
+    """Make a step of walk ``i``, which began at ``v``: to a random neighbour, or back to ``v``.
 
     Args:
         i: the number of the walk.
         v: its start.
         at: ``uint32[walks]``, the present vertices, changed in place; ``EMPTY`` after the end of a walk.
         base: ``uint64[walks]``, the random bits of each walk.
-        offsets: where the row of each vertex begins in ``dst``.
+        offsets: ``int64[n + 1]``, where the row of each vertex begins in ``dst``.
         dst: the neighbours, row by row.
         step: the number of the step.
         restart: the probability of going back to the start.
@@ -200,8 +206,9 @@ class RandomWalks(Algorithm):
     def compute(self, graph: Graph) -> None:
         """Make all walks, one step of all at a time.
 
-        Waits for the device if ``starts`` are given while there may be deleted vertices, to learn whether all are
-        live, and where adjacencies are copied (if no weights, p or q apply): once, or for few walks in every step.
+        Waits for the device if ``starts`` are given and there may be deleted vertices, to check that all are live. If
+        the walks are uniform (without weights, p and q), it also waits to copy rows: once, or in every step if there
+        are few walks.
         """
         self.weighting.demand(graph)
         xp = graph.device.xp
@@ -234,18 +241,19 @@ class RandomWalks(Algorithm):
         return self.p == 1 and self.q == 1 and not self.weighting.applies(graph)
 
     def _copies_all(self, graph: Graph, walks: int) -> bool:
-        """Return whether to copy all rows at once for so many walks, instead of those that walks reach.
+        """Return whether to copy all rows at once for ``walks`` walks, instead of only the rows that walks reach.
 
-        For the latter CUDA waits in every step.
+        Copying only those makes CUDA wait in every step.
         """
         if self.length == 0 or walks >= MANY * graph.num_vertices:
             return self.length > 0
         return graph.device.is_cuda and graph.most_arcs <= self.length * ARCS_PER_STEP
 
     def _follow(self, graph: Graph, starts: Array, base: Array) -> None:
-        """Make all steps of uniform walks from ``starts`` by copied, ascending rows, one call per step.
+        """Make all steps of uniform walks from ``starts``, with copies of all rows in ascending order.
 
-        ``base`` are the random bits of each walk. Writes the steps to ``_walks``.
+        ``base``, ``uint64[walks]``, are the random bits of each walk. Writes the vertices after each step to
+        ``_walks``.
         """
         rows = AscendingRows(graph, all_at_once=True)
         places = Frontier(graph.device, starts, num_vertices=graph.num_vertices, distinct=False)
@@ -257,7 +265,7 @@ class RandomWalks(Algorithm):
     def _choice(self, graph: Graph, walks: int) -> Callable[[Array, Array, Array], Array]:
         """Return the function that chooses the next vertices of ``walks`` walks in ``graph``.
 
-        It takes the present vertices, random bits and the vertices before, an array each.
+        It takes three arrays with an entry per walk: present vertices, random bits, and the vertices before them.
         """
         if self._is_uniform(graph):
             return partial(self._pick, graph, AscendingRows(graph, all_at_once=self._copies_all(graph, walks)))
@@ -286,9 +294,9 @@ class RandomWalks(Algorithm):
         return (best & np.uint64(LOW)).astype(np.uint32)
 
     def _pick(self, graph: Graph, rows: AscendingRows, at: Array, draw: Array, before: Array) -> Array:
-        """Return the neighbours of the vertices ``at`` with the numbers that the bits ``draw`` select from ``rows``.
+        """Return a neighbour of each of the vertices ``at``, selected from ``rows`` by the random bits ``draw``.
 
-        On a divided graph they come from the rank that has the row. ``before`` is not used.
+        On a divided graph it comes from the rank that has the row. ``before`` is not used.
         """
         after = rows.choose(at, draw)
         if graph.partition is None:
@@ -316,7 +324,7 @@ class RandomWalks(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> np.ndarray:
-        """The same walks by NumPy: all offers of a step as one list, sorted by walk and offer."""
+        """Return the same walks, computed by NumPy from the same random bits."""
         asked = cls(**params)
         p, q = asked.p, asked.q
         order = np.lexsort((dst, src))
@@ -359,7 +367,7 @@ class RandomWalks(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Walk from a thousand vertices."""
+        """Return parameters for the benchmark: walks from a thousand vertices."""
         return {"starts": np.arange(min(num_vertices, 1000))}
 
     def traffic(self, graph: Graph) -> int:
@@ -371,7 +379,7 @@ class RandomWalks(Algorithm):
 
 
 def bells(bits: np.ndarray, weight: np.ndarray, divisor: Any) -> np.ndarray:
-    """Return :func:`bell` of arrays, uint64; results for weights that are not positive are meaningless."""
+    """Return what :func:`bell` does, for arrays, as uint64; weights that are not positive give meaningless results."""
     small, large = weight < 1 / MIDDLE, weight > MIDDLE
     factor, exponent = np.select([small, large], [SHIFT, 1 / SHIFT], 1.0), np.select([small, large], [1024, 0], 512)
     with np.errstate(all="ignore"):
@@ -380,7 +388,7 @@ def bells(bits: np.ndarray, weight: np.ndarray, divisor: Any) -> np.ndarray:
 
 
 def host_ids(starts: Any) -> np.ndarray:
-    """Return a copy of the ids on the host; their range is checked against the graph later."""
+    """Return a copy of the ids ``starts`` on the host; whether they are vertices of the graph is checked later."""
     ids = as_ids(starts, "random_walks: starts")
     return np.array(ids.get() if hasattr(ids, "get") else ids)
 

@@ -81,14 +81,14 @@ class SpMV(Algorithm):
         self._y: Array = None
 
     def compute(self, graph: Graph) -> None:
-        """Compute all rows."""
+        """Compute all entries of the product."""
         self.weighting.demand(graph)
         self._x = self.x.on_device(graph, grown=self._y is not None)
         self._y = graph.device.xp.zeros(graph.num_vertices)
         self._multiply(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Recompute the rows of both ends of edges that were inserted, deleted, or given another weight."""
+        """Recompute the entries of both ends of edges that were inserted, deleted, or given another weight."""
         xp = graph.device.xp
         if graph.num_vertices > len(self._y):
             self._x = self.x.on_device(graph, grown=True)
@@ -131,19 +131,19 @@ class SpMV(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Multiply with the SciPy matrix."""
+        """Return the product with the SciPy matrix."""
         matrix = adjacency(src, dst, weight, num_vertices, weighted)
         vector = VertexValues("x", x).on_host(num_vertices, grown=True)
         return matrix @ vector if over == "out" else matrix.T @ vector
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Multiply with a vector of different numbers."""
+        """Return parameters for the benchmark: a vector of different numbers."""
         return {"x": np.arange(num_vertices) % 7 + 0.5}
 
     @classmethod
     def peer(cls, matrix: Any, *, x: Any = 1.0, over: str = "out", **_: Any) -> np.ndarray:
-        """SciPy's product."""
+        """Compute the product by SciPy."""
         vector = VertexValues("x", x).on_host(matrix.shape[0], grown=True)
         return matrix @ vector if over == "out" else matrix.T @ vector
 

@@ -74,7 +74,7 @@ class SSSPResult(NamedTuple):
 def nearer(u, v, w, words, source):
     """Return what ``u`` offers to ``v``: the distance over ``u``, and ``u`` as parent.
 
-    If the distance is infinite the parent is ``EMPTY``, as at unreached vertices: it never wins.
+    If the distance is infinite the parent is ``EMPTY``, as at unreached vertices, so that the offer never wins.
     """
     distance = words.distance[u] + w
     return distance, u if distance < math.inf else EMPTY
@@ -83,7 +83,7 @@ def nearer(u, v, w, words, source):
 def nearer_in_32_bits(u, v, w, words, source):
     """Return what ``u`` offers to ``v``: the distance over ``u``, and ``u`` as parent.
 
-    If the distance does not fit 32 bits it is 0, which is recorded as a violation.
+    If the distance does not fit 32 bits, 0 is offered instead, which the forest records as a violation.
     """
     distance = words.distance[u] + w
     return distance if 0 < distance < FARTHEST else 0, u
@@ -92,8 +92,8 @@ def nearer_in_32_bits(u, v, w, words, source):
 def nearer_by_hops(u, v, w, words, source):
     """Return what ``u`` offers to ``v``: the distance over ``u``, the hops over edges of weight 0, and ``u`` as parent.
 
-    Hops restart at 0 when the distance increases. If it is infinite, the others are ``EMPTY``, and the offer never
-    wins.
+    Hops restart at 0 when the distance increases. If the distance is infinite, hops and parent are ``EMPTY``, so that
+    the offer never wins.
     """
     distance = words.distance[u] + w
     if distance < math.inf:
@@ -102,19 +102,20 @@ def nearer_by_hops(u, v, w, words, source):
 
 
 def is_it(v, source):
-    """Return whether ``v`` is the source: operators start there."""
+    """Return whether ``v`` is the vertex ``source``, from which the search starts."""
     return v == source
 
 
 def is_one_of(v, sources):
-    """Return whether ``sources``, the mask of the sources, has ``v``."""
+    """Return whether ``v`` is set in ``sources``, the mask of the vertices from which the search starts."""
     return sources[v] != 0
 
 
 def restart_with(farthest: float, *, wide: bool, several: bool) -> Callable[..., Any]:
     """Return the function that gives the initial word of a vertex: distance 0 at a source, ``farthest`` elsewhere.
 
-    ``source`` is the id of the source or, with ``several``, the mask of the sources.
+    ``wide``: words have hops, too. The argument ``source`` of the function is the id of the source or, with
+    ``several``, the mask of the sources.
     """
 
     def unreached(v, words, source):
@@ -179,7 +180,7 @@ class SSSP(Algorithm):
         )
 
     def compute(self, graph: Graph) -> None:
-        """Search from scratch; waits for the device."""
+        """Search from the sources from scratch; waits for the device."""
         self.sources.demand(graph)
         if self._roots is None or self._graph is not graph:
             self._graph, self._forest = graph, None
@@ -196,7 +197,7 @@ class SSSP(Algorithm):
         raise WeightError("sssp: an edge has a negative weight: shortest paths need weights of at least 0")
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Repair after deletions and heavier weights, and search on from inserted edges and lighter weights."""
+        """Repair after deletions and heavier weights; continue the search from inserted edges and lighter weights."""
         self.sources.note(graph)
         forest = self._forest
         if forest is None:
@@ -228,14 +229,17 @@ class SSSP(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """Return the step of the dependence forest; the base class says how it is used."""
+        """Return the loop that updates the dependence forest edge by edge (see :meth:`Algorithm.event_step`)."""
         self.sources.demand_noted()
         self._ensure_valid()
         assert self._forest is not None
         return self._forest.event_step(graph, _result_of)
 
     def _search(self, graph: Graph, *, wide: bool) -> bool:
-        """Compute with words of 64 bits, or 128 if ``wide``; return whether every step increased the keys."""
+        """Compute all distances with words of 64 bits, or 128 if ``wide``.
+
+        Return whether every edge increased the keys.
+        """
         forest = self._forest
         if forest is None or wide != (forest.words.layout.num_keys == 2):
             forest = self._forest = _forest(graph, self.sources, wide)
@@ -245,7 +249,7 @@ class SSSP(Algorithm):
         return not forest.violated[0]
 
     def _run(self, graph: Graph, forest: Forest) -> Propagated:
-        """Compute with the words of ``forest``, and return the outcome of the search; does not wait."""
+        """Compute all distances in the words of ``forest``, and return the outcome of the search; does not wait."""
         self.sources.resize(graph, forest)
         forest.violated.fill(0)
         assert self._roots is not None
@@ -258,7 +262,7 @@ class SSSP(Algorithm):
             return forest.compute(graph, self._roots, order)
 
     def _ensure_valid(self) -> None:
-        """Compute from scratch, with 128-bit words if necessary, if a step of an update did not increase the keys."""
+        """Compute from scratch, with 128-bit words if necessary, if an edge did not increase the keys in an update."""
         assert self._graph is not None
         if self._forest is None or self._forest.violated[0]:
             self.recomputes("an edge does not increase the distance: words of 128 bits are needed")
@@ -278,7 +282,7 @@ class SSSP(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> SSSPResult:
-        """Distances by SciPy's Dijkstra; parents among the edges that explain them, -2 if rounding decides."""
+        """Return distances by SciPy's Dijkstra; a parent is -2 (``AMBIGUOUS``) if several are equal up to rounding."""
         from scipy.sparse import csgraph
 
         sources, dtype = source_ids(params), np.dtype(np.int64) if weight is None else weight.dtype
@@ -288,18 +292,18 @@ class SSSP(Algorithm):
 
     @classmethod
     def mismatch(cls, result: SSSPResult, reference: SSSPResult, **params: Any) -> str | None:
-        """Compare as usual, except for parents that rounding decides."""
+        """Compare as the base class does, except for parents that are ambiguous in ``reference``."""
         parent = np.where(reference.parent == AMBIGUOUS, result.parent, reference.parent)
         return super().mismatch(result, reference._replace(parent=parent), **params)
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Search from the centre."""
+        """Return parameters for the benchmark: the source is ``centre``."""
         return {"source": centre}
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """SciPy's Dijkstra."""
+        """Compute shortest paths by SciPy's Dijkstra."""
         from scipy.sparse import csgraph
 
         return csgraph.dijkstra(matrix, indices=params.get("source", 0), return_predecessors=True)
@@ -313,7 +317,7 @@ class SSSP(Algorithm):
 
 
 def _result_of(tree: Words) -> SSSPResult:
-    """Return the result that the words ``tree`` hold."""
+    """Return the distances and parents that the words ``tree`` hold."""
     distance, parent = tree.distance, tree.ids("parent")
     if distance.dtype.kind != "f":
         distance = tree.device.xp.where(parent >= 0, distance.astype(np.int64), -1)
@@ -321,7 +325,7 @@ def _result_of(tree: Words) -> SSSPResult:
 
 
 def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:
-    """Return the dependence forest for the weights of ``graph``, from ``sources``.
+    """Return an empty dependence forest for searches from ``sources``, with distances for the weights of ``graph``.
 
     ``wide``: words of 128 bits, with the hops over edges of weight 0.
     """
@@ -348,9 +352,10 @@ def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> fl
 
 
 def fitting_width(width: float, dtype: np.dtype) -> float:
-    """Return ``width``, that of a bucket, as distances of ``dtype`` can have it: at most a quarter of the largest.
+    """Return the bucket width ``width``, limited to the range that distances of ``dtype`` can represent.
 
-    An integer width is rounded, and at least 1; a floating-point one is at least the smallest normal number.
+    It is at most a quarter of the largest value. An integer is rounded, and at least 1; a floating-point number is at
+    least the smallest normal number.
     """
     if dtype.kind == "f":
         return min(max(width, float(np.finfo(dtype).tiny)), float(np.finfo(dtype).max) / 4)
@@ -360,7 +365,7 @@ def fitting_width(width: float, dtype: np.dtype) -> float:
 def _mean_weight(graph: Graph, arcs: int) -> float:
     """Return the mean weight of an arc, 1 if there are none or it is not positive; waits for the device.
 
-    On the CPU, in large graphs, it is that of some vertices' arcs, unless these are few: only the speed depends on it.
+    On the CPU, in large graphs, it is estimated from some vertices' arcs if these are enough: only speed depends on it.
     """
     with np.errstate(over="ignore"):
         if not graph.device.is_cuda and graph.partition is None and graph.num_vertices > 4 * SAMPLE:
@@ -380,11 +385,11 @@ def _usable(mean: float) -> float:
 def _with_parents(
     src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, sources: np.ndarray, is_float: bool, dtype: np.dtype
 ) -> SSSPResult:
-    """Return the result for distances ``d`` (inf: unreached) over arcs from ``src`` to ``dst`` with weights ``w``.
+    """Return the result for the distances ``d`` (inf: unreached), with arcs ``src`` to ``dst`` of weights ``w``.
 
     Of the predecessors on shortest paths the parent is the one with the fewest hops over edges of weight 0, then the
-    least id; ``AMBIGUOUS`` if several of them explain a floating-point distance (``is_float``: of ``dtype``).
-    ``sources`` are their own parents.
+    least id. It is ``AMBIGUOUS`` if distances are floating-point (``is_float``, of ``dtype``) and several predecessors
+    fit up to rounding. ``sources`` are their own parents.
     """
     if is_float:
         d = np.where(np.isfinite(d.astype(dtype)), d, np.inf)
@@ -414,7 +419,7 @@ def smallest(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
 
 
 def repeated(num_vertices: int, ids: np.ndarray) -> np.ndarray:
-    """Return ``bool[num_vertices]``: which of ``ids`` occur more than once."""
+    """Return ``bool[num_vertices]``: whether each vertex occurs more than once in ``ids``."""
     return np.bincount(ids, minlength=num_vertices) > 1
 
 

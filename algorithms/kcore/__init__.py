@@ -70,14 +70,14 @@ class KCore(Algorithm):
         self._largest: int | None = None  # None: changed since it was read
 
     def compute(self, graph: Graph) -> None:
-        """Peel from scratch."""
+        """Compute all core numbers from scratch."""
         self._largest = None
         if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
             self._numbers = (CoreNumbers if self.kernels else CoreNumbersByOperators)(graph.device)
         self._numbers.compute(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
+        """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
         self._largest = None
         changed: Any = delta.placed_arcs if self.kernels else delta.edges
         deleted, inserted = changed("deleted"), changed("inserted")
@@ -99,7 +99,7 @@ class KCore(Algorithm):
         return KCoreResult(self._numbers.core[vertices], self._most())
 
     def _most(self) -> int:
-        """Return the largest core number, read from the device once per change."""
+        """Return the largest core number; it is read from the device once per change."""
         if self._largest is None:
             core = self._numbers.core
             self._largest = int(core.max()) if len(core) else 0
@@ -124,7 +124,7 @@ class KCore(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
-        """Core numbers by definition: for every k, remove vertices with at most k neighbours until none is left."""
+        """Return core numbers by definition, in NumPy: for every k, vertices with at most k neighbours are removed."""
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)
         begin, neighbor = matrix.indptr, matrix.indices
@@ -144,17 +144,17 @@ class KCore(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """The same peel by NumPy: SciPy has none."""
+        """Return the core numbers by the loops of :meth:`reference` in NumPy, as SciPy has no function for them."""
         rows = matrix.tocoo().coords
         return cls.reference(rows[0], rows[1], None, matrix.shape[0], False)
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Core numbers."""
+        """Return igraph's core numbers."""
         return graph.coreness()
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all edges, and of one number read and written per edge and per vertex."""
+        """Return the bytes of one id and one number per arc, and of one offset and two numbers per vertex."""
         edges = int(graph.degrees().sum(dtype=np.int64))
         return edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
 

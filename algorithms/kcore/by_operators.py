@@ -33,14 +33,17 @@ MOST_ROUNDS = 2**31 - 1
 
 
 def number_of(u, v, w, core, fresh):
-    """Return the smaller of ``core[u]`` and ``core[v]``, which ``u`` offers to ``v``; 0 for a self-loop."""
+    """Return the smaller of ``core[u]`` and ``core[v]``, which ``u`` offers to ``v``; 0 for a self-loop.
+
+    ``fresh``, the new core numbers, is not read.
+    """
     return 0 if u == v else min(core[u], core[v])
 
 
 def fall(v, value, core, fresh):
     """Write ``value``, the h-index of the offers to ``v``, to ``fresh``; return 2 if it is below ``core[v]``, else 0.
 
-    2 wakes the neighbours.
+    The return value 2 activates the neighbours of ``v``.
     """
     fresh[v] = value
     return 2 if value < core[v] else 0
@@ -57,10 +60,10 @@ def mark_end(v, state):
 
 
 def begin(v, core, state, started):
-    """Raise ``core[v]`` by 1 if ``v`` was left a candidate, and return whether the round starts from ``v``.
+    """Raise ``core[v]`` by 1 if the state of ``v`` is ``CANDIDATE``; return whether the next round starts from ``v``.
 
-    It does if ``v`` has risen, or is an end of a new edge; then 1 is added to the scalar ``started``. Sets ``state[v]``
-    to ``CANDIDATE`` if so, else to ``UNKNOWN``.
+    A round starts from vertices that have risen, and from ends of new edges (state ``END``): their new state is
+    ``CANDIDATE``, and each adds 1 to the scalar ``started``. The new state of all others is ``UNKNOWN``.
     """
     rises = state[v] == CANDIDATE
     core[v] = core[v] + 1 if rises else core[v]
@@ -71,27 +74,24 @@ def begin(v, core, state, started):
 
 
 def same_level(u, v, w, core, state):
-    """Return the ``state`` that ``u`` offers to ``v``: ``CANDIDATE`` if their numbers in ``core`` are equal.
-
-    Otherwise ``UNKNOWN``.
-    """
+    """Return the state that ``u`` offers to ``v``: ``CANDIDATE`` if ``core[u] == core[v]``, else ``UNKNOWN``."""
     return CANDIDATE if core[u] == core[v] else UNKNOWN
 
 
 def is_candidate(v, state):
-    """Return whether the core number of ``v`` may rise: it is a candidate."""
+    """Return whether the state of ``v`` is ``CANDIDATE``: its core number may rise."""
     return state[v] == CANDIDATE
 
 
 def holds(u, v, w, core, state, left):
-    """Return 1 if the neighbour ``u`` counts for ``v``: its core number is at least that of ``v``; else 0."""
+    """Return 1 if ``u`` counts for ``v``, as another vertex with at least the core number of ``v``; else return 0."""
     return 1 if u != v and core[u] >= core[v] else 0
 
 
 def lacks(v, value, core, state, left):
-    """Write ``value``, the number of neighbours that count for ``v``, to ``left``; return whether ``v`` is dropped.
+    """Write ``value``, the number of neighbours that count for ``v``, to ``left[v]``; return whether ``v`` is dropped.
 
-    It is if ``value`` is not above ``core[v]``. Sets ``state[v]`` to ``DROPPED`` or ``CANDIDATE``.
+    ``v`` is dropped if ``value`` is not above ``core[v]``. Sets ``state[v]`` to ``DROPPED`` or ``CANDIDATE``.
     """
     left[v] = value
     few = value <= core[v]
@@ -105,7 +105,7 @@ def lets_go(u, v, w, core, state, left):
 
 
 def has_lost(v, step, core, state, left):
-    """Set the ``state`` of candidate ``v`` to ``DROPPED`` if ``left[v]`` neighbours are too few for a higher number.
+    """Set the state of candidate ``v`` to ``DROPPED`` if at most ``core[v]`` neighbours, ``left[v]``, still count.
 
     Returns whether ``v`` was dropped; ``propagate`` then continues from it.
     """
@@ -127,7 +127,7 @@ class CoreNumbersByOperators:
         self._left: Array = device.xp.empty(0, np.int64)
 
     def compute(self, graph: Graph) -> None:
-        """Compute from scratch."""
+        """Compute all core numbers from scratch."""
         self._grow(graph)
         self.core[...] = graph.degrees() + graph.degrees("in") if graph.directed else graph.degrees()
         self._lower(graph, None)

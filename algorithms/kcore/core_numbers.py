@@ -106,7 +106,7 @@ class CoreNumbers:
         self._updates: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
 
     def compute(self, graph: Graph) -> None:
-        """Compute from scratch."""
+        """Compute all core numbers from scratch."""
         self.grow(graph.num_vertices)
         if not graph.num_vertices:
             return
@@ -172,9 +172,10 @@ class CoreNumbers:
         return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)
 
     def _launch_of(self, graph: Graph, own: tuple[Any, ...]) -> tuple[Program, int, tuple[Any, ...]]:
-        """Return the program, the number of blocks and all arguments of a kernel.
+        """Return the program, the number of blocks and all arguments of one of the kernels ``peel`` and ``maintain``.
 
-        The arguments are the view of ``graph``, the number of vertices, ``own``, and what both kernels need.
+        ``own`` are the arguments that only this kernel takes. The view of ``graph`` and the number of vertices come
+        before them, the arguments of both kernels after them.
         """
         view, workspace, n = graph.view("out"), graph.workspace, graph.num_vertices
         states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
@@ -184,7 +185,7 @@ class CoreNumbers:
         return program, blocks, (packed(view), np.uint32(n), *own, *both)
 
     def _updates_of(self, graph: Graph) -> ArcLaunch:
-        """Return the cached launch of the kernel ``maintain`` for ``graph``, a new one if an array has moved."""
+        """Return the launch of the kernel ``maintain`` for ``graph``: the cached one, unless an array was replaced."""
         view = graph.view("out")
         held = self._updates
         if held is None or held[0] is not graph or held[1] is not self._entry or not held[2].walks(view):

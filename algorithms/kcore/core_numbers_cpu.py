@@ -27,10 +27,11 @@ LAST = 0xFFFFFFFF  #: a place after all others
 
 @inner
 def take_away(g, v, core, pos, order, bins):
-    """Move each neighbour of ``v`` with more remaining neighbours than ``v`` to the next lower bin.
+    """Remove ``v`` in a peel: neighbours with more remaining neighbours than ``v`` have one remaining neighbour less.
 
-    ``core`` holds remaining neighbours; ``pos``, ``order`` and ``bins`` are those of :func:`peel`; all four are changed
-    in place. Returns the support of ``v``, and how many of its neighbours come after it.
+    ``core`` holds the numbers of remaining neighbours; ``order`` are the vertices sorted by these numbers, with ``pos``
+    and ``bins`` as in :func:`peel`. All four are changed in place. Returns the number of neighbours that have at least
+    as many remaining neighbours as ``v`` (the support of ``v``), and how many of these come after ``v`` in ``order``.
     """
     supporters, after, own = 0, 0, pos[v]
     for w, _ in neighbors(g, v):
@@ -54,9 +55,10 @@ def take_away(g, v, core, pos, order, bins):
 def peel(g, core, support, place, later, pos, order, bins):
     """Compute all core numbers, supports and places in linear time (Batagelj and Zaversnik, 2003).
 
-    Writes ``core``, ``support``, ``place`` and ``later``, see the module. ``pos`` (the place of each vertex in
-    ``order``) and ``order`` (vertices by remaining neighbours) are scratch, ``uint32[n]``; ``bins`` too, ``int64[n +
-    1]``: where the vertices with each number of remaining neighbours begin in ``order``. Returns the number of arcs.
+    Writes ``core``, ``support``, ``place`` and ``later``, see the module. Scratch arrays: ``order`` (``uint32[n]``),
+    the vertices sorted by the number of remaining neighbours; ``pos`` (``uint32[n]``), the index of each vertex in
+    ``order``; ``bins`` (``int64[n + 1]``), the index in ``order`` of the first vertex with each number of remaining
+    neighbours. Returns the number of arcs.
     """
     n, most, arcs = len(core), 0, 0
     for v in range(n):
@@ -89,7 +91,7 @@ def peel(g, core, support, place, later, pos, order, bins):
 def counts(status, wanted, i, u, v):
     """Return whether arc ``i``, from ``u`` to ``v``, is no self-loop and has the status ``wanted``.
 
-    With an empty ``status`` all arcs have it.
+    If ``status`` is empty, every arc has it.
     """
     return (len(status) == 0 or status[i] == wanted) and u != v
 
@@ -131,11 +133,10 @@ def tally(src, dst, status, wanted, size, core, support, place, later, change):
 
 @inner
 def withdraw(g, v, before, at, core, support, place, later, queue, count):
-    """Lower, in place, ``support`` and ``later`` of the neighbours of ``v`` that it is below now.
+    """Stop counting ``v``, which fell to a lower level, in ``support`` and ``later`` of its neighbours, in place.
 
     ``before`` and ``at`` are the core number and place of ``v`` before it fell; ``core`` and ``place`` hold the new
-    ones. Appends neighbours that now have too little support to the ``count`` vertices in ``queue``; returns the new
-    count.
+    ones. Appends neighbours whose support is now below their core number to ``queue[:count]``; returns the new length.
     """
     now = core[v]
     for w, _ in neighbors(g, v):
@@ -151,7 +152,7 @@ def withdraw(g, v, before, at, core, support, place, later, queue, count):
 
 @kernel
 def lower(g, arcs, numbers, stamp, kept, queue):
-    """Lower core numbers after deletions until every vertex has as much support as its number says.
+    """Lower core numbers after deletions until the support of every vertex is at least its core number.
 
     Changes ``numbers`` (``core, support, place, later``), ``stamp`` and ``kept`` in place, see the module. ``arcs`` are
     the deleted arcs, as from ``plain_arcs``; their ends are examined first. ``queue`` is scratch, ``uint32[n]``, and
@@ -185,8 +186,8 @@ def lower(g, arcs, numbers, stamp, kept, queue):
 def comes_after(g, v, core, place, at):
     """Return how many neighbours of ``v`` are at or after place ``at`` of its level, and the least ``place`` of these.
 
-    Neighbours with a higher number in ``core`` all count. If no counted neighbour has the number of ``v``, the least
-    place is ``LAST``.
+    Neighbours on higher levels (see ``core``) are all counted. The least place is that of neighbours on the level of
+    ``v``, or ``LAST`` if none of them is counted.
     """
     found, least, k = 0, np.int64(LAST), core[v]
     for w, _ in neighbors(g, v):
@@ -201,7 +202,7 @@ def comes_after(g, v, core, place, at):
 
 @inner
 def move_back(g, v, core, place):
-    """Return the first place for ``v`` that at most ``core[v]`` neighbours come after, and how many these are.
+    """Return the first place for ``v`` after which at most ``core[v]`` neighbours come, and how many come after it.
 
     The search begins at ``place[v]``; the place is ``LAST`` if there is none. Changes nothing.
     """
@@ -218,7 +219,7 @@ def go_by(g, v, before, core, place, later, queue, count):
     """Add 1 to ``later`` of the neighbours that ``v`` has moved behind; queue those that then have too many after them.
 
     ``v`` moved from place ``before`` to ``place[v]`` on its level ``core[v]``. Changes ``later`` in place, and appends
-    to the ``count`` vertices in ``queue``; returns the new count.
+    to ``queue[:count]``; returns the new length.
     """
     k, now = core[v], place[v]
     for w, _ in neighbors(g, v):
@@ -234,14 +235,14 @@ def go_by(g, v, before, core, place, later, queue, count):
 def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
     """Move vertices with too many neighbours after them back in the order of their level, until there are none.
 
-    A vertex for which there is no place, or that still moves after ``PASSES`` rounds plus two per number, becomes a
+    If no place is far enough back for a vertex, or it still moves after ``PASSES + 2 * core[v]`` rounds, it becomes a
     seed of the search for candidates.
 
     Args:
         core: ``uint32[n]``, the core numbers.
         place: changed in place.
         later: changed in place.
-        kept: its greatest place, ``kept[2]``, is changed.
+        kept: its entry ``kept[2]``, the greatest place, is changed.
         queue: the first ``count`` entries are the vertices to move; afterwards scratch.
         buffer: scratch, ``uint32[n]``, the queue of the next round.
         seeds: output, the seeds.
@@ -249,7 +250,7 @@ def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
         work: number of arcs that may be visited.
 
     Returns:
-        The number of seeds, and the rest of ``work``, which is below 0 if it was exceeded.
+        The number of seeds, and ``work`` less the arcs visited; below 0 if the search was given up.
     """
     num_seeds, passes = 0, 0
     while count > 0 and work >= 0:
@@ -275,11 +276,12 @@ def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
 
 @inner
 def seek(g, core, place, later, listed, work, count):
-    """Append to the ``count`` seeds in ``listed`` all other candidates: vertices whose number may rise with theirs.
+    """Append to the seeds ``listed[:count]`` the other candidates: vertices whose number may rise if the seeds rise.
 
-    A neighbour at a later ``place`` with the same number in ``core`` is a candidate if too many neighbours come after
-    it; ``later`` is raised in place by each candidate before it. Returns the length of the list, and ``work`` less the
-    degrees visited (negative: given up).
+    Each candidate adds 1 to ``later``, in place, of its neighbours on the same level (see ``core``) at a later
+    ``place``; a neighbour that then has too many neighbours after it is the next candidate. ``work`` is the number of
+    arcs that may be visited. Returns the length of the list, and ``work`` less the arcs visited, below 0 if the search
+    was given up.
     """
     i = 0
     while i < count and work >= 0:
@@ -298,9 +300,9 @@ def seek(g, core, place, later, listed, work, count):
 
 @inner
 def count_candidates(g, v, core, mark, number):
-    """Return how many neighbours of ``v`` have a higher number in ``core``, or the same and are candidates.
+    """Return how many neighbours of ``v`` are on higher levels, or are candidates on the level of ``v``.
 
-    ``mark`` is ``number``, that of the current search, at candidates.
+    ``core`` tells the level; ``mark`` is ``number``, the number of the current search, at candidates.
     """
     found, k = 0, core[v]
     for w, _ in neighbors(g, v):
@@ -310,9 +312,9 @@ def count_candidates(g, v, core, mark, number):
 
 @inner
 def drop(g, v, core, left, mark, number, fewest, queue, count):
-    """Subtract 1 from ``left`` of the neighbours of ``v`` with its core number whose ``mark`` is ``number``, in place.
+    """Subtract 1 from ``left``, in place, at the neighbours of ``v`` with its core number whose ``mark`` is ``number``.
 
-    Appends those with exactly ``fewest`` left to the ``count`` vertices in ``queue``; returns the new count.
+    Appends those of them with exactly ``fewest`` left to ``queue[:count]``; returns the new length.
     """
     k = core[v]
     for w, _ in neighbors(g, v):
@@ -326,12 +328,12 @@ def drop(g, v, core, left, mark, number, fewest, queue, count):
 
 @inner
 def sift(g, core, place, later, left, mark, kept, listed, last, queue):
-    """Drop candidates that cannot rise: those with at most ``core[v]`` candidate and higher neighbours.
+    """Drop candidates that cannot rise: at most ``core[v]`` of their neighbours are candidates or on higher levels.
 
-    They get the last places on their level, in the order in which they are dropped. The candidates are the first
-    ``last`` entries of ``listed``; ``kept[1]`` is the number of the search. Changes ``place``, ``later``, ``mark`` and
-    ``kept[2]`` in place, and writes ``left``, ``uint32[n]``: at a candidate the number of its candidate and higher
-    neighbours, less those dropped. ``queue`` is scratch.
+    Dropped candidates get the last places on their level, in the order in which they are dropped. The candidates are
+    ``listed[:last]``; ``kept[1]`` is the number of the search. Changes ``place``, ``later``, ``mark`` and ``kept[2]``
+    in place. Writes ``left``, ``uint32[n]``: for each candidate the number of its neighbours on higher levels and among
+    candidates that were not dropped. ``queue`` is scratch.
     """
     number, count = kept[1], 0
     for i in range(last):
@@ -366,10 +368,10 @@ def support_above(g, v, core, support, mark, risen):
 def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, seeds):
     """Raise the remaining candidates by one; they get the first places on their new level, in the order of a peel.
 
-    The candidates are those of the first ``last`` entries of ``listed`` with ``left[v] > core[v]``; ``left`` is what
-    ``sift`` has written. Changes ``core``, ``support``, ``place``, ``later``, ``left``, ``mark``, ``kept[4]`` and
-    ``listed`` in place; ``queue`` is scratch. Vertices that still have too many neighbours after them are written to
-    ``seeds``. Returns the number of these.
+    They are those of ``listed[:last]`` with ``left[v] > core[v]``; ``left`` is the output of :func:`sift`. Changes
+    ``core``, ``support``, ``place``, ``later``, ``left``, ``mark``, ``kept[4]`` and ``listed`` in place; ``queue`` is
+    scratch. Raised vertices that still have too many neighbours after them are written to ``seeds``. Returns their
+    number.
     """
     risen, many = kept[1] + 1, 0
     for i in range(last):
@@ -418,7 +420,7 @@ def raise_all(g, arcs, numbers, left, marks, listed, work, queue, buffer):
         buffer: scratch, ``uint32[n]``.
 
     Returns:
-        Whether ``work`` arcs were enough; if not, ``numbers`` are unspecified.
+        True if ``work`` arcs were enough; if False, the contents of ``numbers`` are unspecified.
     """
     src, dst, status, wanted, size = arcs
     core, support, place, later = numbers

@@ -18,7 +18,13 @@ FROM_3_5 = VERSION >= (3, 5)
 
 
 class Paths(NamedTuple):
-    """A column of paths: lists of nodes from the root of a tree to a vertex, or towards the root."""
+    """A column of paths: for each vertex the list of nodes on its path in a tree.
+
+    Attributes:
+        nodes: the node of each vertex.
+        parent: ``int64[n]``, the tree: a root is its own parent.
+        towards: whether paths lead to the root instead of from it.
+    """
 
     nodes: list[Any]
     parent: np.ndarray
@@ -34,7 +40,7 @@ class Paths(NamedTuple):
         return found if self.towards else found[::-1]
 
     def of(self, vertices: np.ndarray) -> Iterable[list[Any]]:
-        """Return the paths of ``vertices`` (ids), each of which comes after its parent."""
+        """Return the paths of ``vertices`` (ids), among which each vertex must come after its parent."""
         known: dict[int, list[Any]] = {}
         for vertex, above in zip(vertices.tolist(), self.parent[vertices].tolist(), strict=True):
             own, rest = [self.nodes[vertex]], known.get(above) if above != vertex else []
@@ -66,23 +72,26 @@ class Tree(NamedTuple):
         return self._replace(order=self.order[near])
 
     def reaches(self, vertex: int) -> bool:
-        """Return whether a path leads from the root to ``vertex``, or in a tree ``towards`` the root from it."""
+        """Return whether ``vertex`` is in the tree: a path joins it and a root."""
         return bool(self.parent[vertex] >= 0)
 
     def distances(self, graph: Converted) -> dict[Any, Any]:
-        """Return the distance of each reached node."""
+        """Return a dict with the distance of each reached node."""
         return graph.table(self.distance, self.order)
 
     def paths(self, graph: Converted) -> dict[Any, list[Any]]:
-        """Return the path of each reached node."""
+        """Return a dict with the path of each reached node, a list of nodes."""
         return graph.table(Paths(graph.nodes, self.parent, self.towards), self.order)
 
     def path(self, graph: Converted, vertex: int) -> list[Any]:
-        """Return the path of one vertex, which is reached."""
+        """Return the path of ``vertex``, which must be reached, as a list of nodes."""
         return Paths(graph.nodes, self.parent, self.towards).at(vertex)
 
     def in_search_order(self) -> np.ndarray:
-        """Return the reached vertices of a tree of levels in the order of a search: children of earlier ones first."""
+        """Return the vertices of a breadth-first tree in the order in which a queue would visit them.
+
+        That is by level, then by the order of their parents.
+        """
         level, place = self.distance[self.order], np.zeros(len(self.parent), np.int64)
         bounds = np.searchsorted(level, np.arange(int(level[-1]) + 2)).tolist()
         pieces = [_by_place(self.order[begin:end], place, self.parent) for begin, end in pairwise(bounds)]
@@ -90,9 +99,9 @@ class Tree(NamedTuple):
 
 
 def _by_place(vertices: np.ndarray, place: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    """Return the ``vertices`` of a level in the order of the places of their parents in the level above.
+    """Return the ``vertices`` of a level sorted by ``place[parent[v]]``, the position of the parent in the level above.
 
-    Sets ``place``, ``int64[n]``, of these vertices in place.
+    Writes the position of each of these vertices to ``place``, ``int64[n]``, in place.
     """
     ordered = vertices[np.lexsort((vertices, place[parent[vertices]]))]
     place[ordered] = np.arange(len(ordered))
@@ -100,7 +109,7 @@ def _by_place(vertices: np.ndarray, place: np.ndarray, parent: np.ndarray) -> np
 
 
 def levels(graph: Converted, source: int | list[int], *, towards: bool = False, keep: bool = True) -> Tree:
-    """Return a tree of paths with the fewest edges from or to ``source``.
+    """Return a tree of paths with the fewest edges from ``source``, or to it if ``towards``.
 
     The parameters are those of :func:`lightest`.
     """
@@ -111,7 +120,7 @@ def levels(graph: Converted, source: int | list[int], *, towards: bool = False, 
 
 
 def _roots(source: int | list[int]) -> dict[str, Any]:
-    """Return the parameter of a search from the vertex ``source``, or from a list of several."""
+    """Return the keyword argument for a search from the vertex ``source``, or from a list of several."""
     return {"sources": source} if isinstance(source, list) else {"source": source}
 
 
@@ -128,11 +137,11 @@ def lightest(
 
     Args:
         graph: the graph.
-        source: the root, or several: then each vertex belongs to the nearest one.
+        source: the root, or a list of several: then each vertex belongs to the nearest one.
         weight: edge attribute with the weights; None: the fewest edges.
         towards: follow edges backwards: paths lead to the root.
         keep: keep the result current for later calls on the same graph.
-        negative: which error a negative weight raises.
+        negative: the method named by the caller, which decides what error a negative weight raises.
 
     Raises:
         ValueError: an edge that is reached has a negative weight, and ``negative`` is ``"dijkstra"``.

@@ -331,7 +331,7 @@ def _single_source(method: Any) -> str | None:
 
 @served("bfs", "sssp", cost="heavy", limits={**WEIGHT, "method": _single_source})
 def average_shortest_path_length(G: Converted, weight: Any = None, method: Any = None) -> float:
-    """Return the mean distance of all pairs."""
+    """Return the mean distance over all pairs of nodes."""
     n = len(G)
     if n == 0:
         raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
@@ -372,7 +372,7 @@ def _every(graph: Converted, given: Any, weight: Any) -> dict[Any, Any]:
 
 @served("bfs", "sssp", cost="heavy", limits=WEIGHT)
 def diameter(G: Converted, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
-    """Return the largest distance; ``e``: known eccentricities by node, in place of computing them."""
+    """Return the largest eccentricity; ``e``: known eccentricities by node, in place of computing them."""
     return max(_every(G, e, weight).values())
 
 
@@ -400,7 +400,7 @@ def periphery(G: Converted, e: Any = None, usebounds: bool = False, weight: Any 
 
 @served("bfs", cost="heavy", directed=False)
 def global_efficiency(G: Converted) -> float:
-    """Return the mean of the reciprocal distances of all pairs."""
+    """Return the mean of the reciprocal distances over all pairs of nodes."""
     n, total = len(G), 0.0
     for vertex in G.all_vertices().tolist() if n > 1 else ():
         tree = levels(G, vertex, keep=False)
@@ -429,9 +429,9 @@ def harmonic_centrality(
 
 
 def _nearness(tree: Tree, among: np.ndarray | None, size: int) -> np.ndarray:
-    """Return the reciprocal distances in ``tree`` of its ``size`` vertices, or of ``among`` only; 0 for distances of 0.
+    """Return the reciprocal distances in ``tree`` of all ``size`` vertices, or of those in ``among`` (ids).
 
-    Unreached vertices have 0, too.
+    Distances of 0 and unreached vertices give 0.
     """
     far = tree.order[tree.distance[tree.order] != 0]
     found = np.zeros(size)

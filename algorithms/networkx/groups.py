@@ -111,7 +111,7 @@ def is_strongly_connected(G: Converted) -> bool:
 
 @served("scc", cost="linear")
 def is_directed_acyclic_graph(G: Converted) -> bool:
-    """Return whether no path returns to where it begins."""
+    """Return whether the graph is directed and has no cycle."""
     return G.is_directed() and not _loops(G).any() and _number(G, "scc") == len(G)
 
 
@@ -133,7 +133,7 @@ def _core(graph: Converted) -> np.ndarray:
 
 
 def _cores(graph: Converted, given: Any) -> np.ndarray:
-    """Return core numbers by vertex: ``given``, by node (-1 of nodes that it lacks), or computed if it is None."""
+    """Return core numbers by vertex, ``int64[n]``: those ``given`` by node (others: -1), or computed if it is None."""
     if given is None:
         return _core(graph).astype(np.int64)
     found = np.full(len(graph.nodes), -1, np.int64)
@@ -159,9 +159,9 @@ def core_number(G: Converted) -> dict[Any, int]:
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_core(G: Converted, k: Any = None, core_number: Any = None) -> Any:
-    """Return the subgraph of the nodes with core numbers of at least ``k``; None: the largest.
+    """Return the subgraph of the nodes with core numbers of at least ``k``; None: of the largest core number.
 
-    ``core_number``: known core numbers by node.
+    ``core_number``: known core numbers by node, in place of computing them.
     """
     core = _cores(G, core_number)
     return _subgraph(G, core >= (_largest(G, core) if k is None else k))
@@ -169,9 +169,9 @@ def k_core(G: Converted, k: Any = None, core_number: Any = None) -> Any:
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_shell(G: Converted, k: Any = None, core_number: Any = None) -> Any:
-    """Return the subgraph of the nodes with core number ``k``; None: the largest.
+    """Return the subgraph of the nodes with core number ``k``; None: of the largest core number.
 
-    ``core_number``: known core numbers by node.
+    ``core_number``: known core numbers by node, in place of computing them.
     """
     core = _cores(G, core_number)
     return _subgraph(G, core == (_largest(G, core) if k is None else k))
@@ -179,9 +179,9 @@ def k_shell(G: Converted, k: Any = None, core_number: Any = None) -> Any:
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_crust(G: Converted, k: Any = None, core_number: Any = None) -> Any:
-    """Return the subgraph of the nodes with core numbers of at most ``k``; None: the largest less 1.
+    """Return the subgraph of the nodes with core numbers of at most ``k``; None: the largest core number less 1.
 
-    ``core_number``: known core numbers by node.
+    ``core_number``: known core numbers by node, in place of computing them.
     """
     core = _cores(G, core_number)
     return _subgraph(G, (core <= (_largest(G, core) - 1 if k is None else k)) & (core >= 0))
@@ -189,9 +189,9 @@ def k_crust(G: Converted, k: Any = None, core_number: Any = None) -> Any:
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_corona(G: Converted, k: Any, core_number: Any = None) -> Any:
-    """Return the subgraph of the nodes with core number ``k`` that have ``k`` neighbours in the k-core.
+    """Return the subgraph of the nodes with core number ``k`` that have exactly ``k`` neighbours in the k-core.
 
-    ``core_number``: known core numbers by node.
+    ``core_number``: known core numbers by node, in place of computing them.
     """
     core = _cores(G, core_number)
     src, dst, _, _ = G.arcs()
@@ -206,14 +206,14 @@ STABLE = "the communities are stable, but may be others than NetworkX's"
 
 @served("label_propagation", cost="heavy", directed=False, note=STABLE)
 def label_propagation_communities(G: Converted) -> Any:
-    """Return communities in which every node has the most frequent label of its neighbours."""
+    """Return sets of nodes in which every node has the label that most of its neighbours have."""
     label = G.answer("label_propagation", max_iter=ROUNDS)
     return dict(enumerate(_sets(G, label))).values()
 
 
 @served("label_propagation", cost="heavy", directed=False, limits={"weight": absent}, note=f"{STABLE}; {SEEDS}")
 def asyn_lpa_communities(G: Converted, weight: Any = None, seed: Any = None) -> Iterator[set[Any]]:
-    """Yield communities in which every node has the most frequent label of its neighbours."""
+    """Yield sets of nodes in which every node has the label that most of its neighbours have."""
     yield from _sets(G, G.answer("label_propagation", max_iter=ROUNDS, seed=drawn(seed)))
 
 
@@ -224,13 +224,13 @@ def fast_label_propagation_communities(
     weight: Any = None,
     seed: Any = None,
 ) -> Iterator[set[Any]]:
-    """Yield communities in which every node has the most frequent label of its neighbours."""
+    """Yield sets of nodes in which every node has the label that most of its neighbours have."""
     yield from _sets(G, G.answer("label_propagation", max_iter=ROUNDS, seed=drawn(seed)))
 
 
 @served("independent_set", cost="linear", directed=False, note=SEEDS)
 def maximal_independent_set(G: Converted, nodes: Any = None, seed: Any = None) -> list[Any]:
-    """Return nodes of which no two are neighbours, and to which none can be added."""
+    """Return a list of nodes, ``nodes`` among them, of which no two are neighbours, and to which none can be added."""
     if not len(G):
         raise IndexError("Cannot choose from an empty sequence")
     held = list(set(nodes)) if nodes else []
@@ -248,5 +248,5 @@ def maximal_independent_set(G: Converted, nodes: Any = None, seed: Any = None) -
 
 
 def drawn(seed: Any) -> int:
-    """Return an integer drawn from what NetworkX makes of a parameter ``seed``."""
+    """Return the seed as an integer: NetworkX turns a parameter ``seed`` into a generator, from which it is drawn."""
     return int(seed.getrandbits(31)) if hasattr(seed, "getrandbits") else int(seed or 0)

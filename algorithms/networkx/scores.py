@@ -26,17 +26,17 @@ PATIENCE = (
 
 
 def _by_vertex(graph: Converted, values: Mapping[Any, Any] | None) -> dict[int, float] | None:
-    """Return ``values``, given by node, by vertex; nodes that ``graph`` does not have are left out."""
+    """Return the values by vertex id, given ``values`` by node; nodes that are not in ``graph`` are left out."""
     if values is None:
         return None
     return {graph.index[node]: value for node, value in values.items() if node in graph}
 
 
 def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enough: float = 0.0, **params: Any) -> Any:
-    """Return what an iteration of ``algorithm`` on ``graph`` converges to, with ``params``.
+    """Return the result of the iterative ``algorithm`` on ``graph`` with the parameters ``params``.
 
-    Raises NetworkX's exception if it does not converge, or ``steps``, the number allowed, is 0. ``enough``: the change
-    of a last step that NetworkX is content with. ``weight``: the edge attribute, None: unweighted.
+    ``weight`` is the edge attribute, None: unweighted. ``steps`` is the caller's limit of steps. If the algorithm does
+    not converge, or ``steps`` is 0, it raises NetworkX's exception, unless the last step changed less than ``enough``.
     """
     if steps <= 0:
         raise nx.PowerIterationFailedConvergence(steps)
@@ -51,7 +51,10 @@ def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enou
 
 
 def _steps(max_iter: int) -> int | None:
-    """Return how many steps to make for ``max_iter`` steps of NetworkX's method; None: no bound."""
+    """Return the limit of steps for an algorithm, given NetworkX's ``max_iter``; None: no limit.
+
+    The algorithm may need more steps than NetworkX's method.
+    """
     return None if max_iter >= 100 else PATIENCE * max_iter
 
 
@@ -90,7 +93,7 @@ def hits(
     nstart: Any = None,
     normalized: bool = True,
 ) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Return hubs and authorities, two dicts by node."""
+    """Return the hub scores and the authority scores, two dicts by node."""
     if not len(G):
         return {}, {}
     start = None if nstart is None else dict(zip(G.all_vertices().tolist(), nstart.values(), strict=True))
@@ -170,7 +173,7 @@ def closeness_centrality(
 
 
 def _by_paths(graph: Converted, algorithm: str, weight: Any, **params: Any) -> np.ndarray:
-    """Return the centrality by shortest paths that ``algorithm`` computes, by vertex.
+    """Return the centrality by shortest paths that ``algorithm`` computes, an array by vertex.
 
     The lengths of paths are sums of the edge attribute ``weight``, or if it is None numbers of edges.
     """
@@ -215,7 +218,7 @@ def _of_nodes(graph: Converted, values: np.ndarray, nodes: Any) -> Any:
 
 @served("triangles", cost="heavy", directed=False, part=("nodes",))
 def triangles(G: Converted, nodes: Any = None) -> Any:
-    """Return the number of triangles of each node, or of one."""
+    """Return the number of triangles at each node, a dict, or at one."""
     return _of_nodes(G, G.answer("triangles").triangles, nodes)
 
 
@@ -225,13 +228,13 @@ def _clustering(graph: Converted) -> np.ndarray:
 
 @served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent}, part=("nodes",))
 def clustering(G: Converted, nodes: Any = None, weight: Any = None) -> Any:
-    """Return the share of pairs of neighbours that are neighbours, of each node, or of one."""
+    """Return for each node, or for one, the share of the pairs of its neighbours that are neighbours themselves."""
     return _of_nodes(G, _clustering(G), nodes)
 
 
 @served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent}, part=("nodes",))
 def average_clustering(G: Converted, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
-    """Return the mean of the clustering of nodes."""
+    """Return the mean of the clustering coefficients of ``nodes`` (None: all), without zeros if not ``count_zeros``."""
     vertices, is_one = nodes_among(G, nodes)
     if is_one:
         raise AttributeError("average_clustering takes a container of nodes")
@@ -250,7 +253,7 @@ def transitivity(G: Converted) -> float:
 
 
 def _degrees(graph: Converted, *, out: bool, into: bool) -> np.ndarray:
-    """Return numbers of edges by vertex; a self-loop of an undirected graph counts twice.
+    """Return the number of edges of each vertex, ``int64[n]``; a self-loop of an undirected graph counts twice.
 
     In a directed graph ``out`` counts out-edges, ``into`` in-edges; in an undirected one both are ignored.
     """
@@ -290,7 +293,7 @@ def out_degree_centrality(G: Converted) -> dict[Any, float]:
 
 
 def _answered(graph: Converted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sources and destinations of the arcs, and a mask: for which there is an arc in the other direction."""
+    """Return the sources and destinations of all arcs, and a mask of those whose opposite arc exists, too."""
     src, dst, _ = graph.host_edges(graph.graph())
     stored = graph.graph()
     return src, dst, stored.device.to_numpy(stored.has_edges(dst, src))
@@ -298,7 +301,7 @@ def _answered(graph: Converted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @served(cost="heavy", directed=True)
 def overall_reciprocity(G: Converted) -> float:
-    """Return the share of edges that lead back, too."""
+    """Return the share of edges whose opposite edge exists, too; a self-loop is not its own opposite."""
     src, dst, back = _answered(G)
     if not len(src):
         raise nx.NetworkXError("Not defined for empty graphs")
@@ -307,7 +310,7 @@ def overall_reciprocity(G: Converted) -> float:
 
 @served(cost="linear", directed=True, part=("nodes",))
 def reciprocity(G: Converted, nodes: Any = None) -> Any:
-    """Return the share of edges that lead back, of the graph, of one node, or of several."""
+    """Return the share of edges whose opposite edge exists: in the graph, or at one node or several (a dict)."""
     if nodes is None:
         return overall_reciprocity(G)
     vertices, is_one = nodes_among(G, nodes)

@@ -20,7 +20,7 @@ FIRST = "another one of several shortest paths"
 
 
 def _search(graph: Converted, source: Any, absent: str = "Source {} is not in G", *, towards: bool = False) -> Tree:
-    """Return the tree of a search from ``source``, or with ``towards`` of paths that lead to it.
+    """Return the tree of a breadth-first search from ``source``, or with ``towards`` of paths that lead to it.
 
     Raises:
         NodeNotFound: with the message ``absent``, if ``graph`` has no such node.
@@ -55,7 +55,10 @@ def single_source_shortest_path(G: Converted, source: Any, cutoff: Any = None) -
 
 @served("bfs", cost="linear", part=("cutoff",))
 def single_target_shortest_path_length(G: Converted, target: Any, cutoff: Any = None) -> Any:
-    """Return the number of edges to ``target`` from each node that reaches it; before NetworkX 3.5 as pairs."""
+    """Return the number of edges to ``target`` from each node that reaches it within ``cutoff``.
+
+    The result is a dict; before NetworkX 3.5 an iterator of pairs.
+    """
     found = _search(G, target, "Target {} is not in G", towards=True).within(cutoff).distances(G)
     return found if FROM_3_5 else iter(found.items())
 
@@ -74,7 +77,7 @@ def each_tree(graph: Converted) -> Iterator[tuple[Any, Tree]]:
 
 @served("bfs", cost="heavy", part=("cutoff",))
 def all_pairs_shortest_path_length(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
-    """Yield each node with a dict: the numbers of edges to the nodes that it reaches within ``cutoff``."""
+    """Yield each node with a dict of the numbers of edges to the nodes that it reaches within ``cutoff``."""
     for node, tree in each_tree(G):
         yield node, tree.within(cutoff).distances(G)
 
@@ -114,9 +117,9 @@ def predecessor(
     cutoff: Any = None,
     return_seen: Any = None,
 ) -> Any:
-    """Return the predecessors of each node on shortest paths from ``source``, lists by node, or those of ``target``.
+    """Return the predecessors on shortest paths from ``source``, lists by node, or the list of ``target`` only.
 
-    With ``return_seen`` also the levels.
+    With ``return_seen`` also the levels, a dict by node, or that of ``target``.
     """
     tree = _search(G, source, "Source {} not in G")
     tree = tree.within(max(cutoff, 1)) if cutoff else tree
@@ -187,7 +190,7 @@ def bfs_predecessors(
     depth_limit: Any = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield each node that is reached, but ``source``, with its parent in a tree of fewest edges."""
+    """Yield each reached node except ``source`` with its parent in a tree of fewest edges."""
     for above, below in _edges(G, source, depth=depth_limit):
         yield below, above
 
@@ -211,7 +214,7 @@ def bfs_successors(
 
 @served("bfs", cost="linear")
 def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
-    """Yield a list of nodes for each distance from ``sources``, a node or several, of which the nearest counts."""
+    """Yield a list of nodes for each distance from ``sources``, a node or several (then from the nearest one)."""
     sources = [sources] if sources in G else list(dict.fromkeys(sources))
     for source in sources:
         if source not in G:
@@ -245,10 +248,7 @@ def ancestors(G: Converted, source: Any) -> set[Any]:
 
 
 def nodes_among(graph: Converted, wanted: Iterable[Any] | Any) -> tuple[np.ndarray, bool]:
-    """Return the vertices that ``wanted``, a parameter ``nodes``, names, and whether it is a single node.
-
-    ``wanted`` is a node, several, or None: all.
-    """
+    """Return the vertices of ``wanted``, a node, several nodes or None (all), and whether it is a single node."""
     if wanted is None:
         return graph.all_vertices(), False
     if wanted in graph:

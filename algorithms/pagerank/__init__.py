@@ -19,7 +19,7 @@ After a batch (``method``):
 "auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them (on the
             CPU those count less whose last step is below ``tol / 8``); from scratch after batches of more than 1 % of
             the edges; else "nd". Where the change of a whole pass falls slowly, as on grids and roads, it extrapolates
-            (see ``_pagerank_steps``), which takes half the steps or less; on the CPU also where it falls like a
+            (see ``steps.py``), which takes half the steps or less; on the CPU also where it falls like a
             geometric series (see ``extrapolation.py``)
 ==========  ============================================================================================================
 
@@ -94,11 +94,11 @@ class PageRank(WholePasses):
             entry per vertex; None: everywhere alike. Vertices that are added to the graph later count as 0.
         tol: norm of a step's change at which the iteration stops; at least the rounding error of ``dtype``, with the
             L-infinity norm that divided by the number of vertices.
-        max_iter: upper bound on the number of steps, at least 1; None: until ``tol`` is reached, or until the change
-            of a step no longer falls, because only rounding is left.
+        max_iter: upper bound on the number of steps, at least 1; None: until ``tol`` is reached, or until the change of
+            a step no longer falls, because only rounding is left.
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
         norm: ``"l1"`` or ``"linf"``, of the change of a step.
-        method: how ranks are updated, see above.
+        method: how ranks are updated after a batch; the module's docstring explains the names.
         self_loops: whether every vertex counts as having exactly one self-loop, of weight 1.
         equation: of Sahu's paper: 1 uses a self-loop's contribution from the step before, 2 (with ``self_loops``) sums
             it up exactly; None: 2 for ``"dfp"`` with self-loops, else 1.
@@ -106,8 +106,8 @@ class PageRank(WholePasses):
             with the L-infinity norm 1e-6.
         prune_tol: relative change below which ``"dfp"`` drops a vertex from the active set; None: as ``frontier_tol``.
         dtype: ``"float64"`` or ``"float32"``.
-        nstart: where a computation from scratch starts, in any scale: a dict (others: 0), or an array with an entry
-            per vertex, numbers of at least 0; None: the same rank everywhere. It changes the number of steps only.
+        nstart: where a computation from scratch starts, in any scale: a dict (others: 0), or an array with an entry per
+            vertex, numbers of at least 0; None: the same rank everywhere. It changes the number of steps only.
         dangling: where the rank of dangling vertices goes, as ``personalization``; None: where jumps go. With it "nd"
             is used in place of dynamic methods.
 
@@ -167,7 +167,7 @@ class PageRank(WholePasses):
     # -- after a batch -------------------------------------------------------------------------------------------------
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Bring the ranks up to date by :attr:`method`."""
+        """Update the ranks by the chosen :attr:`method`, or from scratch."""
         differs = delta.live_may_differ or graph.num_vertices > len(self._share)
         kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
         found = map(delta.placed_arcs, kinds)  # on CUDA without arrays of them: whole passes need none
@@ -193,7 +193,7 @@ class PageRank(WholePasses):
             self._relax(graph, method, self._refresh(graph, edges))
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
-        """Return the method for a batch with the changed ``edges``; ``differs``: the set of live vertices changed."""
+        """Return the method for a batch of changed ``edges``; ``differs``: True if the set of live vertices changed."""
         method = self.method
         if method == "auto":
             if self.should_recompute(graph, None, *edges):
@@ -204,9 +204,10 @@ class PageRank(WholePasses):
         return "nd" if method in LOCAL and needs_passes else method
 
     def _is_local(self, graph: Graph, edges: tuple[Any, ...]) -> bool:
-        """Return whether the change of ranks by ``edges`` is likely to fade below ``tol`` near these edges.
+        """Return whether the change of ranks caused by ``edges`` is likely to fade below ``tol`` near these edges.
 
-        Estimated from their number; on the CPU also from the rank that they move, if sums are unweighted.
+        This is estimated from the number of edges; on the CPU, if sums are unweighted, also from the ranks of their
+        sources.
         """
         n, arcs, size = graph.num_vertices, graph.most_arcs, sum(part.size for part in edges)
         bound = self.tol * (n if self.norm == "linf" else 1)
@@ -217,7 +218,7 @@ class PageRank(WholePasses):
         return 2 * self.alpha * sum(float(self._share[part.src].sum()) for part in edges) <= self.tol
 
     def _fit(self, graph: Graph) -> None:
-        """Adapt the state to other live vertices of ``graph``: deleted ones have rank 0, new ones the mean rank."""
+        """Adapt the state to a changed set of live vertices: deleted vertices have rank 0, new ones the mean rank."""
         n, known, xp = graph.num_vertices, len(self._share), graph.device.xp
         inv = xp.full(n, 1 if self.self_loops else -1, self.dtype)
         rank = xp.full(n, 1 / n)
@@ -231,10 +232,10 @@ class PageRank(WholePasses):
         (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
 
     def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:
-        """Run the dynamic ``method`` from ``ends``, the ends of changed edges, in a loop on the device.
+        """Run the dynamic ``method`` in a loop on the device, starting from ``ends``, the ends of changed edges.
 
-        After a round of many active vertices, passes over all vertices replace the loop: they need no flags of active
-        ones.
+        After a round of many active vertices, the loop is replaced by passes over all vertices, which read no flags of
+        active vertices.
         """
         paced = not (graph.device.is_cuda and all_passes_scan(graph, "in"))
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed, paced)
@@ -258,9 +259,10 @@ class PageRank(WholePasses):
     def _sweep(
         self, graph: Graph, functions: Local, known: tuple[Any, ...], after: Propagated, *, paced: bool
     ) -> Propagated:
-        """Make passes over all vertices if the loop ``after`` ended because too many vertices were active; return them.
+        """Make passes over all vertices if the loop ``after`` ended because too many vertices were active.
 
-        ``known`` are the weights, jumps and their stride; ``paced``: extrapolate slow rounds.
+        Returns the outcome of the passes. ``known`` is the tuple of inverse weights, jumps and their stride. With
+        ``paced``, passes whose changes fall slowly are extrapolated.
         """
         pace, last_pace, next_pace = self._sweep_paces
         args = (self._share, self._announced, *known, self._terms, self._kept, self._error, pace, next_pace)
@@ -286,23 +288,23 @@ class PageRank(WholePasses):
 
     @property
     def touched(self) -> int | None:
-        """Vertices that the last update computed, summed over its steps; None after passes over all vertices."""
+        """Number of vertices computed in the steps of the last update; None if it made passes over all vertices."""
         return sum(loop.touched for loop in self._loops) if self._was_local and self._loops else None
 
     # -- benchmark (verification: _pagerank_reference) -----------------------------------------------------------------
 
     @classmethod
     def variants(cls) -> Mapping[str, Mapping[str, Any]]:
-        """Return the five methods in Sahu's setting."""
+        """Return the five methods with the parameters of Sahu's experiments."""
         return {method: {**SAHU, "method": method} for method in METHODS if method != "auto"}
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for tests: the tolerance is 1e-6."""
+        """Return parameters for the benchmark: a tolerance of 1e-6."""
         return {"tol": 1e-6}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pull per iteration."""
+        """Return the bytes of one pull per step of the last computation or update."""
         one = pull_bytes(graph.num_vertices, graph.num_edges, self.dtype.itemsize, self.weighting.bytes_per_edge(graph))
         return self.iterations * one
 

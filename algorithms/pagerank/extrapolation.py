@@ -18,7 +18,7 @@ ALIKE = 0.01  #: at most so much of the square of a change is not a multiple of 
 
 
 class StepExtrapolation:
-    """Decides which steps to extrapolate; on CUDA ``finish_paced`` of ``steps.py`` decides the same."""
+    """Decides on the CPU which steps to extrapolate, as ``finish_paced`` of ``steps.py`` does on CUDA."""
 
     def __init__(self, alpha: float) -> None:
         self._alpha, self._pace = alpha, FRESH
@@ -34,12 +34,15 @@ class StepExtrapolation:
         return self.is_fast
 
     def restart(self) -> None:
-        """Forget earlier steps: the next one is compared with none of them."""
+        """Forget the changes of earlier steps, so that the next one is not compared with them."""
         self._pace, self.is_fast = GIVEN_UP if self._pace == GIVEN_UP else FRESH, False
 
 
 class SeriesExtrapolation:
-    """Decides when to add the rest of a geometric series, from the changes by steps; these end at the norm ``tol``."""
+    """Decides when to add the sum of all coming steps at once, if their changes form a geometric series.
+
+    ``tol`` is the norm of a change at which the iteration ends.
+    """
 
     def __init__(self, tol: float) -> None:
         self._tol = tol
@@ -47,13 +50,13 @@ class SeriesExtrapolation:
         self._change: np.ndarray | None = None  # the last one, if it was looked at
 
     def weight(self, norm: float, share: np.ndarray, before: np.ndarray, *, plain: bool) -> float:
-        """Return how many times to add the last change to the values, or 0.0.
+        """Return by which factor to multiply the last change before it is added to the values; 0.0: do not add it.
 
         Args:
             norm: norm of the change that the last step made, above 0.
             share: the values after the step.
             before: the values before it.
-            plain: whether the step was not extrapolated otherwise.
+            plain: False if :class:`StepExtrapolation` extrapolated the step.
         """
         factor, known = norm / self._norm, self._change
         steady = plain and factor < SLOW and abs(factor - self._factor) <= STEADY * factor
@@ -69,7 +72,7 @@ class SeriesExtrapolation:
 
 
 def extrapolate(share: np.ndarray, before: np.ndarray, weight: float) -> None:
-    """Add ``weight`` times the change since ``before`` to ``share``, in place; ``before`` is overwritten."""
+    """Add ``weight`` times the difference ``share - before`` to ``share``, in place; ``before`` is overwritten."""
     np.subtract(share, before, out=before)
     before *= weight
     share += before

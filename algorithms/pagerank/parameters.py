@@ -47,7 +47,7 @@ def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
 
 
 class Jumps:
-    """The parameters ``personalization`` and ``dangling``: copies on the host of what the user gave, or None.
+    """The parameters ``personalization`` and ``dangling``, each a checked copy on the host, or None.
 
     Attributes:
         apart: whether the rank of dangling vertices is distributed differently from jumps.
@@ -63,9 +63,9 @@ class Jumps:
         self.apart = dangling is not None
 
     def check(self, num_vertices: int, *, grown: bool) -> None:
-        """Raise unless both parameters name vertices of the graph, or have an entry for each of them.
+        """Raise unless both parameters name vertices of the graph only, or have an entry for each of them.
 
-        If the graph has ``grown``, arrays may be shorter.
+        With ``grown`` arrays may be shorter: vertices were added to the graph.
         """
         for name, values in self._parts.items():
             _check_fit(name, values, num_vertices, grown=grown)
@@ -85,10 +85,10 @@ class Jumps:
         return (uniform(graph).astype(dtype), 1) if graph.most_deleted else (xp.full(1, 1 / max(n, 1), dtype), 0)
 
     def _of_live(self, graph: Graph, name: str) -> Array:
-        """Return the parameter ``name`` as ``float64[num_vertices]``, which sum to 1 over live vertices of ``graph``.
+        """Return the parameter ``name`` as ``float64[num_vertices]``, scaled to the sum 1 over live vertices.
 
-        Deleted vertices have 0. If no vertex that the parameter names is live, all are NaN, or 0 where the graph
-        reserves vertices. NaN makes all ranks NaN, which is noticed when they are read.
+        Deleted vertices have 0. If no vertex with a value is live, all entries are NaN (or 0, if the graph reserves
+        vertices), so that all ranks become NaN, and reading them raises.
         """
         xp, values = graph.device.xp, self._parts[name]
         if values is None:
@@ -101,7 +101,7 @@ class Jumps:
         return found / xp.where(total > 0, total, math.nan if graph.reserved is None else 1)
 
     def lost(self, graph: Graph) -> str | None:
-        """Return the name of a parameter of which no vertex is live, or None; waits for the device."""
+        """Return the name of a parameter whose values are all at deleted vertices, or None; waits for the device."""
         if not graph.most_deleted:
             return None
         live = graph.device.to_numpy(graph.live)
@@ -121,7 +121,7 @@ def started(graph: Graph, values: Array) -> Array:
 
 
 def uniform(graph: Graph) -> Array:
-    """Return ``float64[num_vertices]`` that sum to 1, the same at every live vertex, 0 at deleted ones."""
+    """Return ``float64[num_vertices]`` with the sum 1, equal at all live vertices, 0 at deleted ones."""
     xp, n = graph.device.xp, graph.num_vertices
     if not graph.most_deleted:
         return xp.full(n, 1 / max(n, 1))
@@ -130,7 +130,7 @@ def uniform(graph: Graph) -> Array:
 
 
 def _checked(name: str, values: Any) -> dict[int, float] | np.ndarray | None:
-    """Return a copy on the host of ``values``, the parameter ``name`` as the user gave it, or None.
+    """Return a checked copy of the parameter ``name`` on the host, a dict or ``float64[n]``; None for None.
 
     The numbers must be non-negative and finite, and not all 0.
 
@@ -162,9 +162,9 @@ def _checked(name: str, values: Any) -> dict[int, float] | np.ndarray | None:
 
 
 def _check_fit(name: str, values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
-    """Raise unless ``values`` of the parameter ``name`` name vertices of the graph, or have an entry for each of them.
+    """Raise unless the parameter ``name`` fits a graph of ``num_vertices`` vertices; ``values`` may be None.
 
-    If the graph has ``grown``, arrays may be shorter.
+    A dict must name vertices of the graph only, an array have an entry per vertex; with ``grown`` it may be shorter.
     """
     if isinstance(values, dict) and max(values) >= num_vertices:
         raise VertexRangeError(f"pagerank: {name}: vertex {max(values)} is not in [0, {num_vertices})")
@@ -173,7 +173,10 @@ def _check_fit(name: str, values: dict[int, float] | np.ndarray | None, num_vert
 
 
 def distribution(values: Any, num_vertices: int) -> np.ndarray:
-    """Return numbers by vertex, a dict or an array, as ``float64[num_vertices]`` that sum to 1; others have 0."""
+    """Return ``values``, a dict or an array by vertex, as ``float64[num_vertices]`` with the sum 1.
+
+    Vertices without a value have 0.
+    """
     spread = np.zeros(num_vertices)
     if isinstance(values, Mapping):
         spread[list(values)] = list(values.values())

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class WholePasses(VerifiedRanks):
-    """The state of PageRank, and its passes over all vertices; the parameters are those of ``PageRank``."""
+    """PageRank's state, and its passes over all vertices; the parameters are those of :class:`PageRank`."""
 
     alpha: float
     jumps: Jumps
@@ -103,7 +103,7 @@ class WholePasses(VerifiedRanks):
         return started(graph, graph.device.xp.asarray(start))
 
     def _start(self, graph: Graph) -> None:
-        """Compute the arrays that depend on the graph but not on the ranks."""
+        """Compute the arrays and scalars that depend on the graph but not on the ranks."""
         weighted = self.weighting.applies(graph)
         self._passes = passes(weighted, self.self_loops, self.closed, self.jumps.apart, *usable_weights(self.dtype))
         if self._error is None or self._error.device != graph.device:
@@ -119,7 +119,10 @@ class WholePasses(VerifiedRanks):
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
     def _weigh_all(self, graph: Graph) -> None:
-        """Set the weights of all vertices, ``_inv``; add up the ranks of dangling vertices in ``_dangling``."""
+        """Set ``_inv``, one over the sum of out-weights, at all vertices.
+
+        Also adds up the ranks of dangling vertices in ``_dangling``.
+        """
         state = (self._share, self._inv)
         if not self._by_edges(graph):
             self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
@@ -131,16 +134,16 @@ class WholePasses(VerifiedRanks):
         self._again.vertex_map(dangle, (*state, self._dangling))
 
     def _by_edges(self, graph: Graph) -> bool:
-        """Return whether weights of vertices must be summed up over their edges, as they are not degrees."""
+        """Return whether sums of out-weights must be computed from the edges, because they are not simply degrees."""
         return self.self_loops or self.weighting.applies(graph)
 
     def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
-        """Set the weights of ``vertices`` to their degrees, as edges weigh 1; return the vertices without repeats."""
+        """Set ``_inv`` at ``vertices`` by their degrees, as edges weigh 1; return the vertices without repeats."""
         count = by_degree_with_loop if self.self_loops else by_degree
         return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
 
     def _iterate(self, graph: Graph) -> None:
-        """Make steps over all vertices until the norm is at most ``tol``, ``max_iter`` is reached, or they stall."""
+        """Make steps over all vertices until a step changes at most ``tol``, ``max_iter`` is reached, or they stall."""
         self._local_updates, self._announced = 0.0, None
         self._cut.clear()
         paced = self.method == "auto" and graph.has_in_edges
@@ -157,7 +160,7 @@ class WholePasses(VerifiedRanks):
         self._cut.note(Propagated.of(self._steps, 0, not self._error.read() > self.tol), 0)
 
     def _repeat_steps(self, graph: Graph, progress: Progress) -> None:
-        """Make the steps by ``iterate``, which waits for the last one, until ``progress`` says to end."""
+        """Make the steps by ``iterate``, which waits for their end, until ``progress`` says to end."""
         until, change, done = (self._error, self.tol), math.inf, 0
         while change > self.tol and not (done and progress.ends(done, change)):
             most = min(progress.limit - done, progress.at_once)
@@ -167,9 +170,9 @@ class WholePasses(VerifiedRanks):
         self._steps += done
 
     def _step_and_extrapolate(self, graph: Graph, progress: Progress, *, paced: bool) -> None:
-        """Make the steps one by one, until ``progress`` says to end: on the CPU the host sees every change.
+        """Make the steps one by one on the CPU, reading the change of each, until ``progress`` says to end.
 
-        ``paced``: slow steps may be extrapolated.
+        ``paced``: steps whose changes fall slowly may be extrapolated.
         """
         step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None
         pace, series, change = self._host_pace, SeriesExtrapolation(self.tol) if self.method == "auto" else None, 0.0
@@ -193,9 +196,9 @@ class WholePasses(VerifiedRanks):
         self._steps += done
 
     def _loop_over_all(self, progress: Progress, *, paced: bool) -> None:
-        """Make the steps in one launch, without a wait; if these are too few, more are made when the result is read.
+        """Make the steps in one launch without waiting; if they do not suffice, reading the result makes more.
 
-        ``progress`` limits their number; ``paced``: slow steps may be extrapolated.
+        ``progress`` limits their number. ``paced``: steps whose changes fall slowly may be extrapolated.
         """
         finish, args = self._passes.finish, self._state
         swap: tuple[Any, ...] = ((self._share, self._after),)
@@ -215,7 +218,7 @@ class WholePasses(VerifiedRanks):
             self._again.vertex_map(undo_extrapolation, (self._share, self._after, self._next_pace, self._pace))
 
     def _continue(self, graph: Graph) -> None:
-        """Make passes over all vertices after a loop that ended by its limit of steps; waits for the device."""
+        """Make more passes over all vertices after a loop was ended by its limit of steps; waits for the device."""
         progress, done = Progress(self.alpha, self.max_iter), 0
         self._owes_passes, self._stalled = True, False
         while self._owes_passes:
@@ -227,13 +230,13 @@ class WholePasses(VerifiedRanks):
 
     @property
     def _state(self) -> tuple[Any, ...]:
-        """The arguments of the functions of a step: arrays of shares, weights and jumps, ``alpha``, and scalars."""
+        """The arguments that all functions of a step take: shares, weights and jumps (arrays), ``alpha``, scalars."""
         return (
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
         )  # fmt: skip
 
     def _step(self, graph: Graph, *, is_fast: bool = False) -> Any:
-        """Return a function that makes one step from ``_share`` to ``_after``, extrapolated if it ``is_fast``."""
+        """Return a function that makes one step from ``_share`` to ``_after``, extrapolated if ``is_fast``."""
         functions = self._passes
         if graph.has_in_edges:
             then = functions.finish_fast if is_fast else functions.finish
@@ -249,7 +252,7 @@ class WholePasses(VerifiedRanks):
         return step
 
     def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
-        """Set the weights of the ends of ``edges`` from scratch; return the ends without repeats."""
+        """Recompute the sums of out-weights of the ends of ``edges``; return these ends without repeats."""
         if not self.weighting.applies(graph):
             return self._count_edges(graph, edges)
         ends = vertex_map(graph, edges, anyone)
@@ -260,9 +263,10 @@ class WholePasses(VerifiedRanks):
         return ends
 
     def _warm(self, graph: Graph, edges: tuple[Any, ...]) -> None:
-        """Iterate over all vertices from the old ranks, after a change of ``edges``.
+        """Iterate over all vertices from the previous ranks, after ``edges`` changed.
 
-        ``edges`` may be empty if nothing has changed, or if weights are degrees, which are then read at all vertices.
+        ``edges`` may be empty if nothing has changed, or if sums of out-weights are degrees: then these are read again
+        at all vertices.
         """
         state = (self._share, self._inv)
         if edges:
@@ -282,7 +286,7 @@ class WholePasses(VerifiedRanks):
     def result(self) -> ReturnedArray:
         """The current ranks in a new array, ``dtype[num_vertices]``; waits for the device.
 
-        If ``max_iter`` ended a loop since the last passes over all vertices, such passes are made first.
+        If ``max_iter`` ended a loop since the last passes over all vertices, reading makes such passes first.
         """
         if not len(self._share):
             return self._share.copy()
@@ -301,7 +305,7 @@ class WholePasses(VerifiedRanks):
     def converged(self) -> bool:
         """Whether the ranks are within the stated bound; waits for the device.
 
-        False after ``max_iter`` has ended a loop: reading :attr:`result` makes more passes, or raises.
+        It is False after ``max_iter`` has ended a loop: reading :attr:`result` then makes more passes, or raises.
         """
         return not self._cut.found() or (not self._owes_passes and self._error.read() <= self.tol)
 
@@ -317,7 +321,7 @@ class WholePasses(VerifiedRanks):
 
     @property
     def _most_steps(self) -> int:
-        """Return the most steps of one launch of the loop over the vertices that a batch affects."""
+        """The largest number of steps of one loop of an update."""
         progress = Progress(self.alpha, self.max_iter)
         return min(progress.limit, progress.at_once)
 
@@ -327,7 +331,7 @@ class WholePasses(VerifiedRanks):
         return self._steps + sum(loop.steps for loop in self._loops)
 
     def _look(self, graph: Graph) -> None:
-        """Raise ``WeightError`` if weights in ``graph`` make the ranks unusable; does nothing without weights."""
+        """Raise ``WeightError`` if the weights of ``graph``, if any, make the ranks unusable; waits."""
         if self.weighting.applies(graph) and not self._is_usable() and self.jumps.lost(graph) is None:
             raise self._why_unusable(graph)
 
@@ -343,9 +347,9 @@ class WholePasses(VerifiedRanks):
 
 
 def usable_weights(dtype: np.dtype) -> tuple[float, float]:
-    """Return the least and the largest sum of out-weights with which shares in ``dtype`` stay precise.
+    """Return the least and the largest sum of out-weights for which shares in ``dtype`` are precise enough.
 
-    A share is a rank divided by the sum, rounded to a multiple of the smallest subnormal number; times the weights
+    A share is a rank divided by the sum, rounded to a multiple of the smallest subnormal number. Multiplied by weights,
     these errors add up to less than the rounding error of the ranks, for as many vertices as a graph can have.
     """
     info = np.finfo(dtype)

@@ -16,7 +16,7 @@ FACTORS = {"static": 1, "nd": 1, "dt": 10, "df": 10}  #: of the bound of whole p
 
 
 def distance_bound(num_vertices: int, dtype: np.dtype, params: dict[str, Any]) -> float:
-    """Return the stated bound of the L1 distance of ranks of ``dtype`` to the exact ones, for ``params`` of PageRank.
+    """Return the allowed L1 distance of ranks of ``dtype`` to the exact ones, given the ``params`` of PageRank.
 
     ``num_vertices`` scales a tolerance in the L-infinity norm.
     """
@@ -67,7 +67,7 @@ def _of_live(values: np.ndarray, live: np.ndarray | None) -> np.ndarray:
 
 
 class VerifiedRanks(Algorithm):
-    """How the benchmark and tests verify ranks."""
+    """Base class with the methods by which the benchmark and tests verify ranks."""
 
     @classmethod
     def reference(
@@ -86,7 +86,7 @@ class VerifiedRanks(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Push over a SciPy matrix in float64, far beyond the tolerance."""
+        """Return the ranks by power iteration with a SciPy matrix in float64, much more exact than the tolerance."""
         values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
         if self_loops:
             others, every = src != dst, np.arange(num_vertices)
@@ -97,7 +97,7 @@ class VerifiedRanks(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Compare the L1 distance with the stated bound."""
+        """Return a text if the L1 distance of ``result`` to ``reference`` exceeds :func:`distance_bound`, else None."""
         bound = distance_bound(len(reference), result.dtype, {"alpha": ALPHA, "tol": TOL} | params)
         distance = float(np.abs(result - reference).sum()) if len(result) == len(reference) else math.inf
         if distance <= bound:  # False for NaN
@@ -120,10 +120,10 @@ class VerifiedRanks(Algorithm):
         dangling: Any = None,
         **_: Any,
     ) -> np.ndarray:
-        """Power iteration over the matrix, as far as the algorithm goes."""
+        """Return the ranks by power iteration with the SciPy matrix, to the same tolerance as the algorithm."""
         return power_iteration(matrix, alpha, tol, max_iter or EXACT_ITERATIONS, personalization, None, dangling)
 
     @classmethod
     def igraph_peer(cls, graph: Any, alpha: float = ALPHA, **_: Any) -> Any:
-        """Ranks by PRPACK, as exact as doubles are: its tolerance cannot be chosen."""
+        """Compute ranks by igraph's PRPACK, to the precision of doubles: its tolerance cannot be chosen."""
         return graph.pagerank(damping=alpha)

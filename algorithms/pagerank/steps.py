@@ -1,5 +1,4 @@
-"""What PageRank computes at an edge and at a vertex: the functions that :class:`~suricate.algorithms.pagerank.PageRank`
-gives to operators.
+"""What PageRank computes at an edge and at a vertex: the functions that it passes to operators.
 
 ``share[u]`` is what ``u`` gives to an out-neighbour per unit of weight: its rank times ``abs(inv[u])``. ``inv[u]`` is
 one over the weight of its out-edges, or -1 where they weigh nothing (a dangling vertex, whose share is its rank), and
@@ -9,6 +8,9 @@ entry per vertex (``spread`` 1) or one for all (0).
 With ``loops`` every vertex has exactly one self-loop, of weight 1, whatever loops are stored; with ``closed`` its
 contribution is summed up as a geometric series (equation 2 of Sahu's DF-P PageRank), else it is the one of the step
 before (equation 1).
+
+The *pace* decides whether a step is extrapolated (over-relaxed). It is the norm of the change that the last step made,
+negative if that step was extrapolated; ``FRESH`` before the first step; ``GIVEN_UP`` after extrapolation did not help.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ class Passes(NamedTuple):
     """The vertex and edge functions of which a step over all vertices consists.
 
     Attributes:
-        weight: edge function: what an edge adds to the weight of its source.
-        weigh: vertex function: sets the weight of a vertex, and adapts its share.
+        weight: edge function: what an edge adds to the sum of out-weights of its source.
+        weigh: vertex function: stores that sum, as ``inv``, and adapts the share of the vertex.
         pull: edge function: the share of rank that an in-neighbour passes on.
-        finish: end of a step at a vertex.
-        finish_fast: the end of an extrapolated step.
-        finish_paced: the end of a step that the pace may extrapolate.
-        finish_pushed: the end of a step whose sums were pushed.
+        finish: vertex function: computes the new rank from the sum of the shares.
+        finish_fast: the same for an extrapolated step.
+        finish_paced: the same; whether the step is extrapolated depends on the pace.
+        finish_pushed: the same if the sums were pushed into an array, which it clears.
     """
 
     weight: Callable[..., Any]
@@ -47,18 +49,17 @@ FRESH, GIVEN_UP = 1e300, 2e300  #: paces before the first step, and where extrap
 
 
 def quickens(pace, total, alpha):
-    """Return whether a step is extrapolated.
+    """Return whether to extrapolate this step.
 
-    ``total`` is the norm of the last change, ``pace`` what :func:`following` has returned.
+    ``pace`` is the pace before it (see the module), ``total`` the norm of the change by the step before.
     """
     return alpha * total <= FAST * abs(pace) if pace < 0 else pace > 0 and total > SLOW * pace
 
 
 def following(pace, total, alpha, is_fast):
-    """Return the next pace: the last change that is known, below 0 while steps are extrapolated; or ``GIVEN_UP``.
+    """Return the pace after a step (see the module), which is extrapolated if ``is_fast``.
 
-    ``pace`` is the last one, ``total`` the norm of the change by the step before; ``is_fast``: this step is
-    extrapolated.
+    ``pace`` is the pace before it, ``total`` the norm of the change by the step before.
     """
     return (-1.0 if is_fast else 1.0) * (
         GIVEN_UP
@@ -72,30 +73,34 @@ def following(pace, total, alpha, is_fast):
 
 
 def extrapolated(rank, before, least, factor):
-    """Return the rank after an extrapolated step from ``before`` to ``rank``.
+    """Return the rank at the end of a step from ``before`` to ``rank`` that is made ``factor`` times as long.
 
-    The step is ``factor`` times as long, but ends at ``least`` or above.
+    The result is at least ``least``.
     """
     return max(least, factor * rank + (1 - factor) * before)
 
 
 def factor_of(alpha):
-    """Return how far extrapolated steps go: the factor of successive over-relaxation for spectral radius ``alpha``."""
+    """Return the factor by which extrapolated steps are longer.
+
+    It is that of successive over-relaxation for spectral radius ``alpha``.
+    """
     return 2 / (1 + math.sqrt(1 - alpha * alpha))
 
 
 def jump(v, jumps, spread, alpha, dangling):
-    """Return the part of the rank of ``v`` that comes from jumps and from vertices without out-edges.
+    """Return the part of the rank of ``v`` that comes from jumps and from dangling vertices.
 
-    ``dangling`` is a scalar, the sum of the ranks of the latter, which is distributed like jumps.
+    ``dangling`` is a scalar, the sum of the ranks of dangling vertices, which is distributed like jumps.
     """
     return (1 - alpha + alpha * dangling.value) * jumps[v * spread]
 
 
 def jump_and_dangling(v, jumps, spread, alpha, dangling):
-    """Return the part of the rank of ``v`` that comes from jumps and from vertices without out-edges.
+    """Return the part of the rank of ``v`` that comes from jumps and from dangling vertices.
 
-    ``dangling`` is a scalar, the sum of the ranks of the latter; ``jumps[v * spread + 1]`` is the share of ``v`` in it.
+    ``dangling`` is a scalar, the sum of the ranks of dangling vertices, of which ``v`` gets the share ``jumps[v *
+    spread + 1]``.
     """
     return (1 - alpha) * jumps[v * spread] + alpha * dangling.value * jumps[v * spread + 1]
 
@@ -123,10 +128,10 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
         weighted: whether edges have weights.
         loops: whether every vertex has exactly one self-loop, see the module.
         closed: whether its contribution is summed up as a geometric series, see the module.
-        apart: ``jumps[v * spread + 1]`` is the share of ``v`` in the rank of dangling vertices; if not, that is
-            distributed like jumps.
+        apart: True: ``jumps[v * spread + 1]`` is the share of ``v`` in the rank of dangling vertices; False: that rank
+            is distributed like jumps.
         least: the least usable sum of out-weights.
-        most: the largest usable one; ranks become NaN beyond.
+        most: the largest usable one; beyond these limits ranks become NaN.
     """
     base, adds_loop = jump_and_dangling if apart else jump, loops and not closed
 
@@ -144,9 +149,10 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
         inv[v] = new
 
     def finishing(*, fast: bool = False, paced: bool = False, pushed: bool = False) -> Callable[..., Any]:
-        """Return the end of a step: extrapolated (``fast``), or where ``pace`` says so (``paced``, else none is given).
+        """Return the vertex function that ends a step, extrapolated if ``fast``, or if ``paced`` and the pace says so.
 
-        ``pushed``: ``value`` is an array, whose entry is cleared for the next step.
+        ``pushed``: the argument ``value`` is an array with the sums of all vertices, whose entry is set to 0 for the
+        next step.
         """
 
         def finish(v, value, share, after, inv, jumps, spread, alpha, error, dangling, pace=0, next_pace=0):
@@ -182,10 +188,10 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
 
 
 def undo_extrapolation(v, share, other, last_pace, pace):
-    """Copy ``other[v]``, the share before the last step, to ``share[v]`` if that step was extrapolated.
+    """Set ``share[v]`` to ``other[v]``, the share before the last step, if that step was extrapolated.
 
-    The ranks before that step are within the tolerance. ``last_pace[0]`` is below 0 after an extrapolated step;
-    ``pace`` restarts.
+    The ranks before that step are within the tolerance. ``last_pace[0]`` is the pace after the step, negative if it was
+    extrapolated. ``pace[0]`` becomes ``FRESH``, or stays ``GIVEN_UP``.
     """
     if last_pace[0] < 0:
         share[v] = other[v]
@@ -194,17 +200,17 @@ def undo_extrapolation(v, share, other, last_pace, pace):
 
 
 def inverse(count):
-    """Return one over ``count``, the number of out-edges of a vertex, or -1 if it is 0."""
+    """Return one over ``count``, the out-degree of a vertex, or -1 if it is 0."""
     return 1 / count if count > 0 else -1.0
 
 
 def reweighed(v, share, inv, new):
-    """Return the share of ``v`` with the same rank and another weight: ``new`` in place of ``inv[v]``."""
+    """Return the share of ``v`` when ``inv[v]`` is replaced by ``new`` and the rank stays the same."""
     return share[v] / abs(inv[v]) * abs(new)
 
 
 def by_degree(v, graph, share, inv):
-    """Write one over the degree of ``v`` to ``inv``, as all edges weigh 1, and adapt ``share[v]``; return True."""
+    """Set ``inv[v]`` to one over the degree of ``v``, as all edges weigh 1, and adapt ``share[v]``; return True."""
     new = inverse(graph.degree(v))
     share[v] = reweighed(v, share, inv, new)
     inv[v] = new
@@ -212,9 +218,9 @@ def by_degree(v, graph, share, inv):
 
 
 def by_degree_of_all(v, graph, share, inv, dangling):
-    """Write one over the degree of ``v`` to ``inv``, if it has changed, and adapt ``share[v]`` to it.
+    """Set ``inv[v]`` to one over the degree of ``v``, as all edges weigh 1, and adapt ``share[v]``.
 
-    All edges weigh 1. Adds the rank of ``v`` to the scalar ``dangling`` if it has no out-edges.
+    Adds the rank of ``v`` to the scalar ``dangling`` if it has no out-edges.
     """
     new = inverse(graph.degree(v))
     if new != inv[v]:
@@ -224,9 +230,9 @@ def by_degree_of_all(v, graph, share, inv, dangling):
 
 
 def by_degree_with_loop(v, graph, share, inv):
-    """Write one over the degree of ``v``, with exactly one self-loop, to ``inv``, and adapt ``share[v]`` to it.
+    """Set ``inv[v]`` to one over the degree of ``v`` with exactly one self-loop, and adapt ``share[v]``; return True.
 
-    All edges weigh 1. Returns True.
+    All edges weigh 1.
     """
     new = 1 / (graph.degree(v) + (0 if (v, v) in graph else 1))
     share[v] = reweighed(v, share, inv, new)
@@ -235,7 +241,7 @@ def by_degree_with_loop(v, graph, share, inv):
 
 
 def anyone(v):
-    """Return True: for operators that take a test, to visit every vertex."""
+    """Return True, so that an operator that calls this function as a test takes every vertex."""
     return True
 
 
@@ -245,7 +251,7 @@ def measure(v, share, inv, mass):
 
 
 def normalise(v, share, inv, mass, dangling):
-    """Divide ``share[v]`` by the scalar ``mass``, the sum of all ranks.
+    """Divide ``share[v]`` by the scalar ``mass``, the sum of all ranks, in place.
 
     Adds the rank of ``v`` to the scalar ``dangling`` if it has no out-edges (``inv[v]`` is negative).
     """
@@ -265,7 +271,7 @@ class Local(NamedTuple):
         pull: edge function: the share of rank that an in-neighbour passes on.
         relax: vertex function: recomputes an active vertex.
         publish: vertex function: makes the new share visible to the neighbours.
-        sweep: vertex function: takes the place of ``relax`` in passes over all vertices.
+        sweep: vertex function: replaces ``relax`` in passes over all vertices.
     """
 
     pull: Callable[..., Any]
@@ -281,12 +287,14 @@ KAPPA, ALPHA, FACTOR, FRONTIER, PRUNE = range(5)  #: places of the numbers that 
 def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -> Local:
     """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``); see the module for the arrays.
 
-    ``relax`` recomputes an active vertex; its out-neighbours become active if its share differs by more than the
-    tolerance from ``announced[v]``, the share when they last did. ``terms`` holds ``kappa`` (the rank that all jumps
-    carry), ``alpha``, ``factor_of(alpha)``, and the tolerances of the frontier and of pruning. ``sweep`` replaces
-    ``relax`` in rounds over all vertices, which end at half of the tolerance. It scales the ranks before the step by
-    ``kappa / kept``, where ``kept`` is the rank that jumps must carry to preserve the sum of the ranks, since errors
-    of the sum fade most slowly. With ``paced`` slow rounds are extrapolated.
+    ``relax`` recomputes an active vertex. It activates the out-neighbours if the share differs by more than the
+    tolerance from ``announced[v]``, the share when it last activated them. ``terms`` is an array of five numbers:
+    ``kappa`` (the sum of the ranks that come from jumps), ``alpha``, ``factor_of(alpha)``, and the tolerances of the
+    frontier and of pruning.
+
+    ``sweep`` replaces ``relax`` in rounds over all vertices, which end at half of the tolerance. It multiplies the
+    ranks before the step by ``kappa / kept``, where the scalar ``kept`` is the value of ``kappa`` for which the sum of
+    the ranks would not change: errors of that sum fade most slowly. With ``paced`` it extrapolates slow rounds.
     """
     stays_anyway, wakes = method != "dfp", method != "dt"
     adds_loop = loops and not closed
@@ -332,14 +340,14 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
 
 
 def reach(u, v, w, *others):
-    """Return 0, the same for every edge: only whether a neighbour is active matters."""
+    """Return 0 for every edge: for the reduction over edges it only matters whether a neighbour is active."""
     return 0
 
 
 def visit(v, value, mark, epoch):
-    """Return 2, which activates the out-neighbours, if ``v`` is reached for the first time in update ``epoch``, else 0.
+    """Return 2, which activates the out-neighbours, if ``v`` is reached for the first time in this update, else 0.
 
-    Sets ``mark[v]`` to ``epoch``.
+    ``epoch`` is the number of the update, to which ``mark[v]`` is set, in place.
     """
     if mark[v] == epoch:
         return 0
@@ -348,5 +356,5 @@ def visit(v, value, mark, epoch):
 
 
 def is_reached(v, mark, epoch):
-    """Return whether ``v`` was reached in this update, whose number is ``epoch``."""
+    """Return whether ``v`` was reached in this update: ``mark[v]`` is ``epoch``, the number of the update."""
     return mark[v] == epoch

@@ -48,7 +48,7 @@ FEW_THREADS = 4
 
 
 def count_others(v, graph, in_degree, towards, away):
-    """Write how many edges lead to ``v`` from other vertices to ``towards``, and how many to others to ``away``.
+    """Write the degrees of ``v`` without self-loops: the in-degree to ``towards[v]``, the out-degree to ``away[v]``.
 
     ``in_degree`` are the in-degrees in ``graph``, self-loops included.
     """
@@ -58,14 +58,14 @@ def count_others(v, graph, in_degree, towards, away):
 
 
 def takes_away(u, v, w, lost, count, root):
-    """Return 1, to be added to ``lost[v]``, for an edge from ``u``, which was taken out; 0 for a self-loop."""
+    """Return 1, to be added to ``lost[v]``, for the edge of ``v`` to ``u``, which was removed; 0 for a self-loop."""
     return 1 if u != v else 0
 
 
 def is_bare(v, count, root):
-    """Set ``root[v]`` to ``v``, a component of its own, if it has none yet and ``count[v]`` is 0; return whether so.
+    """Return whether ``v`` is to be removed: it has no edges in one direction (``count[v]`` is 0), and no ``root`` yet.
 
-    ``count`` are the edges on one side.
+    A removed vertex is a component of its own: ``root[v]`` is set to ``v``.
     """
     bare = count[v] == 0 and root[v] == EMPTY
     root[v] = v if bare else root[v]
@@ -73,9 +73,10 @@ def is_bare(v, count, root):
 
 
 def is_left_bare(v, step, lost, count, root):
-    """Set ``root[v]`` to ``v``, a component of its own, if it has none yet and has lost all edges on one side.
+    """Return whether ``v`` is to be removed now: it has lost all its edges in one direction, and has no ``root`` yet.
 
-    ``count`` are these edges, ``lost`` those to vertices that were taken out. Returns whether ``v`` is taken out now.
+    ``count[v]`` is the number of these edges, ``lost[v]`` how many of them lead to removed vertices. A removed vertex
+    is a component of its own: ``root[v]`` is set to ``v``.
     """
     bare = lost[v] == count[v] and root[v] == EMPTY
     root[v] = v if bare else root[v]
@@ -83,9 +84,9 @@ def is_left_bare(v, step, lost, count, root):
 
 
 def heaviest(v, towards, away, root, best):
-    """Nominate ``v`` as pivot in the scalar ``best`` if it has no ``root`` yet.
+    """Propose ``v`` as pivot, if it has no ``root`` yet: the largest value added to the scalar ``best`` decides.
 
-    The pivot has the largest minimum of in-degree ``towards`` and out-degree ``away`` (ties: largest id).
+    The value is the smaller one of in-degree ``towards[v]`` and out-degree ``away[v]``, times 2**32, plus ``v``.
     """
     if root[v] == EMPTY:
         best.add(min(towards[v], away[v]) * SPAN + v)
@@ -94,7 +95,8 @@ def heaviest(v, towards, away, root, best):
 def is_pivot(v, towards, away, root, ahead, behind, best):
     """Return whether ``v`` is the pivot that ``best`` names; set ``ahead[v]`` and ``behind[v]`` to 1 if so, else to 0.
 
-    Both searches start from these. The other parameters are those of :func:`heaviest`.
+    ``ahead`` and ``behind`` mark the vertices that the searches along out-edges and in-edges have reached, which start
+    from the pivot. The other parameters are those of :func:`heaviest`.
     """
     own = min(towards[v], away[v]) * SPAN + v
     chosen = root[v] == EMPTY and own == best.value
@@ -106,20 +108,23 @@ def is_pivot(v, towards, away, root, ahead, behind, best):
 
 
 def reach(u, v, w):
-    """Return 1: ``v`` is reached from ``u``."""
+    """Return 1, the mark of a reached vertex, for ``v``, to which ``u`` has an edge."""
     return 1
 
 
 def joins_pivot(v, root, ahead, behind, best):
-    """Set ``root[v]`` to the pivot, the lower 32 bits of ``best``, if ``v`` was reached ``ahead`` and ``behind``."""
+    """Set ``root[v]`` to the pivot, the lower 32 bits of ``best``, if both searches have reached ``v``.
+
+    ``ahead`` and ``behind`` are 1 at the vertices reached along out-edges and in-edges.
+    """
     root[v] = best.value & (SPAN - 1) if ahead[v] == 1 and behind[v] == 1 else root[v]
 
 
 def remains(v, first, region, root, left):
-    """Return whether ``v`` has no ``root`` yet, and prepare its round.
+    """Return whether ``v`` has no ``root`` yet, and prepare the next round.
 
-    Copies ``first[v]`` to ``region``, sets ``first[v]`` to the hash of ``v``, and adds 1 to the scalar ``left`` if it
-    remains.
+    Copies ``first[v]`` to ``region[v]``, sets ``first[v]`` to the hash of ``v``, and adds 1 to the scalar ``left`` if
+    ``v`` has no root.
     """
     region[v] = first[v]
     first[v] = mixed(v, KEY)
@@ -130,33 +135,36 @@ def remains(v, first, region, root, left):
 def first_of(u, v, w, first, region, root):
     """Return ``first[u]``, the least hash of a vertex that reaches ``u``, as an offer to ``v``.
 
-    ``EMPTY`` if ``v`` has a ``root`` already, or is in another ``region``.
+    Returns ``EMPTY`` if ``v`` has a ``root`` already, or is in another ``region`` than ``u``.
     """
     return first[u] if root[v] == EMPTY and region[u] == region[v] else EMPTY
 
 
 def is_first(v, first, root):
-    """Return whether ``v`` is itself the ``first`` vertex that reaches it; its ``root`` is then set to ``v``."""
+    """Return whether ``first[v]``, the least hash of a vertex that reaches ``v``, is the hash of ``v``.
+
+    If so, ``root[v]`` is set to ``v``.
+    """
     chosen = first[v] == mixed(v, KEY)
     root[v] = v if chosen else root[v]
     return chosen
 
 
 def root_of(u, v, w, first, root):
-    """Return ``root[u]``, for ``v``, which reaches ``u``, if the same vertex is the ``first`` that reaches both.
+    """Return ``root[u]`` as an offer to ``v``, which has an edge to ``u``, if ``first`` is the same for both.
 
-    Otherwise, or if ``v`` has a root, ``EMPTY``.
+    Returns ``EMPTY`` otherwise, or if ``v`` has a root already.
     """
     return root[u] if root[v] == EMPTY and first[u] == first[v] else EMPTY
 
 
 def member(u, v, w):
-    """Return the id of ``u``, an offer to its root ``v``; the least one becomes the label."""
+    """Return the id of ``u``, an offer to its root ``v``; the least id offered becomes the label of the component."""
     return u
 
 
 def _is_narrow(graph: Graph) -> bool:
-    """Return whether one CPU thread is likely to find what a vertex reaches faster than a search by levels would."""
+    """Return whether a depth-first search by one CPU thread is likely to be faster than a search by levels."""
     few = not graph.device.is_cuda and threads.limit() <= FEW_THREADS
     return few and graph.most_arcs < FEW_ARCS * graph.num_vertices
 
@@ -200,7 +208,7 @@ class StronglyConnectedComponents(Algorithm):
         self._device: Device = None  # type: ignore[assignment]
 
     def compute(self, graph: Graph) -> None:
-        """Trim, find the component of a pivot, then colour the rest in rounds."""
+        """Trim the graph, find the component of a pivot, then find all other components in rounds."""
         root = graph.device.xp.full(graph.num_vertices, EMPTY, np.uint32)
         towards, away = (graph.device.xp.empty(graph.num_vertices, np.uint32) for _ in range(2))
         vertex_map(graph, None, count_others, args=(graph, graph.degrees("in"), towards, away))
@@ -214,10 +222,11 @@ class StronglyConnectedComponents(Algorithm):
         self._device = graph.device
 
     def _trim(self, graph: Graph, root: Array, count: Array, onward: str) -> None:
-        """Make every vertex without edges on one side a component in ``root``, repeatedly, as others are taken out.
+        """Repeatedly remove the vertices without remaining edges in one direction.
 
-        ``count`` has the numbers of edges on that side. ``onward`` is the direction, "out" or "in", of the edges
-        through which others lose theirs.
+        In ``root`` each becomes its own component. ``count`` has the number of edges of each vertex in that direction,
+        ``uint32[n]``. ``onward``, ``"out"`` or ``"in"``, is the opposite direction, in which the neighbours of a
+        removed vertex lose an edge.
         """
         lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
         bare = vertex_map(graph, None, is_bare, args=(count, root))
@@ -225,7 +234,7 @@ class StronglyConnectedComponents(Algorithm):
         propagate(graph, bare, takes_away, lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
 
     def _join_pivot(self, graph: Graph, root: Array, towards: Array, away: Array) -> None:
-        """Write the component of a vertex with many edges, most often the largest by far, to ``root``.
+        """Find the component of a vertex with many edges, usually the largest component, and write it to ``root``.
 
         ``towards`` and ``away`` are in- and out-degrees without self-loops, ``uint32[n]``.
         """
@@ -255,7 +264,7 @@ class StronglyConnectedComponents(Algorithm):
         iterate(color, until=left, max_steps=n + 1)
 
     def _smallest(self, graph: Graph, root: Array) -> Array:
-        """Return the smallest member of the component of each root, ``uint32[n]``; ``EMPTY`` at other vertices."""
+        """Return the smallest member of the component of each root, ``uint32[n]``; other vertices have ``EMPTY``."""
         xp, n = graph.device.xp, graph.num_vertices
         smallest = xp.full(n, EMPTY, np.uint32)
         unused = None if graph.weight_dtype is None else xp.zeros(n, graph.weight_dtype)
@@ -264,7 +273,7 @@ class StronglyConnectedComponents(Algorithm):
 
     @property
     def result(self) -> SCCResult:
-        """The smallest vertex of each component, in a new array, and the number of components; waits."""
+        """The smallest vertex of each component, in a new array, and the number of components; waits for the device."""
         return SCCResult(self._component.copy(), int(self._device.to_numpy(self._count)) - int(self._deleted))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
@@ -281,7 +290,7 @@ class StronglyConnectedComponents(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> SCCResult:
-        """SciPy's components, named by their smallest members."""
+        """Return SciPy's components, each labelled by its smallest member."""
         from scipy.sparse import csgraph
 
         count, component = csgraph.connected_components(adjacency(src, dst, None, num_vertices), connection="strong")
@@ -290,13 +299,13 @@ class StronglyConnectedComponents(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """SciPy's components."""
+        """Compute the components by SciPy."""
         from scipy.sparse import csgraph
 
         return csgraph.connected_components(matrix, connection="strong")
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pass over the edges in either direction."""
+        """Return the bytes of one pass over all out-edges and one over all in-edges."""
         return 2 * pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

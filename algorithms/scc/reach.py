@@ -21,7 +21,7 @@ TEMPLATE = Path(__file__).parent / "reach_cpu.py"
 
 
 def reach_on_host(graph: Graph, start: np.ndarray, reached: np.ndarray, over: str) -> None:
-    """Set ``reached`` to 1 for all vertices reachable from ``start`` along edges ``over``.
+    """Set ``reached`` to 1, in place, at all vertices reachable from ``start`` along edges in direction ``over``.
 
     Args:
         graph: a graph on the CPU.

@@ -8,7 +8,7 @@ from suricate.cursors.bindings import neighbors
 
 @kernel
 def reach(g, stack, count, reached):
-    """Set ``reached`` to 1, in place, at all vertices that the first ``count`` vertices of ``stack`` lead to in ``g``.
+    """Set ``reached`` to 1, in place, at all vertices of ``g`` that can be reached from the vertices ``stack[:count]``.
 
     ``reached`` (``uint32[n]``) is 1 at these ``count`` vertices already; ``stack`` (``uint32[n]``) is overwritten.
     """

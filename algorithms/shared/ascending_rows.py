@@ -22,16 +22,17 @@ AT_A_TIME = 1 << 25  #: arcs that are sorted together; they take 28 bytes each m
 
 
 class AscendingRows:
-    """Copies of the current rows of vertices, sorted; on a divided graph of this rank's vertices.
+    """Copies of the rows of a graph, each sorted by neighbour.
 
-    A row is copied when it is first needed. Copies take 4 bytes per edge, and 12 per vertex of the graph.
+    On a divided graph only of the rows of this rank's vertices. A row is copied when it is first needed. Copies take 4
+    bytes per edge, and 12 per vertex of the graph.
 
     Args:
         graph: must not change while the rows are in use.
         all_at_once: copy all rows now; :meth:`choose` then does not wait for the device.
 
     Attributes:
-        dst: the rows that are copied, ``uint32``, and one entry or more behind them.
+        dst: ``uint32``, the neighbours in all copied rows, row by row; longer than these by at least one entry.
         offsets: if all are copied, row ``u`` is ``dst[offsets[u]:offsets[u + 1]]``; else None.
     """
 
@@ -87,7 +88,7 @@ class AscendingRows:
             self._used = end
 
     def _slices(self, vertices: Array) -> Iterator[Array]:
-        """Yield ``vertices`` in parts of at most :data:`AT_A_TIME` arcs, or of one vertex."""
+        """Yield ``vertices`` in parts whose rows have at most :data:`AT_A_TIME` arcs in all, or that are one vertex."""
         ends = on_host(self._xp.cumsum(self._count[vertices], dtype=np.int64))
         begin = 0
         while begin < len(vertices):

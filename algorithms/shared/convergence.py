@@ -19,10 +19,10 @@ MOST_UNREAD = 256  #: outcomes of loops that are kept unread
 
 
 def tolerance(label: str, value: Any, dtype: Any = "float64") -> float:
-    """Return ``value``, a relative tolerance of at least the rounding error of ``dtype``; ``label`` is for messages.
+    """Return the relative tolerance ``value`` as a float; ``label`` names the parameter in errors.
 
     Raises:
-        ParameterError: it is not a number, or is below that.
+        ParameterError: it is not a positive number, or is below the rounding error of ``dtype``.
     """
     number = real(label, value, low=0, include_low=False)
     demand_floor(label, value, number, float(np.finfo(dtype).eps), dtype)
@@ -44,7 +44,7 @@ class Progress:
     """Decides when to end an iteration that will not converge, because only rounding is left or it diverges.
 
     In exact arithmetic every step reduces the norm of the change at least by the factor ``alpha``. The iteration has
-    stalled if many steps in a row have not reduced it at half of this rate.
+    stalled if many steps in a row have not reduced the norm at half of this rate (on a logarithmic scale).
     """
 
     def __init__(self, alpha: float, max_iter: int | None) -> None:
@@ -65,31 +65,35 @@ class Progress:
 
 
 class CutLoops:
-    """Remembers whether any loop was ended by its limit of steps, without reading outcomes from the device at once."""
+    """Records whether any loop was ended by its limit of steps.
+
+    Outcomes are read from the device later, several at once.
+    """
 
     def __init__(self) -> None:
         self._unread: list[tuple[Propagated, Propagated | None, int]] = []
         self._found = False
 
     def note(self, outcome: Propagated, limit: int, after: Propagated | None = None) -> None:
-        """Add a loop of at most ``limit`` steps, including those of ``after`` if it continued that loop.
+        """Add the outcome of a loop of at most ``limit`` steps.
 
-        Waits for the device once in ``MOST_UNREAD`` calls.
+        ``after`` is the loop that it continued, whose steps count, too. Waits for the device once in ``MOST_UNREAD``
+        calls.
         """
         self._unread.append((outcome, after, limit))
         if len(self._unread) == MOST_UNREAD:
             self.found()
 
     def clear(self) -> None:
-        """Forget all loops, as all vertices are computed again."""
+        """Forget all loops recorded so far, since all vertices are computed again."""
         self._unread, self._found = [], False
 
     def restore(self, found: bool) -> None:
-        """Continue from ``found``, which :meth:`found` of an earlier job returned."""
+        """Forget all loops recorded so far, and make :meth:`found` return ``found``, which a checkpoint contained."""
         self._unread, self._found = [], found
 
     def found(self) -> bool:
-        """Return whether a loop was cut short since :meth:`clear`; waits for the device."""
+        """Return whether any loop since :meth:`clear` was ended by its limit of steps; waits for the device."""
         for outcome, after, limit in self._unread:
             steps = outcome.steps + (0 if after is None else after.steps)
             self._found = self._found or (steps >= limit and not outcome.converged)

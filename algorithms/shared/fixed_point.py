@@ -32,15 +32,15 @@ TINY, HUGE = 1e-100, 1e100  #: sums beyond lose digits, or squares of them overf
 
 
 class FixedPoint(Algorithm):
-    """Parameters and loop: ``float64`` values per vertex, one or two pulls per step, stopped by the size of a step.
+    """Base class: one ``float64`` value per vertex, one or two pulls per step, until a step is small enough.
 
-    The result is what the last step began with, so that the size of that step is its residual.
+    The result is the vector that the last step began with, so that the size of that step is its residual.
 
-    A warm start must find a part of the graph that has become the centre, but in which the previous values are almost
-    0. So it starts with a little of the uniform vector, and does not end while the values of any vertex grow so much
-    faster than those of all that a computation from scratch would find its part of the graph within ``max_iter`` steps.
-    (By Collatz and Wielandt no eigenvalue is larger than the fastest growth.) If it does not converge, the values are
-    computed from scratch.
+    After a change a different part of the graph may have the largest values, although its previous values are almost 0.
+    So an update starts with a little of the uniform vector added. It does not end while the values of any vertex grow
+    much faster than those of all; the allowed difference is such that a computation from scratch would not have found
+    that part of the graph within ``max_iter`` steps either. (By Collatz and Wielandt no eigenvalue is larger than the
+    fastest growth.) If an update does not converge, the values are computed from scratch.
 
     Attributes:
         iterations: steps that the last computation or update took.
@@ -76,7 +76,10 @@ class FixedPoint(Algorithm):
         self._iterate(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Iterate from the previous values, mixed with a little of the uniform vector; large batches: from scratch."""
+        """Iterate from the previous values plus a little of the uniform vector.
+
+        After large batches, compute from scratch.
+        """
         if not self.converged or self.should_recompute(graph, delta.edges("deleted"), delta.edges("inserted")):
             self.compute(graph)
             return
@@ -93,22 +96,26 @@ class FixedPoint(Algorithm):
 
     @abstractmethod
     def scaled(self, xp: Any, x: Array) -> Array:
-        """Return ``x`` in the scale that the iteration keeps."""
+        """Return ``x`` scaled to the norm that vectors have between steps."""
 
     @abstractmethod
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
         """Copy ``x`` to ``kept``, replace it by the values of the next step, and add the step's size to ``change``.
 
-        It only calls operators, which are recorded and repeated. ``out`` is zero, and must be zero afterwards.
-        ``change`` becomes NaN if a score is negative or infinite, except for algorithms that allow such scores.
+        All are changed in place. The method only calls operators, which are recorded and repeated. ``out`` is scratch,
+        zero before and afterwards. ``change`` becomes NaN if a score is negative or infinite, except for algorithms
+        that allow such scores.
         """
 
     def bound(self, graph: Graph) -> float:
-        """Return the size of a step at which the iteration stops, as :meth:`step` measures it."""
+        """Return the size of a step at which the iteration stops, measured as in :meth:`step`."""
         return self.tol
 
     def magnitude(self) -> float:
-        """Return the size of the sums of the last step, which decides whether weights are scaled; waits."""
+        """Return how large the sums of the last step were; waits.
+
+        If they are extreme, the weights are scaled, and the steps are repeated.
+        """
         return 1.0
 
     def _iterate(self, graph: Graph) -> None:
@@ -126,9 +133,10 @@ class FixedPoint(Algorithm):
             )
 
     def _run(self, graph: Graph, start: Array) -> None:
-        """Make steps from ``start`` until the last one is small enough; without ``max_iter`` while they become smaller.
+        """Make steps from ``start`` until one is small enough, at most ``max_iter``.
 
-        Sets ``_x``, ``_change``, ``iterations`` and ``converged``.
+        If ``max_iter`` is None, there are more steps as long as they become smaller. Sets ``_x``, ``_change``,
+        ``iterations`` and ``converged``.
         """
         xp, change, bound = graph.device.xp, Scalar("sum", "float64", graph), self.bound(graph)
         x, kept = start.copy(), xp.empty_like(start)
@@ -163,18 +171,18 @@ class FixedPoint(Algorithm):
 
 
 def divided(xp: Any, x: Array, by: Array) -> Array:
-    """Return ``x / by``, or zeros where ``by`` (an array without dimensions) is 0."""
+    """Return ``x / by``, or zeros if ``by`` (an array without dimensions) is 0."""
     with np.errstate(invalid="ignore"):  # where an iteration has diverged
         return x / xp.where(by > 0, by, math.inf)
 
 
 def of_live(graph: Graph, x: Array) -> Array:
-    """Return ``x`` with 0 at deleted vertices."""
+    """Return ``x`` with the values of deleted vertices replaced by 0."""
     return x * graph.live_arrays.mask if graph.most_deleted else x
 
 
 def length_of(xp: Any, x: Array) -> Array:
-    """Return the L2 norm of ``x`` as an array without dimensions; squares do not overflow."""
+    """Return the L2 norm of ``x`` as an array without dimensions, computed without overflow of squares."""
     largest = xp.max(xp.abs(x)) if len(x) else xp.zeros(())
     unit = divided(xp, x, largest)
     return largest * xp.sqrt((unit * unit).sum())

@@ -29,7 +29,7 @@ def _last(x: Any) -> Any:
 
 
 def mixed(x: Any, key: Any) -> Any:
-    """Return 32 mixed bits of the 32-bit ``x`` and ``key``; for one key this is a permutation.
+    """Return a 32-bit hash of the 32-bit ``x``, which depends on ``key``; for one key this is a permutation.
 
     Shifts and multiplications with the constants of C. Wellons' hash prospector.
     """
@@ -51,7 +51,7 @@ def _unspread(x: Any) -> Any:
 
 
 def unmixed(x: Any, key: Any) -> Any:
-    """Return the ``x`` of which ``mixed(x, key)`` made the argument: the inverse of a hash."""
+    """Return the id whose hash ``mixed(id, key)`` is ``x``: the inverse of :func:`mixed`."""
     return _unspread(_unagain(_unlast(x)) ^ (key >> 32)) ^ (key & LOW)
 
 
@@ -68,7 +68,7 @@ def _last64(x: Any) -> Any:
 
 
 def mixed64(x: Any) -> Any:
-    """Return 64 mixed bits of a ``uint64``: the permutation of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    """Return a 64-bit hash of a ``uint64``: the permutation of SplitMix64 (Steele, Lea and Flood, 2014)."""
     return _last64(_again64(_spread64(x)))
 
 

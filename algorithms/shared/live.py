@@ -28,7 +28,7 @@ class NamedVertices:
         self._device: Device = None  # type: ignore[assignment]
 
     def note(self, graph: Graph) -> None:
-        """Read on the device whether these vertices of ``graph`` are live, for :meth:`demand`. Does not wait."""
+        """Record on the device which of these vertices of ``graph`` are live, for :meth:`demand`. Does not wait."""
         self._live = None
         if not graph.most_deleted or (graph.reserved is not None and np.isin(self.vertices, graph.reserved).all()):
             return
@@ -59,7 +59,10 @@ class DeletedCount:
         self._num_vertices, self._device = 0, None  # type: tuple[int, Device | None]
 
     def note(self, graph: Graph) -> None:
-        """Keep the number of deleted vertices of ``graph``, on the device if only it knows it; does not wait."""
+        """Record the number of deleted vertices of ``graph``, as an array on the device if there may be any.
+
+        Does not wait.
+        """
         self._num_vertices, self._device = graph.num_vertices, graph.device
         self._live = graph.live_arrays.count.copy() if graph.most_deleted else None
 
@@ -71,5 +74,5 @@ class DeletedCount:
 
 
 def deleted_among(live: np.ndarray | None) -> int:
-    """Return the number of deleted vertices, given the mask of live ones; ``live`` None: 0."""
+    """Return the number of deleted vertices, given the mask of live ones; None: all are live."""
     return 0 if live is None else int(np.count_nonzero(~live))

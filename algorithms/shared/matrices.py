@@ -13,7 +13,7 @@ DENSE = 400  #: most vertices of a graph whose eigenvalues are computed with a d
 def adjacency(
     src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, weighted: bool | None = None
 ) -> Any:
-    """Return the CSR matrix, float64, with the weights at ``(src, dst)``.
+    """Return the adjacency matrix as a CSR matrix of SciPy, float64, with the weights at ``(src, dst)``.
 
     All entries are 1 if there are no weights, or with ``weighted=False``.
     """
@@ -24,14 +24,17 @@ def adjacency(
 
 
 def entries_of(begin: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the places of all entries of ``rows`` of a CSR matrix, whose ``indptr`` is ``begin``, ``int64[]``."""
+    """Return the indices of all entries in the rows ``rows`` of a CSR matrix, ``int64[]``.
+
+    ``begin`` is its ``indptr``.
+    """
     first = begin[rows].astype(np.int64)
     count = begin[rows + 1] - first
     return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
 
 
 def largest_eigenvalue(matrix: Any) -> float:
-    """Return the largest modulus of an eigenvalue of a matrix, or of a linear operator of SciPy."""
+    """Return the largest absolute value of an eigenvalue of a matrix, or of a linear operator of SciPy."""
     from scipy.sparse import linalg
 
     n = matrix.shape[0]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Sample:
     """The vertices to search from: all live ones, ``k`` of them, or ``sources``.
 
-    The ``k`` are those that NetworkX draws with an integer ``seed`` from the graph without deleted vertices, in
-    ascending order.
+    The ``k`` are those that NetworkX would draw, with the same integer ``seed``, from the live vertices in ascending
+    order.
 
     Raises:
         ParameterError: ``k`` or ``seed`` is invalid, ``sources`` is empty, or both ``k`` and ``sources`` are given.
@@ -45,7 +45,7 @@ class Sample:
         return self.drawn(graph.num_vertices, graph.device.to_numpy(graph.live) if graph.most_deleted else None)
 
     def drawn(self, num_vertices: int, live: np.ndarray | None = None) -> list[int]:
-        """Return the ids to search from: ``sources``, or a sample of all vertices or those in the mask ``live``."""
+        """Return the ids to search from: ``sources``, or a sample of those in the mask ``live`` (None: of all ids)."""
         if self.sources is not None:
             return self.sources.ids.tolist()
         ids: Sequence[int] = range(num_vertices) if live is None else np.flatnonzero(live).tolist()
@@ -55,6 +55,6 @@ class Sample:
 def search_bytes(pushes: int, visits: int) -> int:
     """Return the least number of bytes that searches move that follow ``pushes`` edges and reach ``visits`` vertices.
 
-    A push reads the id of a neighbour; a vertex reads its offset, and reads and writes its level.
+    Per edge they read the id of a neighbour; per vertex they read an offset, and read and write a level.
     """
     return pushes * 4 + visits * (8 + 2 * 4)

@@ -63,7 +63,7 @@ class Weighting:
         self.scale = 1.0
 
     def demand(self, graph: Graph) -> None:
-        """Raise ``RequirementError`` if weights are asked for and the graph has none."""
+        """Raise ``RequirementError`` if ``weighted`` is True and the graph has no weights."""
         if self.asked and graph.weight_dtype is None:
             raise RequirementError(
                 f"{self.label}: weighted=True needs edge weights: build the graph with "
@@ -79,7 +79,7 @@ class Weighting:
         return self.applies(graph) and graph.weight_dtype is not None and graph.weight_dtype.kind == "f"
 
     def rescale(self, graph: Graph) -> bool:
-        """Choose the scale by the largest weight; return whether it is another one than before. Waits."""
+        """Choose the scale by the largest weight; return whether the scale has changed. Waits."""
         largest = float(neighbor_reduce(graph, magnitude_of, reduce="max").max()) if graph.num_edges else 0.0
         before, self.scale = self.scale, math.ldexp(1.0, min(1023, -math.frexp(largest)[1])) if largest > 0 else 1.0
         return self.scale != before
@@ -99,7 +99,7 @@ class Weighting:
     def sum_over_in(self, graph: Graph, x: Array, out: Array) -> None:
         """Set ``out[v] = sum of w * scale * x[u]`` over the edges ``u -> v``; without weights ``w * scale`` is 1.
 
-        Without in-edges this pushes along all out-edges, and ``out`` must be zero.
+        If the graph has no in-edges, this pushes along all out-edges, and ``out`` must be zero before.
         """
         fn: Callable[..., Any] = weighted_of_source if self.applies(graph) else of_source
         fn, args = (fn, (x,)) if self.scale == 1 or not self.applies(graph) else (scaled_of_source, (x, self.scale))

@@ -73,7 +73,10 @@ class VertexValues:
         return self._spread(np, num_vertices, grown)
 
     def on_device(self, graph: Graph, *, grown: bool = False) -> Array:
-        """Return the numbers as ``float64[graph.num_vertices]`` on the graph's device; errors as :meth:`on_host`."""
+        """Return the numbers in a new array, ``float64[graph.num_vertices]``, on the graph's device.
+
+        See :meth:`on_host`.
+        """
         return self._spread(graph.device.xp, graph.num_vertices, grown)
 
     def _spread(self, xp: Any, num_vertices: int, grown: bool) -> Array:
@@ -94,15 +97,12 @@ class VertexValues:
 
 
 def optional_values(label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> VertexValues | None:
-    """Return ``values`` checked as :class:`VertexValues` does, or None for None.
-
-    ``label`` is for messages, ``missing`` the value of vertices that are not given, ``low`` the least value allowed.
-    """
+    """Return ``values`` as :class:`VertexValues`, with the parameters of that class; None for None."""
     return None if values is None else VertexValues(label, values, missing=missing, low=low)
 
 
 def resized(xp: Any, array: Array, size: int, fill: Any) -> Array:
-    """Return ``array`` lengthened to ``size`` entries by ``fill``; ``array`` itself, no copy, if it has that length."""
+    """Return ``array`` extended to ``size`` entries by ``fill``; ``array`` itself, no copy, if it has that length."""
     if len(array) == size:
         return array
     return xp.concatenate([array, xp.full(size - len(array), fill, array.dtype)])

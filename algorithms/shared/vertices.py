@@ -51,7 +51,7 @@ class Vertices:
         self.demand_noted()
 
     def note(self, graph: Graph) -> None:
-        """Read on the device whether these vertices of ``graph`` are live, for :meth:`demand_noted`. Does not wait."""
+        """Record on the device which of these vertices are live in ``graph``, for :meth:`demand_noted`; no wait."""
         self._named.note(graph)
 
     def demand_noted(self) -> None:
@@ -66,7 +66,7 @@ class Vertices:
 
 
 def optional_vertices(label: str, values: Any) -> Vertices | None:
-    """Return ``values`` checked as :class:`Vertices` does, with ``label`` in errors, or None for None."""
+    """Return ``values`` as :class:`Vertices`, with ``label`` in errors; None for None."""
     return None if values is None else Vertices(label, values)
 
 
@@ -90,7 +90,7 @@ class Sources:
         self._named = NamedVertices(f"{label}: source", source)
 
     def demand(self, graph: Graph) -> None:
-        """Raise ``VertexRangeError`` unless all are live vertices of ``graph``; waits if any may be deleted."""
+        """Raise ``VertexRangeError`` unless all sources are live vertices of ``graph``; waits if any may be deleted."""
         if self._vertices is not None:
             self._vertices.demand(graph)
             return
@@ -100,11 +100,11 @@ class Sources:
         self.demand_noted()
 
     def note(self, graph: Graph) -> None:
-        """Read on the device whether the sources are live in ``graph``, for :meth:`demand_noted`. Does not wait."""
+        """Record on the device which sources are live in ``graph``, for :meth:`demand_noted`. Does not wait."""
         (self._named if self._vertices is None else self._vertices).note(graph)
 
     def demand_noted(self) -> None:
-        """Raise ``VertexRangeError`` if a vertex was deleted at the last :meth:`note`; waits if one may have been."""
+        """Raise ``VertexRangeError`` if a source was deleted at the last :meth:`note`; waits if one may have been."""
         if self._vertices is None:
             self._named.demand()
         else:
@@ -118,7 +118,7 @@ class Sources:
         return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
 
     def argument(self, graph: Graph) -> Any:
-        """Return what edge functions take as ``source``: the id of the source, or the mask of several, ``uint8[n]``."""
+        """Return the argument ``source`` of edge functions: the id of the source; of several the mask, ``uint8[n]``."""
         return self._source if self._vertices is None else self._vertices.mask(graph)
 
     def resize(self, graph: Graph, forest: Forest) -> None:
@@ -129,6 +129,6 @@ class Sources:
 
 
 def source_ids(params: Mapping[str, Any]) -> np.ndarray:
-    """Return the distinct ids, ascending, that ``source`` and ``sources`` of a valid search name."""
+    """Return the distinct ids, ascending, in the parameters ``source`` and ``sources`` of a search."""
     several = params.get("sources")
     return np.array([params.get("source", 0)]) if several is None else np.unique(np.array([*several], np.int64))

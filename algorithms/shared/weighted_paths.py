@@ -2,8 +2,8 @@
 
 Distances are float64: the least sums of weights along paths. An edge ``u -> v`` is on a shortest path if ``distance[u]
 + w == distance[v] > distance[u]``, the comparison that NetworkX makes. These edges form no cycle. The turn of a vertex
-is the largest number of them on a way from the source: when the vertices of all earlier turns have told their numbers
-of paths, that of the vertex is complete. Numbers of paths are exact below 2^53; a source from which one is larger is
+is the largest number of such edges on a path to it from the source: it has its final number of paths when all vertices
+of earlier turns have passed on theirs. Numbers of paths are exact below 2^53; a source from which one is larger is
 repeated with factors and powers of 2, turn by turn.
 """
 
@@ -31,27 +31,27 @@ def nearer(u, v, w, distance):
 
 
 def later(u, v, w, turn, distance):
-    """Return ``turn[u] + 1``, an offer to ``v``; 0 if the edge is on no shortest path by ``distance``."""
+    """Return ``turn[u] + 1``, of which the largest becomes ``turn[v]``; 0 if the edge is on no shortest path."""
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return turn[u] + 1 if is_tight else 0
 
 
 def paths_over(u, v, w, paths, turn, distance):
-    """Return ``paths[u]``, the shortest paths that reach ``v`` by this edge; 0 if ``distance`` says that it is on none.
+    """Return ``paths[u]``, the number of shortest paths that reach ``v`` over ``u``; 0 if the edge is on none of them.
 
-    ``turn`` is not read here.
+    ``distance`` tells that; ``turn`` is not read.
     """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return paths[u] if is_tight else 0.0
 
 
 def in_turn(v, step, paths, turn, distance):
-    """Return whether the number of paths to ``v`` is complete: ``turn[v]`` is the number of this step."""
+    """Return whether the number of paths to ``v`` is final, so that ``v`` passes it on: its turn is this ``step``."""
     return turn[v] == step
 
 
 def credit_over(u, v, w, paths, turn, distance, credit):
-    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number is not exact.
+    """Return the credit of ``u`` for the shortest paths that continue to ``v``; NaN if their number is not exact.
 
     ``paths`` are numbers of shortest paths; the credit is 0 if the edge is on no shortest path by ``distance``.
     """
@@ -64,35 +64,41 @@ def credit_over(u, v, w, paths, turn, distance, credit):
 
 
 def power_over(u, v, w, part, power, distance):
-    """Return ``power[u]``, an offer to ``v``: the largest one is that of the sum; -inf off the shortest paths."""
+    """Return ``power[u]``, the exponent of the number of paths to ``u``, or -inf if the edge is on no shortest path.
+
+    The largest exponent offered becomes ``power[v]``. ``part`` is not read.
+    """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return power[u] if is_tight else -math.inf
 
 
 def part_over(u, v, w, part, power, distance):
-    """Return the number of shortest paths that reach ``v`` by this edge, divided by ``2 ** power[v]``.
+    """Return the number of shortest paths that reach ``v`` over ``u``, divided by ``2 ** power[v]``.
 
-    It is ``part[u] * 2 ** power[u]`` paths, or 0 if the edge is on no shortest path by ``distance``.
+    The number is ``part[u] * 2 ** power[u]``, or 0 if the edge is on no shortest path by ``distance``.
     """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return part[u] * math.exp2(power[u] - power[v]) if is_tight else 0.0
 
 
 def rescale(v, part, power, last):
-    """Divide ``part[v]`` by 2 to the growth of ``power[v]`` since ``last[v]``, and set ``last[v]``; both in place."""
+    """Adapt ``part[v]``, in place, to the exponent, which has risen from ``last[v]`` to ``power[v]``.
+
+    Update ``last[v]``.
+    """
     part[v] = part[v] * math.exp2(last[v] - power[v])
     last[v] = power[v]
 
 
 def normalise(v, part, power):
-    """Scale the factor ``part[v]`` by a power of two into [1, 2), and add the exponent to ``power[v]``."""
+    """Scale the factor ``part[v]`` by a power of 2 into [1, 2), and add the exponent to ``power[v]``, both in place."""
     more = math.floor(math.log2(part[v]))
     part[v] = part[v] * math.exp2(-1.0 * more)
     power[v] = power[v] + more
 
 
 def scaled_credit_over(u, v, w, part, power, distance, credit):
-    """Return what :func:`credit_over` does, with the numbers of paths as ``part * 2 ** power``: never NaN."""
+    """Return what :func:`credit_over` does, for ``part * 2 ** power`` as numbers of paths: never NaN."""
     if not (distance[v] == distance[u] + float(w) and distance[v] > distance[u]):
         return 0.0
     return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])
@@ -130,10 +136,10 @@ def distances(graph: Graph, source: int) -> Array:
 
 
 def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array]:
-    """Return the distance of every vertex from ``source``, and its credit for the shortest paths (``float64[n]`` each).
+    """Return the distance of every vertex from ``source``, and its credit for shortest paths (``float64[n]`` each).
 
-    The credit of the source is NaN if a number of paths is not exact; with ``overflows`` numbers of paths are factors
-    and powers of 2 instead, turn by turn.
+    The credit of the source is NaN if a number of paths is not exact; with ``overflows`` factors and powers of 2,
+    counted turn by turn, avoid that.
     """
     n, xp = graph.num_vertices, graph.device.xp
     distance, turn, credit = distances(graph, source), xp.zeros(n, np.uint32), xp.zeros(n)

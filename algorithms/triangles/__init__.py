@@ -114,7 +114,7 @@ class Triangles(Algorithm):
         self._changes: TriangleChanges | None = None  # with these arrays
 
     def compute(self, graph: Graph) -> None:
-        """Count from scratch."""
+        """Count all triangles from scratch."""
         self._totals = None
         self._xp = graph.device.xp
         if not self.per_vertex:
@@ -155,11 +155,11 @@ class Triangles(Algorithm):
 
     @property
     def result(self) -> TrianglesResult:
-        """The current numbers, in new arrays."""
+        """The current counts and coefficients, in new arrays."""
         return self._answer(self._triangles.copy(), self._degrees) if self.per_vertex else self._total()
 
     def at(self, vertices: Array) -> TrianglesResult:
-        """Return the numbers of some vertices, and those of the graph."""
+        """Return the result for the whole graph, with ``triangles`` and ``clustering`` of some vertices only."""
         return self._answer(self._triangles[vertices], self._degrees[vertices]) if self.per_vertex else self._total()
 
     def _total(self) -> TrianglesResult:
@@ -206,7 +206,7 @@ class Triangles(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> TrianglesResult:
-        """Count with plain loops over marked neighbours (``suricate.operators.closed_triples``)."""
+        """Return the result, counted by plain loops over marked neighbours (``suricate.operators.closed_triples``)."""
         from suricate.operators.closed_triples import closed_triples
 
         degrees = np.bincount(src[src != dst], minlength=num_vertices)
@@ -220,7 +220,7 @@ class Triangles(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> int:
-        """The number of triangles by one masked product in SciPy."""
+        """Return the number of triangles, by masked products of SciPy matrices."""
         entries = matrix.tocoo()
         degrees = np.bincount(entries.row, minlength=matrix.shape[0])
         upward = _upward(entries.row, entries.col, degrees)
@@ -245,7 +245,7 @@ def _upward(src: np.ndarray, dst: np.ndarray, degrees: np.ndarray) -> Any:
 
 
 def _parts(upward: Any) -> list[tuple[int, int]]:
-    """Return ranges of rows of ``upward`` whose products with that matrix take about ``CHUNK`` steps each."""
+    """Return ranges ``(first, end)`` of rows of ``upward`` whose products with it take about ``CHUNK`` steps each."""
     steps = np.cumsum(upward @ np.diff(upward.indptr))
     count = int(steps[-1]) // CHUNK + 1 if len(steps) else 1
     ends = [*np.searchsorted(steps, np.arange(1, count) * CHUNK), len(steps)]

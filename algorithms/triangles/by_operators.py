@@ -26,7 +26,10 @@ def change_degree(u, v, w, degrees, by):
 
 
 def appear(u, v, x, new, triangles):
-    """Add the triangle of the new edge ``u < v`` and ``x`` to ``triangles``, at its least edge that is ``new``."""
+    """Add 1 to ``triangles`` at ``u``, ``v`` and ``x`` if ``(u, v)`` is the least new edge of this triangle.
+
+    ``u`` is less than ``v``; ``new`` is the set of new edges, compared by their smaller and then their larger ends.
+    """
     if x != u and x != v and not (x < v and (u, x) in new) and not (x < u and (v, x) in new):
         atomic.add(triangles, u, 1)
         atomic.add(triangles, v, 1)
@@ -44,7 +47,10 @@ def lose(u, v, x, triangles):
 
 
 def lose_last(u, v, x, triangles):
-    """Subtract the triangle of the deleted edges ``(u, v)`` and ``(u, x)`` from ``triangles``, once: with ``v < x``."""
+    """Subtract 1 from ``triangles`` at the corners of a triangle whose edges ``(u, v)`` and ``(u, x)`` were deleted.
+
+    The triangle is visited with ``v`` and ``x`` in both orders; only ``v < x`` counts.
+    """
     if x > v:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -52,7 +58,10 @@ def lose_last(u, v, x, triangles):
 
 
 def lose_old(u, v, x, new, triangles):
-    """Subtract the triangle of the deleted edge ``(u, v)`` and ``x``, unless one of its other edges is in ``new``."""
+    """Subtract 1 from ``triangles`` at ``u``, ``v`` and ``x``; the edge ``(u, v)`` was deleted.
+
+    Does nothing if an edge to ``x`` is in ``new``, the set of new edges: the triangle did not exist before the batch.
+    """
     if (u, x) not in new and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -60,7 +69,7 @@ def lose_old(u, v, x, new, triangles):
 
 
 def lose_last_old(u, v, x, new, triangles):
-    """Subtract as :func:`lose_last` does the triangle of ``(u, v)`` and ``(u, x)``, unless ``(v, x)`` is ``new``."""
+    """Do what :func:`lose_last` does, unless the edge ``(v, x)`` is in ``new``, the set of new edges."""
     if x > v and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -68,7 +77,10 @@ def lose_last_old(u, v, x, new, triangles):
 
 
 def change(graph: Graph, triangles: Array, degrees: Array, gone: EdgeSet, new: EdgeSet) -> None:
-    """Bring ``triangles`` and ``degrees``, ``int64[n]``, up to date; ``graph`` holds the change. Does not wait."""
+    """Update ``triangles`` and ``degrees``, in place, after the edges ``gone`` were deleted and ``new`` inserted.
+
+    Both are ``int64[n]``; ``graph`` holds the change already. Does not wait for the device.
+    """
     if gone.size:
         one, two, given = (lose_old, lose_last_old, (new, triangles)) if new.size else (lose, lose_last, (triangles,))
         edge_map(graph, change_degree, gone, args=(degrees, -1))

@@ -64,30 +64,33 @@ MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all b
 
 @cache
 def prelude() -> str:
-    """Return the CUDA text between the cursor of the view and the kernel: structs and constants."""
+    """Return the CUDA text that the program has between the view's cursor and the kernel: structs and constants."""
     sizes = enum("", {"CHANGE_BLOCK": BLOCK, "CHANGE_BLOCKS": BLOCKS})
     return "\n".join([DECLARATIONS, ARCS.declaration, MEMORY_STRUCT.declaration, sizes])
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA program, to be compiled without a GPU."""
+    """Return a list of the CUDA program, to be compiled without a GPU.
+
+    Empty if ``view`` finds edges by linear search.
+    """
     return [] if view.find == "linear" else [assembled(view, SOURCE, prelude())]
 
 
 class _Holder:
-    """The object for whose launches the memory of a workspace was prepared."""
+    """State of a workspace: ``holds`` is the :class:`TriangleChanges` that prepared its memory last, or None."""
 
     def __init__(self, device: Device) -> None:
         self.holds: TriangleChanges | None = None
 
 
 class TriangleChanges:
-    """The launches that update the counts of one undirected graph on CUDA. Nothing waits for the device.
+    """Updates the counts of one undirected graph on CUDA, in one launch per batch. Nothing waits for the device.
 
     Args:
         graph: the graph; its backend finds edges by hash or by binary search.
-        triangles: ``int64[num_vertices]``, the triangles at each vertex.
-        degrees: ``int64[num_vertices]``, without self-loops.
+        triangles: ``int64[num_vertices]``, the triangles at each vertex; launches change it in place.
+        degrees: ``int64[num_vertices]``, without self-loops; launches change it in place.
     """
 
     def __init__(self, graph: Graph, triangles: Array, degrees: Array) -> None:
@@ -102,13 +105,14 @@ class TriangleChanges:
         self.graph = graph
 
     def counts_in(self, graph: Graph, triangles: Array, degrees: Array) -> bool:
-        """Return whether the launches were made for ``graph`` and these arrays, ``triangles`` and ``degrees``."""
+        """Return whether this object updates the counts of ``graph`` in these arrays, not in copies of them."""
         return self.graph is graph and self._counts[0] is triangles and self._counts[1] is degrees
 
     def apply(self, gone: ArcList | PlacedArcs | None, come: ArcList | PlacedArcs | None) -> None:
-        """Update the counts after arcs were deleted (``gone``) and inserted (``come``), which the graph holds already.
+        """Update the counts after the arcs ``gone`` were deleted and ``come`` inserted.
 
-        Both arcs of an edge are listed, each at most once; self-loops are ignored.
+        The graph holds the change already. None stands for no arcs. Both arcs of an edge are listed, each at most once;
+        self-loops are ignored.
         """
         view = self.graph.view()
         if view is not self._view:
@@ -141,7 +145,7 @@ class TriangleChanges:
     def _take_memory(self, gone: int, come: int) -> None:
         """Prepare memory for launches with ``gone`` deleted and ``come`` inserted arcs.
 
-        Two sets of arrays take turns: each launch initialises the set that the next one needs.
+        There are two sets of arrays: each launch uses one, and initialises the other one for the next launch.
         """
         pairs, slots = (gone + come) // 2, FREEDOM * gone + EXTRA if gone else 0
         gone_capacity, come_capacity = (FREEDOM * (arcs // 2) + EXTRA if arcs else 0 for arcs in (gone, come))
@@ -166,15 +170,15 @@ class TriangleChanges:
 
 
 def _placed(lengths: dict[str, int], start: int) -> dict[str, int]:
-    """Return the addresses of arrays, by name, that lie one behind the other from the address ``start`` on.
+    """Return the addresses of arrays, by name, that lie one after the other from the address ``start`` on.
 
-    ``lengths`` are in 32-bit words.
+    ``lengths`` are in words of 32 bits, addresses in bytes.
     """
     return dict(zip(lengths, accumulate((4 * length for length in lengths.values()), initial=start), strict=False))
 
 
 def change_on_host(graph: Graph, triangles: Array, degrees: Array, gone: ArcList, come: ArcList) -> None:
-    """Update the counts after arcs were deleted and inserted; the graph, on the CPU, holds the change already.
+    """Update the counts in place after arcs were deleted and inserted; the graph, on the CPU, holds the change already.
 
     Both arcs of an edge are listed, each at most once; self-loops are ignored.
 

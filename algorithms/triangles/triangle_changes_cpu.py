@@ -40,10 +40,10 @@ def list_arcs(src, dst, status, wanted, size, change, arcs, degrees):
     Args:
         src: ``uint32[size]``, the sources.
         dst: ``uint32[size]``, the destinations.
-        status: the status of each arc; if empty, all arcs count.
-        wanted: the status of arcs that count.
+        status: the status of each arc; if empty, all arcs are written.
+        wanted: the status of the arcs to write.
         size: number of arcs.
-        change: 1 or -1, added to the degree of each source.
+        change: 1 or -1, added to the degree of the source of each arc written.
         arcs: ``uint64[size]``, output: ``source << 32 | destination``.
         degrees: ``int64[n]``, changed in place.
     """
@@ -64,19 +64,19 @@ def edge_of(u, v):
 
 @inner
 def row_begin(arcs, u):
-    """Return the place of the first of ``arcs`` whose source is ``u`` or a greater one."""
+    """Return the index of the first of ``arcs`` whose source is ``u`` or a greater vertex."""
     return lower_bound(arcs, np.int64(0), np.int64(len(arcs)), np.uint64(u) << HALF)
 
 
 @inner
 def in_row(arcs, i, u):
-    """Return whether place ``i`` of ``arcs`` exists and has an arc from ``u``."""
+    """Return whether ``arcs`` has an index ``i``, and the arc there has the source ``u``."""
     return i < len(arcs) and arcs[i] >> HALF == np.uint64(u)
 
 
 @inner
 def mark_keys(keys, count, marks, step):
-    """Set ``marks`` to ``step`` at the vertices among the first ``count`` of ``keys``; empty places are skipped."""
+    """Set ``marks`` to ``step`` at the vertices in ``keys[:count]``; entries from ``TOMBSTONE`` on are no vertices."""
     for i in range(np.uint64(count)):
         x = keys[i]
         if x < TOMBSTONE:
@@ -104,9 +104,9 @@ def mark_row(g, hub, marks, step):
 
 @inner
 def mark_changed(arcs, i, others, hub, marks, step):
-    """Set ``marks`` to ``step + 2`` at neighbours of ``hub`` by changed edges, to ``step`` at those by ``others``.
+    """Set ``marks`` at neighbours of ``hub``: ``step + 2`` for an edge in ``arcs``, ``step`` for one in ``others``.
 
-    The row of ``hub`` in ``arcs`` begins at place ``i``. ``hub`` itself also gets ``step``, which hides it.
+    ``hub`` itself also gets ``step``, which hides it. Its arcs in ``arcs`` begin at index ``i``.
     """
     j = row_begin(others, hub)
     while in_row(others, j, hub):
@@ -120,9 +120,9 @@ def mark_changed(arcs, i, others, hub, marks, step):
 
 @inner
 def unmark_changed(arcs, i, others, hub, marks):
-    """Set to 0 the ``marks`` that :func:`mark_changed` has set.
+    """Set to 0 the ``marks`` that :func:`mark_changed` has set for ``hub``.
 
-    ``i`` is the place of the row of ``hub`` in ``arcs``; ``others`` are the arcs of the other kind.
+    The arcs of ``hub`` in ``arcs`` begin at index ``i``; ``others`` are the arcs of the other kind.
     """
     j = row_begin(others, hub)
     while in_row(others, j, hub):
@@ -136,9 +136,9 @@ def unmark_changed(arcs, i, others, hub, marks):
 
 @inner
 def list_marked(keys, count, marks, step, shared, found):
-    """Append those of the first ``count`` of ``keys`` with ``marks`` above ``step`` to the ``found`` in ``shared``.
+    """Append to ``shared[:found]`` the vertices in ``keys[:count]`` whose ``marks`` are above ``step``.
 
-    Returns the new number.
+    Entries of ``keys`` from ``TOMBSTONE`` on are no vertices. Returns the new length of ``shared``.
     """
     for i in range(np.uint64(count)):
         x = keys[i]
@@ -150,7 +150,7 @@ def list_marked(keys, count, marks, step, shared, found):
 
 @inner
 def members_marked(g, u, marks, step, shared, found):
-    """Append the neighbours of ``u`` with marks above ``step`` to the ``found`` in ``shared``; return the new number.
+    """Append to ``shared[:found]`` the neighbours of ``u`` whose ``marks`` are above ``step``; return the new length.
 
     No branch depends on marks.
     """
@@ -172,9 +172,9 @@ def members_marked(g, u, marks, step, shared, found):
 
 @inner
 def members_found(g, hub, u, shared):
-    """Write the neighbours of ``u`` in ``g`` that ``hub`` has as well to ``shared``; return their number.
+    """Write the common neighbours of ``hub`` and ``u`` in ``g`` to ``shared``; return their number.
 
-    Each is looked up.
+    Each neighbour of ``u`` is looked up in the adjacency of ``hub``, unless the cursor can intersect both adjacencies.
     """
     if joins:
         return common(g, hub, u, shared)
@@ -187,10 +187,10 @@ def members_found(g, hub, u, shared):
 
 @inner
 def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, found):
-    """Append common neighbours of ``u`` and its hub along deleted edges of the hub to the ``found`` in ``shared``.
+    """Append to ``shared[:found]`` the neighbours of ``u`` to which its hub has a deleted edge; return the new length.
 
-    These edges are places ``start`` to ``stop`` of ``arcs``; ``neighbors`` is the number of neighbours of ``u``.
-    ``marks`` are ``step + 2`` at their ends. Returns the new number.
+    The deleted arcs of the hub have the indices ``start`` to ``stop`` of ``arcs``, and ``marks`` are ``step + 2`` at
+    their destinations. ``neighbors`` is the number of neighbours of ``u``.
     """
     if (stop - start) * FEW < neighbors:
         for i in range(start, stop):
@@ -204,11 +204,11 @@ def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, fou
 
 @inner
 def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, triangles):
-    """Count the triangles with ``edge``, from ``hub`` to ``u``, and another changed edge at ``u``.
+    """Count the triangles with ``edge``, from ``hub`` to ``u``, and another changed edge at ``u``; return their number.
 
-    Adds ``change`` to ``triangles`` at the third corner, in place. A triangle is counted at the least of its changed
-    edges. The row of ``u`` in ``arcs`` begins at place ``i``; ``is_marked``: the neighbours of the hub have ``marks``
-    above ``step``, else they are looked up. Returns the number counted.
+    Adds ``change`` to ``triangles`` at the third corner, in place. A triangle is counted only if ``edge`` is the least
+    of its changed edges. The arcs of ``u`` in ``arcs`` begin at index ``i``. With ``is_marked`` the neighbours of the
+    hub have ``marks`` above ``step``, otherwise they are looked up.
     """
     found = 0
     while in_row(arcs, i, u):
@@ -223,9 +223,9 @@ def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, trian
 
 @inner
 def hide(arcs, i, u, marks, step, held, count):
-    """Set ``marks`` of the destinations of ``u`` to ``step``, after appending the marks to the ``count`` in ``held``.
+    """Set ``marks`` to ``step`` at the destinations of arcs of ``u``; append the previous marks to ``held[:count]``.
 
-    The row of ``u`` in ``arcs`` begins at place ``i``. Returns the new number of marks in ``held``.
+    The arcs of ``u`` in ``arcs`` begin at index ``i``. Returns the new length of ``held``.
     """
     while in_row(arcs, i, u):
         x = np.uint32(arcs[i])
@@ -237,9 +237,9 @@ def hide(arcs, i, u, marks, step, held, count):
 
 @inner
 def show(arcs, i, u, marks, held, count):
-    """Restore the ``marks`` of the destinations of ``u`` from ``held``, where :func:`hide` has stored them.
+    """Restore the ``marks`` of the destinations of the arcs of ``u`` from ``held``, where :func:`hide` has stored them.
 
-    They begin at place ``count`` of ``held``; the row of ``u`` in ``arcs`` begins at place ``i``.
+    They begin at index ``count`` of ``held``; the arcs of ``u`` begin at index ``i`` of ``arcs``.
     """
     while in_row(arcs, i, u):
         marks[np.uint32(arcs[i])] = held[count]
@@ -249,16 +249,16 @@ def show(arcs, i, u, marks, held, count):
 
 @inner
 def meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scratch, numbers):
-    """Count the triangles of the changed edge at place ``i`` of ``arcs``, at their corners.
+    """Count the triangles of the changed edge at index ``i`` of ``arcs``, at their corners.
 
     Args:
         g: the view of the graph.
         arcs: the changed arcs, see the module.
-        start: the place in ``arcs`` where the arcs of the hub begin.
-        stop: the place where they end.
+        start: the index in ``arcs`` where the arcs of the hub begin.
+        stop: the index where they end.
         others: the arcs of the other kind.
-        present: whether the graph has ``arcs``.
-        i: the place of an arc from the hub.
+        present: whether the graph has ``arcs``: they are new ones.
+        i: the index of an arc whose source is the hub.
         is_marked: whether the neighbours of the hub are marked; else they are looked up.
         change: 1 or -1, added per triangle.
         step: the mark that hides a vertex.
@@ -295,32 +295,31 @@ def meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scra
 
 @inner
 def is_hub(hub, neighbors, u, others):
-    """Return whether ``hub``, with ``neighbors`` neighbours, is the hub of its edge to ``u``, which has ``others``.
+    """Return whether ``hub`` is the hub of its edge to ``u``: it has more neighbours, or as many and the greater id.
 
-    The hub has more neighbours, or as many and the greater id.
+    ``neighbors`` is the number of neighbours of ``hub``, ``others`` that of ``u``.
     """
     return neighbors > others or (neighbors == others and hub > u)
 
 
 @kernel
 def count_changes(g, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles):
-    """Add ``change`` to ``triangles`` at the corners of all triangles with one of ``arcs``, in place.
+    """Add ``change`` to ``triangles``, in place, at the corners of every triangle that has one of ``arcs``.
 
-    Each edge is handled as the arc from its hub, the end with more neighbours. The edges of a hub use the same marks of
-    its neighbours, unless look-ups are cheaper: a look-up costs as much as ``search`` marks, or as the hub has
-    neighbours.
+    Each edge is handled once, as the arc from its hub. The neighbours of a hub are either marked once for all its
+    edges, or looked up for each edge, whichever costs less.
 
     Args:
         g: the view of the graph.
         arcs: ``uint64[k]``, the changed arcs, see the module.
         others: ``uint64[]``, the arcs of the other kind.
         present: whether the graph has ``arcs``: they are new ones.
-        search: the cost of a look-up, in marks.
+        search: the cost of a look-up, in units of setting a mark.
         change: 1 or -1.
-        marks: ``uint8[n]``, kept between calls.
-        kept: ``int64[1]``, the last mark, changed in place.
+        marks: ``uint8[n]``, stored between calls.
+        kept: ``int64[1]``, the largest mark used so far, changed in place.
         shared: scratch, ``uint32[n]``: common neighbours.
-        held: scratch, one entry per arc of both kinds: hidden marks.
+        held: scratch, one entry per arc of both kinds: marks of hidden vertices.
         degrees: ``int64[n]``, the degrees in the graph, without self-loops.
         triangles: ``int64[n]``, changed in place.
     """

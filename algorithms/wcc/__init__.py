@@ -108,7 +108,7 @@ class WCC(Algorithm):
             by_operators.connect(graph, self._sets)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Unite across inserted edges; with deletions, repair the forest of components."""
+        """Unite the ends of inserted edges; after the first deletion, repair the forest of components instead."""
         if not self.kernels or graph.partition is not None:
             self._update_by_unions(graph, delta)
             return
@@ -133,7 +133,7 @@ class WCC(Algorithm):
             self._forest.repair(graph, deleted, inserted)
 
     def _update_by_unions(self, graph: Graph, delta: Delta) -> None:
-        """Unite across inserted edges of ``delta``; with deletions, compute from scratch."""
+        """Unite the ends of the inserted edges of ``delta``; if it has deletions, compute from scratch."""
         if delta.edges("deleted").size:
             of = "on several processes" if self.kernels else "without kernels"
             self.recomputes(f"{of}, deletions are computed from scratch")
@@ -150,7 +150,7 @@ class WCC(Algorithm):
     def _compute_from_scratch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
         """Compute from scratch; also repair the forest, if the next batch of this size is to be an update.
 
-        ``deleted`` and ``inserted`` are the arcs of the batch, which ``graph`` already holds.
+        ``deleted`` and ``inserted`` are the arcs of the batch; ``graph`` holds the change already.
         """
         forest = self._forest
         if not graph.has_in_edges:
@@ -163,9 +163,9 @@ class WCC(Algorithm):
             self._recomputations = COMPUTED_FIRST
 
     def _ends_comparison(self) -> bool:
-        """Return whether the next batches of this size will be updates, as this computation is timed.
+        """Return whether the update policy is going to choose an update for the next batch of this size.
 
-        Ends the time of the computation then.
+        If so, also ends the measurement of the time of this computation, which the policy compares with updates.
         """
         if self.pace is None or not self.pace.comparing:
             return False
@@ -184,12 +184,15 @@ class WCC(Algorithm):
         self._forest.build(graph, self._sets.parent, self._largest)
 
     def _discard_pace(self) -> None:
-        """Make the update policy ignore the time of this update, in which no forest was repaired."""
+        """Discard the measured time of this update: it repaired no forest, so the update policy must not rely on it."""
         if self.pace is not None:
             self.pace.discard()
 
     def event_step(self, graph: Graph) -> Step | str:
-        """Return the step of the spanning forest, which takes the place of the union-find."""
+        """Return the :class:`Step` of the spanning forest, which from now on replaces the union-find.
+
+        Returns a text, the reason, if there is none.
+        """
         if not self.kernels:
             return "wcc has no step without its kernels"
         if not graph.has_in_edges:
@@ -199,15 +202,16 @@ class WCC(Algorithm):
         return self._forest.step(graph, self._answer_after)
 
     def _answer_after(self, label: Array, count: Array) -> WCCResult:
-        """Return the result for ``label`` and ``count`` after events that neither deleted nor revived a vertex.
+        """Return the result for ``label`` and ``count``, after events that neither deleted nor revived a vertex.
 
-        ``count`` includes deleted vertices, which are subtracted.
+        ``label`` has the labels of some vertices. ``count`` counts each deleted vertex as a component; these are
+        subtracted.
         """
         return WCCResult(label, count - int(self._deleted))
 
     @property
     def result(self) -> WCCResult:
-        """The smallest vertex of each component, in a new array, and the number of components; waits."""
+        """The smallest vertex of each component, in a new array, and the number of components; waits for the device."""
         if self._forest is None:
             label, count = self._sets.labels(), self._sets.component_count
         else:
@@ -217,7 +221,7 @@ class WCC(Algorithm):
         return WCCResult(label, sets - int(self._deleted))
 
     def at(self, vertices: Array) -> WCCResult | None:
-        """Return the labels of some vertices on the CPU; else None."""
+        """Return the labels of some vertices, and the number of components; None on CUDA."""
         if isinstance(self._forest, SpanningForest):
             label, count = self._forest.labels_at(vertices)
             return WCCResult(label, int(count[0]) - int(self._deleted))
@@ -246,7 +250,7 @@ class WCC(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> WCCResult:
-        """Components by SciPy's search, each named by its smallest vertex."""
+        """Return SciPy's components, each labelled by its smallest vertex."""
         from scipy.sparse import csgraph
 
         matrix = adjacency(src, dst, None, num_vertices)
@@ -257,14 +261,14 @@ class WCC(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """SciPy's weakly connected components."""
+        """Compute the weakly connected components by SciPy."""
         from scipy.sparse import csgraph
 
         return csgraph.connected_components(matrix, directed=True, connection="weak")
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Weakly connected components."""
+        """Compute the weakly connected components by igraph."""
         return graph.connected_components(mode="weak").membership
 
     def traffic(self, graph: Graph) -> int:

@@ -47,15 +47,15 @@ PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPL
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs, to be compiled without a GPU."""
+    """Return the CUDA programs over ``view``, to be compiled without a GPU."""
     return [assembled(view, HERE / "afforest.cu", PRELUDE)]
 
 
 def connect(graph: Graph, sets: UnionFind) -> Array:
     """Unite the ends of all edges of ``graph`` in ``sets``, a flat union-find of its vertices; it is flat afterwards.
 
-    Does not wait for the device, except on a graph divided among processes: each unites the rows that it holds, and the
-    sets are merged after each of two phases.
+    Does not wait for the device, except on a graph divided among processes: each process unites along the rows that it
+    holds, in two phases, and after each of them the processes merge their sets.
 
     Returns:
         ``uint32[1]`` on the device, overwritten by the next call: a member of what is most likely the largest set.
@@ -76,10 +76,11 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
 
 
 def _run(graph: Graph, parent: Array, phases: int, low: int, high: int) -> Array:
-    """Unite in ``parent`` along the rows of the vertices from ``low`` on, below ``high``.
+    """Unite vertices with their neighbours in the union-find array ``parent``, in place.
 
-    ``phases`` are ``SAMPLING``, ``REST`` or both; without ``SAMPLING`` ``parent`` must be flat. Returns ``uint32[1]``:
-    a member of what is most likely the largest set.
+    Handles the rows of the vertices from ``low`` on, below ``high``. ``phases`` are ``SAMPLING``, ``REST`` or both;
+    without ``SAMPLING`` ``parent`` must be flat. Returns ``uint32[1]``: a member of what is most likely the largest
+    set.
     """
     n, g, device = graph.num_vertices, graph.view("out"), graph.device
     skips = graph.has_in_edges

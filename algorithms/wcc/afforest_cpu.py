@@ -10,7 +10,10 @@ from suricate.state.union_find_cpu import unite_by
 
 @inner
 def unite_neighbors(g, v, parent, alone):
-    """Unite ``v`` with all its neighbours in ``g``; changes ``parent`` in place; ``alone``: no other thread unites."""
+    """Unite ``v`` with all its neighbours in ``g``, in the union-find array ``parent``, in place.
+
+    ``alone``: True if no other thread unites at the same time, so that plain writes suffice.
+    """
     for w, _ in neighbors(g, v):
         unite_by(parent, v, w, alone)
 
@@ -19,7 +22,7 @@ def unite_neighbors(g, v, parent, alone):
 def unite_first(g, v, parent, count, alone):
     """Unite ``v`` with the first ``count`` neighbours in its first bucket in ``g``; changes ``parent`` in place.
 
-    ``alone``: no other thread unites.
+    ``alone``: True if no other thread unites at the same time.
     """
     if buckets(g, v) == 0:
         return
@@ -37,10 +40,7 @@ def unite_first(g, v, parent, count, alone):
 
 @kernel
 def flatten(parent, begin_place, end_place):
-    """Set ``parent`` to the root, in place, for the vertices from ``begin_place`` to ``end_place``.
-
-    Parents have smaller ids and mostly come first.
-    """
+    """Set ``parent[v]`` to the root of ``v``, in place, for each ``v`` from ``begin_place`` on, below ``end_place``."""
     for v in range(begin_place, end_place):
         root = parent[parent[v]]
         while parent[root] != root:
@@ -50,9 +50,10 @@ def flatten(parent, begin_place, end_place):
 
 @kernel
 def most_frequent(parent, sample, votes):
-    """Return the label that most of ``len(sample)`` vertices, spread evenly, have; of equally frequent the smallest.
+    """Return the most frequent label in a sample of ``len(sample)`` vertices, evenly spread.
 
-    ``parent`` holds the label of each vertex; ``sample`` and ``votes`` (a count per label) are scratch.
+    Of several ones the smallest. ``parent`` holds the label of each vertex; ``sample`` and ``votes`` (``uint32[n]``, a
+    count per label) are scratch.
     """
     size = len(sample)
     best, most = parent[0], -1
@@ -69,9 +70,9 @@ def most_frequent(parent, sample, votes):
 
 @kernel
 def unite_some(g, parent, count, alone, begin_place, end_place):
-    """Unite each vertex from ``begin_place`` to ``end_place`` with ``count`` neighbours in ``g``.
+    """Unite each vertex from ``begin_place`` on, below ``end_place``, with its first ``count`` neighbours in ``g``.
 
-    Changes ``parent`` in place; ``alone``: no other thread unites.
+    Changes ``parent`` in place. ``alone``: True if no other thread unites at the same time.
     """
     for v in range(begin_place, end_place):
         unite_first(g, v, parent, count, alone)
@@ -79,10 +80,11 @@ def unite_some(g, parent, count, alone, begin_place, end_place):
 
 @kernel
 def unite_rest(g, h, both, skips, parent, largest, alone, begin_place, end_place):
-    """Unite the ends of all arcs of a range of vertices in ``g``, and with ``both`` in ``h``.
+    """Unite each vertex from ``begin_place`` on, below ``end_place``, with all its neighbours in ``g``.
 
-    With ``skips``, vertices in the set of ``largest`` are left out: even if one has joined it in this loop, its arcs
-    are visited from their other ends. ``alone``: no other thread unites.
+    With ``both`` also in ``h``. Changes ``parent`` in place. With ``skips``, vertices in the set of ``largest`` are
+    left out: even if one has joined that set during this loop, its arcs are visited from their other ends. ``alone``:
+    True if no other thread unites.
     """
     for v in range(begin_place, end_place):
         if skips and parent[v] == largest:

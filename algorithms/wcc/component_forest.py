@@ -75,7 +75,7 @@ LABELS = Program(HERE / "component_labels.cu", PRELUDE)
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs, to be compiled without a GPU."""
+    """Return the CUDA programs over ``view``, to be compiled without a GPU."""
     return [LABELS, assembled(view, SOURCE, PRELUDE)]
 
 
@@ -128,7 +128,7 @@ class ComponentForest:
         launch.launch(deleted, inserted)
 
     def _grow(self, num_vertices: int) -> None:
-        """Add vertices, up to ``num_vertices``, each as a root; their edges are given to the launch of repairs."""
+        """Add vertices, up to ``num_vertices``, each as a root; the caller passes their edges as inserted arcs."""
         before = len(self._word)
         if num_vertices <= before:
             return
@@ -142,7 +142,7 @@ class ComponentForest:
 
     @property
     def capacity(self) -> int:
-        """The number of vertices up to which it may grow; beyond it the forest must be built again."""
+        """The largest number of vertices that its words can name; a graph with more needs a new forest."""
         return min(1 << self._layout.root_bits, 0xFFFFFFFF)
 
     def labels(self, graph: Graph) -> tuple[Array, Array]:
@@ -177,7 +177,7 @@ class ComponentForest:
         return graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
 
     def _launch(self, graph: Graph, kernel: str, own: tuple) -> None:
-        """Launch a cooperative kernel: the views, its ``own`` arguments, then what all rounds need."""
+        """Launch the cooperative ``kernel`` with the arguments that :meth:`_launch_of` returns for ``own``."""
         program, blocks, arguments = self._launch_of(graph, kernel, own)
         _clear(arguments[-2])
         program.kernel(kernel)((blocks,), (BLOCK,), arguments)
@@ -185,7 +185,8 @@ class ComponentForest:
     def _launch_of(self, graph: Graph, kernel: str, own: tuple) -> tuple[Program, int, tuple]:
         """Return the program, the number of blocks and all arguments of the cooperative ``kernel``.
 
-        The arguments are the views of ``graph``, ``own``, and what all rounds need.
+        The arguments are the views of ``graph``, then ``own``, the arguments that only this kernel takes, then those
+        that all kernels take: queues, stamps and state.
         """
         g, h, both = _views(graph)
         walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
@@ -193,7 +194,7 @@ class ComponentForest:
         return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, self._state_of(graph), self._kept)
 
     def _repairs_of(self, graph: Graph) -> ArcLaunch:
-        """Return the cached launch of repairs for ``graph``, a new one if an array has moved."""
+        """Return the launch of the kernel ``repair`` for ``graph``: the cached one, unless an array was replaced."""
         held, views = self._repairs, _views(graph)[:2]
         if held is None or held[0] is not graph or held[1] is not self._word or not held[2].walks(*views):
             detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)
@@ -218,11 +219,11 @@ def _program(view: StoreView) -> Program:
 
 
 def _views(graph: Graph) -> tuple[StoreView, StoreView, bool]:
-    """Return the views of out- and in-edges, and whether they differ."""
+    """Return the views of out-edges and of in-edges, and whether these differ: the graph is directed."""
     return graph.view("out"), graph.view("in"), graph.directed
 
 
 @cache
 def _packed(layout: words.Layout) -> Any:
-    """Return the struct ``Layout`` of kernels."""
+    """Return ``layout`` as a value of the C++ struct ``Layout``, to be passed to kernels."""
     return np.array(tuple(layout), LAYOUT.dtype)[()]

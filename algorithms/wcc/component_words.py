@@ -18,10 +18,10 @@ class Layout(NamedTuple):
     """How the 64 bits of a vertex's word in the forest of components are divided.
 
     Attributes:
-        root_shift: bits of the distance from the root.
-        root_bits: bits of the id of the root.
-        length_mask: the greatest length of an edge, less 1.
-        last_rank: the worst class of an edge.
+        root_shift: the number of bits of the distance from the root, the lowest bits.
+        root_bits: the number of bits of the scrambled id of the root, above the distance.
+        length_mask: the greatest length of an arc is this plus 1.
+        last_rank: the worst class of a root.
         unmix: the inverse of :data:`MIX` modulo ``2**root_bits``.
         limit: the greatest distance; above it the forest is built from scratch.
     """
@@ -35,9 +35,10 @@ class Layout(NamedTuple):
 
 
 def layout_for(num_vertices: int) -> Layout:
-    """Return the layout of words for graphs of up to ``2**root_bits`` vertices, which is more than ``num_vertices``.
+    """Return the layout for a graph of ``num_vertices`` vertices, which may still grow to ``2**root_bits`` vertices.
 
-    The id of the root takes as many bits as it needs, the distance at least as many, lengths and classes the rest.
+    The id of the root takes ``root_bits`` bits, the distance at least as many; what remains extends lengths and
+    classes.
     """
     root_bits = min(32, max(8, num_vertices.bit_length()))
     unused = 62 - 2 * root_bits

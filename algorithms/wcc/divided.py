@@ -56,7 +56,7 @@ PRELUDE = "\n".join(
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs, to be compiled without a GPU."""
+    """Return the CUDA programs over ``view``, to be compiled without a GPU."""
     return [assembled(view, SOURCE, PRELUDE)]
 
 
@@ -91,8 +91,8 @@ class _Run:
     """The launches by which one process takes part in finding the components.
 
     Attributes:
-        unions: ``uint8[]``: a list of unions of each process.
-        most: of how many vertices there is memory for unions.
+        unions: ``uint8[]``: the lists of unions of all processes, one after the other.
+        most: the largest number of unreached vertices for which ``unions`` is long enough.
         largest: ``uint32[1]``, a member of what is most likely the largest set.
     """
 
@@ -116,37 +116,47 @@ class _Run:
         self._arriving = local.workspace.state(Arriving)
 
     def exchanged(self, number: int) -> Array:
-        """Return what is exchanged after launch ``number``, ``uint64[]``: a bit per vertex (reached or not), counts."""
+        """Return the array that processes add up after launch ``number``, ``uint64[]``: a bit per vertex, then counts.
+
+        The bit is 1 if the vertex was reached.
+        """
         return self._buffers[number]
 
     def counts(self, number: int) -> Array:
-        """Return the counts after launch ``number`` without the bits, ``uint64[]``."""
+        """Return the counts at the end of :meth:`exchanged`, as a view.
+
+        They are the number of reached vertices, the number of unreached ones with neighbours, and a number per process
+        that names a hub or a reached vertex.
+        """
         return self._buffers[number][self._bits :]
 
     def find_hub(self) -> None:
-        """Find the vertex with the most neighbours among those of this process."""
+        """Find the vertex with the most neighbours among those of this process, and write it to ``counts(0)``."""
         self._all.data.memset_async(0, self._all.nbytes)
         self._launch("find_hub", *self._views, self._part(0, 0))
 
     def reach(self, number: int) -> None:
-        """Mark vertices as reached: if ``number`` is 0, the hub of all processes and its neighbours.
+        """Find vertices that are reached, and set their bits in ``exchanged(number + 1)``.
 
-        Otherwise vertices of this process with a reached neighbour, among those that are looked at.
+        For ``number`` 0 they are the hub, which has the most neighbours of all processes' vertices, and its neighbours.
+        Later they are this process's vertices that were reached before, or have a reached vertex among their first
+        neighbours.
         """
         name = "reach_further" if number else "start_at_hub"
         self._launch(name, *self._views, self._part(number, number + 1))
 
     def read(self) -> tuple[int, int]:
-        """Return how many vertices all processes have reached, and how many others have neighbours; waits."""
+        """Return how many vertices all processes have reached, and how many with neighbours they have not; waits."""
         self._arriving.copy_from(self.counts(ROUNDS + 1)[:BY_RANK])
         self._comm.wait(self._arriving.has_arrived)
         reached, left = self._arriving.array[:BY_RANK].tolist()
         return reached, left
 
     def unite(self, left: int) -> int:
-        """Unite the reached vertices, and along their edges the vertices of this process that were not reached.
+        """Unite the reached vertices, and this process's unreached vertices with their neighbours.
 
-        ``left``: the number of vertices not reached. Returns the bytes of each process's list of unions.
+        ``left`` is the number of unreached vertices of all processes. Returns the bytes of each process's list of
+        unions.
         """
         size = self._size(left)
         own, last = self.unions[self._comm.rank * size :], self._part(ROUNDS + 1, ROUNDS + 1)
@@ -156,7 +166,7 @@ class _Run:
         return size
 
     def take(self, unions: Array, size: int) -> None:
-        """Apply the unions of the other processes, from the lists ``unions`` of ``size`` bytes each."""
+        """Apply the unions of the other processes; ``unions`` has one list per process, of ``size`` bytes each."""
         self._launch("take_unions", self._part(ROUNDS + 1, ROUNDS + 1), self._parent, unions, np.uint64(size))
 
     def _size(self, left: int) -> int:

@@ -27,17 +27,18 @@ class State(NamedTuple):
     """The arrays of the spanning forest and its loops, for at least as many vertices as the graph has.
 
     Attributes:
-        node: ``uint32[n, 8]``, by vertex, in one cache line: its parent, ``EMPTY`` for roots; the number of its
-            component; the cut, and the side of it, in which it was last visited; the numbers of its arcs in both
-            directions, and of its edges in the tree; its first child, and the next and previous sibling.
-        part: ``uint32[n, 4]``, by component number: its size, 0 if unused; a lower bound of its smallest vertex, or
-            the next free number; a member; whether it is in ``stale``.
+        node: ``uint32[n, 8]``, a row per vertex, in one cache line: its parent, ``EMPTY`` for roots; its component
+            number; the mark of the last cut that visited it; the number of its arcs in both directions; the number of
+            its tree edges; its first child, its next and its previous sibling.
+        part: ``uint32[n, 4]``, a row per component number: its size, 0 if unused; a lower bound of its smallest vertex,
+            if unused the next unused number; a member; whether it is listed in ``stale``.
         label: ``uint32[n]``, the smallest member of each vertex's component when labels were last read.
         changed: ``uint32[k]``, ``counts[7]`` vertices whose component number changed since then (or too many to list).
         stale: ``uint32[k]``, ``counts[8]`` numbers of components whose smallest vertex may have changed since then.
-        lower, upper: ``uint32[n]``, queues.
-        counts: ``int64[9]``: the number of the cut, the first free number, the number of components, work, lengths of
-            the queues, steps to ancestors since the trees were built, and the two above.
+        lower, upper: ``uint32[n]``, the queues of the two sides of a cut; else scratch.
+        counts: ``int64[9]``: the number of the last cut, the first unused component number, the number of components,
+            work in arcs, the lengths of both queues, steps to ancestors since the trees were built, and the lengths of
+            ``changed`` and ``stale``.
     """
 
     node: np.ndarray
@@ -53,8 +54,8 @@ class State(NamedTuple):
 class SpanningForest:
     """A spanning forest of one graph, which keeps in-edges or is undirected.
 
-    Trees become deeper as edges come and go. Once walks to ancestors have taken more work than to rebuild all trees by
-    breadth-first searches, which makes them shallow, that is done.
+    Trees become deeper as edges come and go. Once steps to ancestors have taken more work than rebuilding all trees
+    would, the trees are rebuilt by breadth-first searches, which make them shallow.
     """
 
     capacity = 1 << 32  #: the number of vertices up to which it may grow
@@ -65,7 +66,11 @@ class SpanningForest:
         self._build(graph)
 
     def step(self, graph: Graph, answer: Callable[..., Any]) -> Step:
-        """Return the step of the forest; ``answer(label, count)`` makes the result of the algorithm."""
+        """Return the :class:`Step` of the forest.
+
+        ``answer(label, count)`` turns the recorded labels and component counts of all events into the algorithm's
+        result.
+        """
         self._grow(graph)
         if self._is_deep(graph):
             self._build(graph)
@@ -80,15 +85,16 @@ class SpanningForest:
         self._loops(graph).follow(self._walked(graph), self._state, plain_arcs(inserted), plain_arcs(deleted))
 
     def labels(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smallest member of each vertex's component, a new ``uint32[n]``, and their number, ``int64[1]``.
+        """Return new labels, the smallest member of each vertex's component (``uint32[n]``), and the component count.
 
-        Besides the copy, only labels that may have changed since the last call are computed.
+        The count is ``int64[1]``, a view of the state. Only labels that may have changed since the last call are
+        computed.
         """
         _trees().write_labels(self._state)
         return self._state.label[: self._size].copy(), self._state.counts[2:3]
 
     def labels_at(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return :meth:`labels` of some vertices only, without a copy of all."""
+        """Return the labels of these vertices (``uint32[k]``), and the component count, as :meth:`labels` does."""
         _trees().write_labels(self._state)
         return self._state.label[vertices], self._state.counts[2:3]
 
@@ -106,7 +112,7 @@ class SpanningForest:
         return Walked(out, into, True, not graph.directed)
 
     def _grow(self, graph: Graph) -> None:
-        """Add rows for new vertices of ``graph``, each a component of its own, with reserve for more."""
+        """Add rows for new vertices of ``graph``, each a component of its own, and some for later growth."""
         before = len(self._state.node)
         if graph.num_vertices > before:
             grown = _new_state(max(graph.num_vertices, 9 * before // 8))
@@ -131,7 +137,7 @@ def _new_state(n: int) -> State:
 
 
 def _rows(n: int, width: int) -> np.ndarray:
-    """Return ``uint32[n, width]``, of which no row lies in two lines of the cache."""
+    """Return an empty ``uint32[n, width]``, aligned such that no row extends over two cache lines."""
     memory = np.empty(n * width + LINE, np.uint32)
     begin = -(memory.ctypes.data >> 2) % LINE
     return memory[begin : begin + n * width].reshape(n, width)

@@ -75,7 +75,7 @@ def leaving(g, state, x, side, base):
         state: the forest; marks of visited ancestors are written to ``state.node``.
         x: a vertex.
         side: the side of ``x``, ``LOWER`` or ``UPPER``.
-        base: the least mark of this cut.
+        base: the smallest mark of this cut.
     """
     node = state.node
     for w, _ in neighbors(g, x):
@@ -89,9 +89,9 @@ def leaving(g, state, x, side, base):
 
 @inner
 def search(graph, state, x, side, queue, base):
-    """Return a neighbour of ``x`` on the other side of a cut; if there is none, queue its neighbours in the tree.
+    """Return a neighbour of ``x`` on the other side of a cut; if there is none, queue the tree neighbours of ``x``.
 
-    Returns ``NO_VERTEX`` then.
+    Returns ``NO_VERTEX`` if there is none.
 
     Args:
         graph: the views of the graph.
@@ -99,7 +99,7 @@ def search(graph, state, x, side, queue, base):
         x: a vertex.
         side: the side of ``x``, ``LOWER`` or ``UPPER``.
         queue: the queue of that side, to which unvisited neighbours are appended.
-        base: the least mark of this cut.
+        base: the smallest mark of this cut.
     """
     node, found = state.node, NO_VERTEX
     if node[x, ARCS] > node[x, LINKS]:
@@ -125,9 +125,9 @@ def search(graph, state, x, side, queue, base):
 
 @inner
 def queue_below(state, child, queued):
-    """Write ``child`` and its descendants in the tree to ``state.lower``, at most :data:`FEW`, and mark them.
+    """Write ``child`` and its descendants in the tree to ``state.lower``, at most :data:`FEW`.
 
-    ``queued`` is the mark. Returns how many were written, and whether these are all.
+    Sets their marks to ``queued``. Returns how many were written, and whether these are all.
     """
     node, queue = state.node, state.lower
     node[child, MARK] = queued
@@ -156,10 +156,10 @@ def unmarked(g, state, x, queued):
 
 @inner
 def cut_off(graph, state, count, above, queued):
-    """Reconnect the ``count`` vertices in ``state.lower``, all that were below a cut edge, or split them off.
+    """Reconnect the vertices below a cut edge by another edge, or make them a component of their own.
 
-    They have the mark ``queued``; ``above`` is the upper end of the cut edge. Changes ``state`` in place; returns how
-    many labels change.
+    They are the first ``count`` of ``state.lower``, and have the mark ``queued``; ``above`` is the upper end of the cut
+    edge. Changes ``state`` in place; returns how many labels change.
     """
     node, lower = state.node, state.lower
     state.counts[WORK] += count
@@ -265,7 +265,7 @@ def step(graph, state, change, u, v, w, counting):
     """Update the forest ``state``, in place, for one changed edge of ``u`` and ``v``.
 
     ``change`` is ``INSERTED`` or ``DELETED`` (others change nothing). Returns two numbers: the work in arcs, and how
-    many labels change, which is exact with ``counting``. ``suricate.plugins.step`` says how steps are used.
+    many labels change, which is exact only with ``counting``. ``suricate.plugins.step`` says how steps are used.
     """
     changed = np.int64(0)
     state.counts[WORK] = 1
@@ -278,10 +278,10 @@ def step(graph, state, change, u, v, w, counting):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the labels of the vertices ``at``, and the number of components, to place ``i`` of ``recorded``.
+    """Write the labels of the vertices ``at``, and the number of components, as row ``i`` of ``recorded``.
 
-    ``recorded`` holds two arrays: a row of labels per event, and a number per event. Lower bounds in ``state`` become
-    exact.
+    ``recorded`` holds two arrays: labels, a row per event and a column per vertex, and component counts, one per event.
+    The lower bounds of smallest vertices in ``state`` are replaced by exact values where labels are written.
     """
     for j in range(len(at)):
         recorded[0][i, j] = smallest_of(state, state.node[at[j], COMPONENT])
@@ -290,7 +290,10 @@ def record(graph, state, at, recorded, i):
 
 @inner
 def ask_for_ends(state, src, dst, i, size):
-    """Prefetch the rows of both ends of arc ``i + FAR``, or the last, of the ``size`` arcs from ``src`` to ``dst``."""
+    """Prefetch the rows in ``state.node`` of both ends of the arc that is ``FAR`` arcs after arc ``i``.
+
+    ``src`` and ``dst`` are the ends of ``size`` arcs; near the end of the list the last arc is taken.
+    """
     i = min(i + FAR, size - 1)
     prefetch(state.node, np.int64(src[i]) * ROW)
     prefetch(state.node, np.int64(dst[i]) * ROW)
@@ -298,7 +301,7 @@ def ask_for_ends(state, src, dst, i, size):
 
 @inner
 def ask_for_components(state, u, v):
-    """Prefetch the rows of the components of ``u`` and ``v`` in ``state.part``, if these differ."""
+    """Prefetch the rows in ``state.part`` of the components of ``u`` and ``v``, if these differ."""
     one, other = state.node[u, COMPONENT], state.node[v, COMPONENT]
     if one != other:
         prefetch(state.part, np.int64(one) * 4)
@@ -307,7 +310,7 @@ def ask_for_components(state, u, v):
 
 @inner
 def ask_for_cut(graph, state, u, v):
-    """Prefetch what a cut reads, if the deleted arc from ``u`` to ``v`` is in the tree.
+    """Prefetch the memory that :func:`cut` reads, if the deleted arc from ``u`` to ``v`` is a tree edge.
 
     That is the siblings of the lower end in ``state.node``, and its edges in ``graph``.
     """
@@ -327,7 +330,7 @@ def ask_for_cut(graph, state, u, v):
 
 @kernel
 def follow(graph, state, inserted, deleted):
-    """Update the forest ``state``, in place, for a batch, which ``graph`` holds already.
+    """Update the forest ``state``, in place, for a batch; ``graph`` holds the change already.
 
     ``inserted`` and ``deleted`` are arcs as from ``plain_arcs``: ``(src, dst, status, wanted, size)``.
     """
@@ -349,9 +352,10 @@ def follow(graph, state, inserted, deleted):
 
 @inner
 def adopt_neighbors(g, state, x, number, tail):
-    """Make the neighbours of ``x`` in ``g`` that have no component its children, in component ``number``; queue them.
+    """Make the neighbours of ``x`` in ``g`` that have no component yet children of ``x``, in component ``number``.
 
-    The queue is ``state.lower``, with ``tail`` entries; returns the new length. Adds the arcs of ``x`` to its count.
+    Appends them to ``state.lower[:tail]`` and returns the new length. Adds the number of arcs of ``x`` in ``g`` to the
+    arc count in its row.
     """
     node, arcs = state.node, 0
     for w, _ in neighbors(g, x):
@@ -371,7 +375,7 @@ def adopt_neighbors(g, state, x, number, tail):
 def build(graph, state, n):
     """Build the forest of the first ``n`` vertices of ``graph`` in ``state`` by breadth-first searches.
 
-    Each component gets its smallest vertex as number.
+    The number of each component is its smallest vertex.
     """
     counts, part, queue = state.counts, state.part, state.lower
     counts[COMPONENTS], counts[CLIMBED], counts[CHANGED], counts[STALE] = 0, 0, 0, 0

@@ -58,7 +58,7 @@ def unlink(node, v):
 
 @inner
 def reroot(node, v, above):
-    """Make ``v`` the root of its tree, then a child of ``above``, which is in another tree; changes ``node``."""
+    """Make ``v`` the root of its tree, then a child of ``above`` in another tree; changes ``node`` in place."""
     while v != NO_VERTEX:
         after = node[v, PARENT]
         if after != NO_VERTEX:
@@ -77,7 +77,7 @@ def ask_for_child(node, v):
 
 @inner
 def queue_children(node, x, queue, tail):
-    """Append the children of ``x`` to ``queue``, which has ``tail`` entries; return the new length."""
+    """Append the children of ``x`` to ``queue[:tail]``; return the new length."""
     w = node[x, CHILD]
     while w != NO_VERTEX:
         ask_for_child(node, w)
@@ -89,7 +89,7 @@ def queue_children(node, x, queue, tail):
 
 @inner
 def make_single(state, v, number):
-    """Make ``v`` a tree of its own without edges, in component ``number``; ``NO_VERTEX``: in no component."""
+    """Make ``v`` a tree without edges, in component ``number``, or in no component if that is ``NO_VERTEX``."""
     node = state.node
     node[v, PARENT], node[v, COMPONENT], node[v, MARK], node[v, ARCS] = NO_VERTEX, number, 0, 0
     node[v, LINKS], node[v, CHILD], node[v, NEXT], node[v, BEFORE] = 0, NO_VERTEX, NO_VERTEX, NO_VERTEX
@@ -125,10 +125,10 @@ def list_members(state, c):
 
 @inner
 def smallest_of(state, c):
-    """Return the smallest vertex of component ``c``, and store it as its lower bound in ``state.part``.
+    """Return the smallest vertex of component ``c``, and store it as the lower bound in ``state.part``.
 
-    It walks the members, or the vertices from the lower bound on, whichever are likely to be fewer. ``state.lower`` is
-    scratch.
+    The search visits all members, or the vertices from the lower bound on, whichever are likely to be fewer.
+    ``state.lower`` is scratch.
     """
     v, size = state.part[c, SMALLEST], np.int64(state.part[c, SIZE])
     if state.node[v, COMPONENT] != c and size * size < len(state.node):
@@ -141,7 +141,10 @@ def smallest_of(state, c):
 
 @inner
 def renumber(state, x, number):
-    """Move ``x`` to component ``number``; append it to ``state.changed`` unless that is full, and count it anyway."""
+    """Move ``x`` to component ``number``, and append it to ``state.changed``.
+
+    If that list is full, only its length in ``state.counts`` is raised, so that the overflow can be seen.
+    """
     state.node[x, COMPONENT] = number
     count = state.counts[CHANGED]
     if count < len(state.changed):
@@ -151,10 +154,7 @@ def renumber(state, x, number):
 
 @inner
 def list_stale(state, c):
-    """Append component ``c`` to ``state.stale``, unless it is there already or the list is full.
-
-    The labels of its vertices are written when labels are read.
-    """
+    """Append component ``c`` to ``state.stale``, unless it is there already or the list is full."""
     count = state.counts[STALE]
     if state.part[c, LISTED] == 0 and count < len(state.stale):
         state.part[c, LISTED] = 1
@@ -164,9 +164,9 @@ def list_stale(state, c):
 
 @inner
 def write_all(state, n):
-    """Write the labels of all vertices to ``state.label``, and clear the list of stale components.
+    """Write the labels of all ``n`` vertices to ``state.label``, and clear the list of stale components.
 
-    A scan of the ``n`` vertices in ascending order meets the smallest member of each component first.
+    The first vertex of each component in ascending order is its smallest member.
     """
     part, node = state.part, state.node
     for c in range(len(part)):
@@ -183,9 +183,10 @@ def write_all(state, n):
 
 @kernel
 def write_labels(state):
-    """Write the labels that may have changed to ``state.label``: the smallest member of each component.
+    """Write to ``state.label`` the labels that may have changed: the smallest member of each vertex's component.
 
-    Those are the labels of listed vertices and of stale components; all labels if these are many. Empties both lists.
+    These are the labels of vertices in ``state.changed``, and of all members of the components in ``state.stale``; if
+    they are many, all labels are written. Empties both lists.
     """
     node, part, counts, n = state.node, state.part, state.counts, len(state.node)
     work = counts[CHANGED]
@@ -219,8 +220,8 @@ def write_labels(state):
 def join(state, u, v, counting):
     """Join the components of ``u`` and ``v`` by an edge, renumbering the smaller one; return how many labels change.
 
-    Changes ``state`` in place. Without ``counting`` the smallest vertices are not determined, as their lower bounds
-    suffice; the number of labels may then be wrong.
+    Changes ``state`` in place. With ``counting`` the returned number is exact; without, it may be wrong, because only
+    lower bounds of the smallest vertices are compared, which takes less time.
     """
     node, part, queue = state.node, state.part, state.lower
     if part[node[u, COMPONENT], SIZE] > part[node[v, COMPONENT], SIZE]:
@@ -251,9 +252,10 @@ def join(state, u, v, counting):
 
 @inner
 def next_base(state):
-    """Return the least mark of the next cut; marks have 32 bits, and are cleared when these are used up.
+    """Return the smallest mark of the next cut, and raise the number of the cut in ``state.counts``.
 
-    A cut uses four marks from there on: for each side that of ancestors passed, and that of queued vertices.
+    A cut uses four consecutive marks of 32 bits: for the lower side one for visited ancestors and one for queued
+    vertices, then the same for the upper side. If no marks are left, all marks are reset to 0.
     """
     if state.counts[EPOCH] == LAST_CUT:
         state.counts[EPOCH] = 0
@@ -267,7 +269,7 @@ def next_base(state):
 def side_of(state, w, base):
     """Return the side, ``LOWER`` or ``UPPER``, of ``w``, which has no mark of this cut; mark it and its ancestors.
 
-    ``base`` is the least mark of this cut. Steps to ancestors are added to ``state.counts``.
+    ``base`` is the smallest mark of this cut. The number of steps to ancestors is added to ``state.counts``.
     """
     node = state.node
     v = w
@@ -288,7 +290,7 @@ def side_of(state, w, base):
 
 @inner
 def split(state, queue, count, other):
-    """Make the ``count`` vertices in ``queue`` a component of their own; ``other`` stays in the old one.
+    """Move the vertices ``queue[:count]`` of a component to a new one; ``other`` is a vertex that stays in the old one.
 
     Changes ``state`` in place; returns how many labels change.
     """
