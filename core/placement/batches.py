@@ -27,13 +27,16 @@ IDS, NAMES = "ids", "names"
 
 
 def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Given | None]:
-    """Concatenate a batch of which every rank passed a part (None: nothing), in rank order; collective.
+    """Concatenate the parts of a batch that the ranks passed, in rank order; collective.
 
     Args:
         comm: the communication.
         graph: the graph.
-        delete, insert: this rank's part.
-        parts: names for error messages, as for ``Updater.apply``.
+        delete, insert: this rank's part of the edges to delete and to insert, as the caller gave it; None: no edges.
+        parts: what messages call the two, as indices of ``PARTS``.
+
+    Returns:
+        The edges to delete and those to insert, the same on all ranks; None: no rank passed any.
 
     Raises:
         Exception: on all ranks, the error of the first rank whose part is invalid.
@@ -82,9 +85,10 @@ def _first_problem(graph: Graph, error: Exception | None) -> Exception | None:
 
 
 def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts]:
-    """Return, for both parts of this rank, their kind, size, and on CUDA the number of edges per owner.
+    """Return, for the deletion and the insertion that this rank passes, kind, size and numbers of edges per owner.
 
-    On CUDA waits for the launches that check and count the parts; raises the errors that they found.
+    The kind is ``"ids"``, ``"names"`` or None (no edges); edges are counted on CUDA only, else the list is empty. On
+    CUDA waits for the launches that check and count the parts; raises the errors that they found.
     """
     kinds = [None if part is None else IDS if isinstance(part, EdgeList) else NAMES for part in parts]
     sizes, counts = [0 if part is None else len(part[0]) for part in parts], list[list[int]]([[], []])
@@ -99,7 +103,7 @@ def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
     """Return this rank's part in the form that ranks exchange: valid ids, or names; weights of the graph's dtype.
 
-    ``part`` is the index of its name in ``PARTS``. Returns None if there are no edges.
+    ``part``: an index of ``PARTS``, for messages. Returns None if there are no edges.
     """
     if edges is None or (edges[0] is None and edges[1] is None):
         return None
@@ -127,6 +131,7 @@ def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool,
     """Return validated copies of ``edges`` on the device; None if dropping self-loops leaves no edge.
 
     Errors are left to ``ingest.raise_pending()``, except where self-loops are dropped: that waits, and raises at once.
+    ``part``: an index of ``PARTS``, for messages.
     """
     if inserting and self_loops == "drop":
         return ingest.without_loops(edges, part)
@@ -146,9 +151,9 @@ def _joined(
         comm: the communication.
         graph: the graph.
         part: the part of this rank.
-        facts: by rank the kind (ids, names or None), the size and the counts of its part.
+        facts: for each rank the kind, size and numbers of edges per owner of its part, as :func:`_facts` returned them.
         prefix: precedes the names of the arrays in messages.
-        inserting: whether the edges have weights.
+        inserting: whether the edges are to be inserted, with weights if the graph has any.
     """
     kinds = {kind for kind, _, _ in facts} - {None}
     if len(kinds) > 1:
@@ -171,7 +176,7 @@ def _joined(
 
 
 def _column(columns: tuple[Any, ...]) -> Any:
-    """Return one column of names of several ranks, which are lists or arrays."""
+    """Return the names that several ranks passed, a list or an array each, as one column."""
     if all(isinstance(column, np.ndarray) for column in columns):
         return np.concatenate(columns)
     return [each for column in columns for each in column]

@@ -34,26 +34,28 @@ SLICES = 1, 16, 256  #: numbers of slices, tried in turn while they take more me
 
 
 class GatheredEdges(ValidEdges):
-    """Edges of all ranks, in arrays on the device of the graph.
+    """Edges of all ranks, in arrays on the device of the graph; they have been validated.
 
     Attributes:
-        own: how many of them this rank holds by source, and by destination; None: that was not counted.
+        own: how many of them this rank holds in the store of out-edges, and in that of in-edges; None: not counted.
     """
 
     own: tuple[int, int] | None = None
 
 
 class Half:
-    """The deletion, or the insertion, of a batch on this rank. A device counts this rank's edges at first.
+    """The deletion, or the insertion, of a batch, and its application to the stores of this rank.
+
+    On CUDA the constructor queues a count of the edges that this rank holds.
 
     Args:
         part: how the graph is divided.
-        stores: the store of out-edges, or both; each has the rows of this rank in ``local``.
-        edges: the edges of all ranks, as the first store takes them.
-        deletion: whether they are deleted.
+        stores: the stores to change, one or two; ``local`` of each holds the rows of this rank.
+        edges: the edges of all ranks, with the sources and destinations of the first store.
+        deletion: True: the edges are deleted; False: they are inserted.
 
     Attributes:
-        own: those of this rank, for each store, once :meth:`pick` has been called.
+        own: for each store the edges that this rank holds; empty before :meth:`pick`.
     """
 
     def __init__(self, part: Partition, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
@@ -71,17 +73,17 @@ class Half:
         self._picking.wait(self.part.comm.wait)
 
     def pick(self) -> None:
-        """Keep the edges of the batch that this rank stores."""
+        """Set :attr:`own` to the edges of the batch that this rank holds."""
         self.own = self._picking.own()
 
     def reserve(self) -> None:
-        """Have the stores reserve memory for an insertion."""
+        """Reserve memory in the stores of this rank for the insertion of its edges; call :meth:`pick` before."""
         for store, own in zip(self.stores, self.own, strict=True):
             store.local.plan(self.size)
             store.local.reserve(len(own.edges.src))
 
     def carry_out(self, number: int) -> None:
-        """Change the rows of this rank in ``number`` slices."""
+        """Apply the edges of this rank to its stores, in ``number`` slices."""
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at in slices_of(edges, number, self.part.xp):
                 done.append((at, self._change(store, picked(edges, at))))
@@ -109,7 +111,7 @@ class Half:
             bits(before)[self.own[0].at] = bits(self.outcomes[0].weight)
 
     def outcome(self, results: Results) -> Outcome:
-        """Return the outcome of all edges, from merged results; collective if edges have columns."""
+        """Return the outcome of all edges of the batch, from merged results; collective if edges have columns."""
         table, store, status = self.part.table, self.stores[0], results.status(self.number)
         if table is None:
             return Outcome(status, results.before(self.number))
@@ -122,7 +124,10 @@ class Half:
         return Outcome(status, rows_of_batch(store, self.edges.src, at, rows, status == had))
 
     def undo(self, error: BaseException) -> bool:
-        """Restore the stores of this rank; failures become notes of ``error``. Return whether there were none."""
+        """Undo what has been applied to the stores of this rank; failures become notes of ``error``.
+
+        Returns True if there were none.
+        """
         whole = True
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at, outcome in reversed(done):
@@ -146,11 +151,11 @@ class Half:
 
 
 class Batch:
-    """A batch on this rank: its halves (deletion, insertion), and their results on all ranks.
+    """A batch, as this rank applies it: its halves (deletion, insertion), and their results on all ranks.
 
     Args:
         part, stores, removed, added: see :func:`change`.
-        sliced: whether it may go by slices.
+        sliced: whether the batch may be applied in slices if memory is short: then a failed reservation is no error.
     """
 
     def __init__(
@@ -164,7 +169,10 @@ class Batch:
         self._is_prepared = False
 
     def prepare(self) -> None:
-        """Pick the edges of this rank and reserve memory, once; a device is waited for if they are not counted yet."""
+        """Pick the edges of this rank and, if the change has several steps, reserve memory; a second call does nothing.
+
+        Waits until the device has counted the edges, if it has not been told their number.
+        """
         if self._is_prepared:
             return
         part, stores, (removed, added) = self.part, self._stores, self._given
@@ -209,7 +217,10 @@ class Batch:
         return before
 
     def undo(self, error: BaseException) -> bool:
-        """Restore the stores of this rank; failures become notes of ``error``. Return whether there were none."""
+        """Undo what has been applied to the stores of this rank; failures become notes of ``error``.
+
+        Returns True if there were none.
+        """
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if not self._is_prepared:
             self.halves = []
@@ -220,13 +231,17 @@ class Batch:
 def change(
     part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
 ) -> list[Outcome | None]:
-    """Delete, then insert valid edges, the same on all ranks; return the outcome of each half. Collective.
+    """Delete ``removed``, then insert ``added`` on a divided graph; collective.
 
     Args:
         part: how the graph is divided.
-        stores: the store that takes the edges as they are; and the other one, if it is changed as well.
-        removed: edges to delete, on the device, or None.
-        added: edges to insert, on the device, or None.
+        stores: the stores to change: one that takes the edges as they are and, to change both, the one of in-edges,
+            which takes them with sources and destinations swapped.
+        removed: valid edges to delete, on the device and the same on all ranks, or None.
+        added: likewise, edges to insert.
+
+    Returns:
+        The outcomes of the deletion and of the insertion, None for None.
 
     Raises:
         Exception: on all ranks, the exception of one of them; nothing has changed.
@@ -264,13 +279,16 @@ def rows_of_batch(
 ) -> Array:  # fmt: skip
     """Return, for each edge of a batch, its row in the table of this rank; collective.
 
+    Edges of other ranks get new rows with copies of their values, called guests. For the store of in-edges only the
+    rows of this rank's edges are returned, 0 for others.
+
     Args:
         store: the store that holds the edges.
-        src: sources of the batch.
-        at: positions of this rank's edges in the batch.
-        own: their rows.
-        there: which edges of the batch have a row, ``bool``.
-        call: the call that needs them, see ``DividedTable.rows_of_all``.
+        src: sources of the batch, on all ranks.
+        at: positions in the batch of the edges that this rank holds.
+        own: the rows of these edges.
+        there: ``bool[n]``: which edges of the batch have a row, as the store has or had them.
+        call: names the query that returns the rows; ``""``: a change. See ``DividedTable.rows_of_all``.
     """
     part, xp = store.part, store.part.xp
     rows = xp.zeros(len(src), own.dtype)
@@ -294,9 +312,9 @@ class DividedStores(Stores):
     def change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete ``removed``, then insert ``added``, valid edges on the stores' device and the same on all ranks.
+        """Delete ``removed``, then insert ``added``, valid edges on the device and the same on all ranks; collective.
 
-        Return both changes, None where nothing was given. ``guard`` is not used.
+        Returns both changes, None where nothing was given. ``guard`` is not used.
         """
         outcomes = change(self.part, self.part.stores, removed, added)
         gone, new = (
@@ -307,14 +325,17 @@ class DividedStores(Stores):
 
 
 class DividedUpdater(Updater):
-    """Applies batches to a divided graph; :class:`GatheredEdges` are not validated again."""
+    """Applies batches to a divided graph; edges that are :class:`GatheredEdges` are not validated again."""
 
     def __init__(self, part: Partition, *given: Any) -> None:
         super().__init__(part.stores, *given)
         self._all = DividedStores(part, symmetric=self._symmetric)
 
     def apply(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
-        """Delete, then insert edges, see :meth:`suricate.graph.update.Updater.apply`; return the delta."""
+        """Delete, then insert edges, with the arguments of :meth:`suricate.graph.update.Updater.apply`.
+
+        Returns the delta.
+        """
         batch = delete, insert
         self._count_arcs()  # before the batch, as all ranks do, so that the bound stays near
         if not any(isinstance(one, GatheredEdges) for one in batch) or not all(
@@ -324,7 +345,7 @@ class DividedUpdater(Updater):
         return self._change(self._arcs(delete), self._arcs(insert))
 
     def _arcs(self, edges: Any) -> EdgeList | None:
-        """Return the edges of all ranks for the store of out-edges: both arcs of an undirected edge."""
+        """Return a half of a batch as arcs for the store of out-edges, both of an undirected edge; None for None."""
         if edges is None or not self._symmetric:
             return edges
         arcs = GatheredEdges(*both_arcs(self.device.xp, edges))
@@ -333,7 +354,10 @@ class DividedUpdater(Updater):
         return arcs
 
     def count_edges(self) -> int:
-        """Return the number of edges; not collective, so the bound :meth:`most_arcs` is not made exact by it."""
+        """Return the number of edges, an undirected one once; not collective.
+
+        The bound :meth:`most_arcs` stays as it is, since it must be the same on all ranks.
+        """
         arcs = self.out.num_edges
         return (arcs + self._count_loops()) // 2 if self._symmetric else arcs
 

@@ -1,4 +1,4 @@
-"""Ranges of owners: where they are cut, and how rows move when they are cut again."""
+"""The ranges of vertices that ranks own: where they are cut, and how rows move when ranges are cut again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again
 def first_bounds(count: int, size: int, hints: Sequence[Array | None]) -> Array:
     """Return bounds, ``int64[size + 1]``, of ranges of ``count`` vertices with equal sums of degrees, or equal lengths.
 
-    ``hints``: expected out-degrees and in-degrees, by vertex; each may be None.
+    ``hints``: expected out-degrees and in-degrees, by vertex; each may be None. Lengths are equal if both are.
     """
     known = [one.astype(np.int64).clip(0) for one in hints if one is not None and len(one) == count]
     weight = sum(known, np.zeros(count, np.int64))
@@ -31,7 +31,10 @@ def first_bounds(count: int, size: int, hints: Sequence[Array | None]) -> Array:
 
 
 def cut(weight: Array, size: int) -> Array:
-    """Return bounds, ``int64[size + 1]``, of ``size`` ranges of vertices with about equal sums of ``weight``."""
+    """Return bounds, ``int64[size + 1]``, of ``size`` ranges of vertices with about equal sums of ``weight``.
+
+    ``weight``: a number per vertex. Range ``i`` is ``bounds[i]`` to ``bounds[i + 1]`` (exclusive).
+    """
     total = np.concatenate(([0], np.cumsum(weight)))
     wanted = total[-1] * np.arange(1, size) / size
     after = np.searchsorted(total, wanted, side="left")
@@ -41,7 +44,7 @@ def cut(weight: Array, size: int) -> Array:
 
 
 def heaviest(weight: Array, bounds: Array) -> int:
-    """Return the weight of the heaviest range."""
+    """Return the largest sum of ``weight``, a number per vertex, over one of the ranges that ``bounds`` cut."""
     total = np.concatenate(([0], np.cumsum(weight)))
     return int(np.diff(total[bounds]).max())
 
@@ -77,12 +80,17 @@ def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: Divid
 
 
 class Move:
-    """The rows that one store of this rank sends and receives; sent at once, while :meth:`make` changes the store.
+    """The move of rows of one store to their new owners.
 
-    Edges inserted since ``Store.mark`` are still new after the move; rows that merely moved are not.
+    The constructor exchanges the rows among the ranks; :meth:`make` changes the store. Edges inserted since
+    ``Store.mark`` are still new after the move; rows that merely moved are not.
 
     Args:
-        store, comm, bounds, table, most: those of :func:`move_rows`.
+        store: the store of this rank.
+        comm: the communication.
+        bounds: ``int64[size + 1]``, the new ranges.
+        table: the columns of the edges, or None.
+        most: how many arcs each rank sends at a time, at most ``SLICE``.
 
     Raises:
         CapacityError: on all ranks, if one lacks the memory.
@@ -126,7 +134,7 @@ class Move:
         return (edges.src >= self.low) & (edges.src < self.high)
 
     def _gathered(self, edges: EdgeList) -> EdgeList:
-        """Send edges to all ranks, slice by slice; return those that this rank is to own."""
+        """Send edges to all ranks, slice by slice; return those of all ranks that this one is to own. Collective."""
         kept = [picked(edges, slice(0))]
         for begin in range(0, max(self.comm.allgather(len(edges.src))), self.most):
             sent = self._sent(picked(edges, slice(begin, begin + self.most)))
@@ -136,7 +144,10 @@ class Move:
         return joined(self.store.device.xp, *kept)
 
     def _sent(self, edges: EdgeList) -> EdgeList:
-        """Return the edges of all ranks."""
+        """Return the edges that all ranks pass, concatenated; collective.
+
+        If edges have columns, the weights are row numbers on this rank.
+        """
         if self.table is None:
             return edges.each(self.comm.joined)
         weight = self.store.device.xp.concatenate(self.table.rows_of_all(edges.weight, ""))

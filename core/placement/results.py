@@ -24,14 +24,14 @@ WORD = 8  #: bytes
 
 
 class Results:
-    """The outcome of a batch in one array of words: each is 0 on all ranks but the one that writes it.
+    """The outcome of a batch on all ranks, in one array of 64-bit words, which :meth:`merge` sums over the ranks.
 
-    Call :meth:`clear` before any are written.
+    Call :meth:`clear` first; then each rank writes the words of its own edges, which stay 0 on all others.
 
     Args:
         part: how the graph is divided.
-        sizes: the number of edges of each half, None for one that is not there.
-        dtype: of weights that the batch replaces or removes, None: there are none, or they are rows of a table.
+        sizes: the numbers of edges to delete and to insert, None for a half that the batch does not have.
+        dtype: of weights that the batch replaces or removes; None: there are none, or they are rows of a table.
     """
 
     def __init__(self, part: Partition, sizes: Sequence[int | None], dtype: np.dtype | None) -> None:
@@ -54,21 +54,24 @@ class Results:
             self._words.fill(0)
 
     def merge(self) -> None:
-        """Combine what all ranks have written; collective."""
+        """Replace the words by their sum over all ranks, so that each has the outcome of all edges; collective."""
         self._words = self.part.comm.merged(self._words, agreed=True)
 
     @property
     def counts(self) -> Array:
-        """``uint64[ranks, halves, stores, 2]``: arcs inserted or deleted, and self-loops among them."""
+        """``uint64[ranks, halves, stores, 2]``: arcs that each rank deleted or inserted, and self-loops among them.
+
+        Half 0 is the deletion, half 1 the insertion.
+        """
         return self._words[: self._counted].reshape(self._shape)
 
     def status(self, half: int) -> Array:
-        """Return the status of each edge of a half, ``uint8[size]``."""
+        """Return the status of each edge of a half (0: the deletion, 1: the insertion), ``uint8[size]``; a view."""
         begin, size = self._begins[half][1], self._sizes[half] or 0
         return self._words[begin:].view(np.uint8)[:size]
 
     def before(self, half: int) -> Array | None:
-        """Return ``dtype[size]``: the weights that edges of a half had before the batch."""
+        """Return the weights that edges of a half had before the batch, ``dtype[size]``, a view; or None."""
         if self._dtype is None:
             return None
         begin, end = self._begins[half]
@@ -76,13 +79,13 @@ class Results:
 
 
 class Tally:
-    """The numbers of arcs that the last batch inserted and deleted on all ranks, read from the device when needed.
+    """The numbers of arcs that the last batch inserted and deleted on each rank, read from the device when needed.
 
     Args:
-        results: merged.
-        stores: the stores that the batch has changed; the first one counted self-loops.
-        before: arcs that each rank held before it.
-        most: at most how many arcs were deleted, and inserted, of all ranks and stores.
+        results: the outcome of the batch, merged.
+        stores: the stores that the batch has changed; self-loops are counted in the first.
+        before: arcs that each rank held before the batch, a number per rank.
+        most: upper bounds of the arcs deleted and of the arcs inserted, of all ranks and stores together.
     """
 
     def __init__(
@@ -100,7 +103,10 @@ class Tally:
             self._arriving = part.arriving
 
     def note(self, part: Partition) -> None:
-        """Have the stores and ``part`` count the arcs; waits for the batch."""
+        """Add the numbers to the counts of the stores, and set ``part.held``, the arcs of each rank.
+
+        Waits for the batch.
+        """
         counts = self._counts
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)
@@ -116,9 +122,9 @@ class Tally:
         part.held = [before + sum(more) for before, more in zip(self.before, arcs, strict=True)]
 
     def stays_below(self, share: float, few: int) -> bool:
-        """Return True if no rank can hold over ``share`` times the mean, or if all together hold under ``few`` arcs.
+        """Return True if no rank can hold over ``share`` times the mean, or all together fewer than ``few`` arcs.
 
-        Decided from bounds, without waiting for the batch.
+        Decided from bounds, without waiting for the batch: False means that one may.
         """
         (gone, come), total = self.most, sum(self.before)
         return total + come < few or max(self.before) + come <= share * (total - gone) / len(self.before)

@@ -73,8 +73,8 @@ class OwnEdges(NamedTuple):
     """The edges of a batch that a rank holds in one store.
 
     Attributes:
-        edges: as the store takes them, in the order of the batch.
-        at: their positions in the batch; None for a second store.
+        edges: in the order of the batch; for a second store with sources and destinations swapped.
+        at: their positions in the batch; may be None for a second store.
     """
 
     edges: EdgeList
@@ -114,7 +114,7 @@ class PartCounts:
         self._bounds: tuple[Any, Any] = None, None  # as they were given, and on the device
 
     def begin(self, parts: Sequence[EdgeList | None], bounds: Array) -> None:
-        """Queue the counting of a deletion and an insertion (None: no edges).
+        """Queue the counting of the edges that this rank passes: a deletion and an insertion (None: no edges).
 
         ``bounds`` (NumPy, ``[ranks + 1]``) are the first vertices of the ranks' ranges, and the end of the last.
         """
@@ -134,25 +134,25 @@ class PartCounts:
             _launch(program(0, both=True), "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), values)
 
     def of(self, half: int) -> list[int]:
-        """Return ``2 * ranks`` counts, of edges per owner of the source, then of the destination.
+        """Return ``2 * ranks`` counts: of edges whose source each rank owns, then of edges whose destination it owns.
 
-        ``half``: the position of the batch among the ``parts`` of :meth:`begin`.
+        ``half``: the position of the edges among the ``parts`` of :meth:`begin`. The counts must have arrived.
         """
         found: list[int] = self._answer.array[1:].reshape(2, -1)[half].tolist()
         return found
 
 
 class Picking:
-    """Picks the edges of a batch that the owner of the vertices from ``low`` to ``high`` (exclusive) holds.
+    """Picks the edges of a batch that a rank holds, which owns the vertices from ``low`` to ``high`` (exclusive).
 
-    On CUDA a launch counts them at first, without a wait.
+    On CUDA the constructor queues a launch that counts them; it does not wait.
 
     Args:
         device: where the arrays are.
         edges: the batch.
         low, high: the range of vertices.
-        both: whether a second store holds the edges by destination, with sources and destinations swapped.
-        known: the numbers of edges for each store, if they are known.
+        both: whether a second store holds edges by destination, with sources and destinations swapped.
+        known: how many edges the rank holds in each store, if that is known; then nothing waits for the count.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Picking:
             self._arriving.copy_from(self._counts[:2])
 
     def wait(self, until: Callable[[Callable[[], bool]], None]) -> None:
-        """Wait until the edges are counted, by ``until(is_done)``, see :meth:`Comm.wait`."""
+        """Wait until the edges are counted; ``until`` is :meth:`Comm.wait`: it polls a function until that is true."""
         if self._arriving is not None:
             until(self._arriving.has_arrived)
 
@@ -207,14 +207,14 @@ def _by_masks(xp: Any, edges: EdgeList, low: int, high: int, *, both: bool) -> l
 def report(
     xp: Any, own: OwnEdges, status: Array, wanted: int, whole: Array | None, counts: Array, *, loops: bool
 ) -> None:
-    """Write the statuses of this rank's edges to their positions in the batch, and add up what they changed.
+    """Write the statuses of this rank's edges to their positions in the batch, and count those that were changed.
 
     Args:
         xp: NumPy or CuPy, the module of the arrays.
         own: the edges.
         status: ``uint8``, the status of each.
         wanted: the status of those that were changed.
-        whole: ``uint8``, the statuses of the batch, or None.
+        whole: ``uint8``, written: the statuses of the batch; None: only count.
         counts: ``uint64[2]``: the number of changed edges is added, and that of the self-loops among them.
         loops: whether self-loops are counted.
     """
@@ -233,5 +233,5 @@ def report(
 
 
 def _launch(kernels: Program, name: str, struct: Struct, blocks: int, given: Sequence[int]) -> None:
-    """Launch ``blocks`` blocks of the kernel ``name`` of ``kernels``; ``given``: the values of the struct it takes."""
+    """Launch ``blocks`` blocks of a kernel; ``given``: values for the fields of ``struct``, which the kernel takes."""
     kernels.kernel(name)((blocks,), (THREADS,), (struct.packed(*given),))

@@ -1,4 +1,4 @@
-"""A store whose rows are divided among ranks: a backend's store has the rows of this rank; outcomes are combined.
+"""A store whose rows are divided among ranks: each has its rows in a store of a backend; outcomes are combined.
 
 Batches are the same on every rank: see ``changes``.
 """
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class PartitionedStore(Store):
-    """The rows of this rank, in a store of any backend; questions about other rows are sent to their owners.
+    """The store of a divided graph: ``local``, a store of any backend, holds the rows of this rank.
+
+    Rows of other ranks are read from the ranks that hold them; such calls are collective.
 
     Args:
         part: how the graph is divided.
@@ -47,7 +49,10 @@ class PartitionedStore(Store):
         return self.part.comm.merged(whole)
 
     def _weights_of_all(self, weight: Array, call: str) -> list[Array]:
-        """Return by rank the weights that each rank passes; of edges with columns, their rows on this rank."""
+        """Return one array per rank: the weights that it passes or, if edges have columns, their rows on this rank.
+
+        Collective. ``call``: see ``DividedTable.rows_of_all``.
+        """
         table = self.part.table
         return self.part.comm.allgatherv(weight) if table is None else table.rows_of_all(weight, call)
 
@@ -58,18 +63,24 @@ class PartitionedStore(Store):
         self.local.plan(num_edges)
 
     def reserve(self, num_edges: int) -> None:
-        """Reserve on every rank, or raise on every rank."""
+        """Reserve memory for ``num_edges`` edges on every rank; if one lacks it, raise on all. Collective."""
         with self.part.comm.alike():
             self.local.reserve(num_edges)
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert those of the edges that this rank stores; return the outcome of the whole batch, as on all ranks."""
+        """Insert edges, the same on all ranks, each rank those that it holds; return the outcome of all. Collective.
+
+        ``guard`` is not used.
+        """
         (outcome,) = changes.change(self.part, (self,), None, EdgeList(src, dst, weight))[1:]
         assert outcome is not None
         return outcome
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete those of the edges that this rank stores; return the outcome of the whole batch, as on all ranks."""
+        """Delete edges, the same on all ranks, each rank those that it holds; return the outcome of all. Collective.
+
+        ``guard`` is not used.
+        """
         (outcome,) = changes.change(self.part, (self,), EdgeList(src, dst), None)[:1]
         assert outcome is not None
         return outcome
@@ -83,17 +94,20 @@ class PartitionedStore(Store):
         return self._held
 
     def note(self, arcs: int, loops: int, own: int) -> None:
-        """Add a change to the counts (negative: deletions): arcs and self-loops of all ranks, arcs of this rank."""
+        """Add a change to the counts of arcs; all three numbers are negative for a deletion.
+
+        ``arcs`` and ``loops``: arcs and self-loops of all ranks. ``own``: arcs of this rank.
+        """
         self._count += arcs
         self._loops += loops
         self._held = None if self._held is None else self._held + own
 
     def moved(self) -> None:
-        """Drop the count of this rank's arcs, after rows were moved between ranks: it is read when needed."""
+        """Forget how many arcs this rank holds, after rows have moved between ranks; :attr:`held` counts them again."""
         self._held = None
 
     def delete_vertices(self, vertices: Array) -> None:
-        """Delete the rows of vertices."""
+        """Delete the rows of vertices, ``uint32[k]``, on every rank; collective."""
         if self.part.table is not None:
             self.part.table.leave(self.local.adjacency(vertices).weight)
             self.part.table.keep_answers()
@@ -105,7 +119,7 @@ class PartitionedStore(Store):
         self._count, self._loops = (sum(each) for each in zip(*held, strict=True))
 
     def resize(self, num_vertices: int) -> None:
-        """Resize on every rank, or raise on every rank."""
+        """Change the number of vertices on every rank; if one lacks memory, on none, and raise on all. Collective."""
         before = self.local.num_vertices
         try:
             with self.part.comm.alike():
@@ -123,7 +137,7 @@ class PartitionedStore(Store):
             self.local.compact()
 
     def mark(self) -> None:
-        """Remember insertions from now on, on every rank; collective."""
+        """Start recording insertions for :meth:`updated` on every rank; collective."""
         with self.part.comm.alike():
             self.local.mark()
 
@@ -160,7 +174,11 @@ class PartitionedStore(Store):
         return EdgeList(self.part.comm.joined(edges.src), self.part.comm.joined(edges.dst), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Look up edges on the ranks that hold them; all ranks pass the same and get the whole answer."""
+        """Return which edges are stored, ``bool[n]``, and their weights, None without weights; collective.
+
+        All ranks pass the same edges, and get the whole answer. If edges have columns, the weights are row numbers on
+        this rank. They are unspecified for edges that are not stored.
+        """
         self.part.comm.same({"src": src, "dst": dst})
         at, mine = self._mine(EdgeList(src, dst))
         found, weight = self.local.find(mine.src, mine.dst)
@@ -190,10 +208,13 @@ class PartitionedStore(Store):
         return Adjacency(total, dst, weight)
 
     def _placed(self, columns: list[Array], counts: list[Array], offsets: Array, owner: Array) -> Array:
-        """Return one column of rows in the order of the request, from the columns that the owners sent.
+        """Return the entries of some rows, such as their destinations, in one array, in the order of the request.
 
-        ``columns`` and ``counts``: by rank what it sent, and the lengths of its rows; ``offsets``: where each row of
-        the request begins, and the end; ``owner``: the rank that has it.
+        Args:
+            columns: for each rank the entries of the rows that it owns, as it sent them.
+            counts: for each rank the number of these entries for each requested row.
+            offsets: where each row begins in the result, and the end of the last.
+            owner: the rank that owns each row.
         """
         made = self.part.xp.empty(int(offsets[-1]), columns[0].dtype)
         for rank, (part, count) in enumerate(zip(columns, counts, strict=True)):
@@ -202,7 +223,7 @@ class PartitionedStore(Store):
         return made
 
     def view(self) -> StoreView:
-        """Raise: no rank holds all edges."""
+        """Raise ``RequirementError``: no rank holds all edges."""
         raise RequirementError(
             "this walks the storage of a graph whose edges are divided among processes: use operators, or kernels=False"
         )
@@ -212,11 +233,11 @@ class PartitionedStore(Store):
         return self.local.memory()
 
     def copy_to(self, device: Device) -> Store:
-        """Raise: the partition copies its stores."""
+        """Raise ``RequirementError``: a graph copies the stores of its ranks."""
         raise RequirementError("the store of one process cannot be copied: copy the graph")
 
     def of_copy(self, part: Partition, local: Store) -> PartitionedStore:
-        """Return the store of a copy of the graph with its own partition, over a copy of the local store."""
+        """Return the store of a copy of the graph: ``part`` divides the copy, ``local`` is the copied local store."""
         self.part.count_arcs()
         other = PartitionedStore(part, local)
         other._count, other._loops, other._held = self._count, self._loops, self._held
@@ -227,7 +248,7 @@ class PartitionedStore(Store):
         return self.local.options()
 
     def check(self) -> None:
-        """Check the local store, and that it holds rows of this rank only."""
+        """Verify the local store, and that it holds rows of this rank only; collective, raises ``CheckFailed``."""
         with self.part.comm.alike():
             self.local.check()
             degrees = self.local.degrees()

@@ -30,9 +30,12 @@ Points = list[tuple[float, float]]  #: (logarithm of a size, milliseconds)
 
 
 class Choice(NamedTuple):
-    """The expected cost of a backend: milliseconds per batch (infinite: over the limit), and the share of the update.
+    """The expected cost of a backend.
 
-    ``update_share`` is that of the nearest measured cell, None if it is not known.
+    Attributes:
+        backend: its name.
+        ms: milliseconds per batch; infinite: over the limit of time or memory.
+        update_share: the share of it that storing the batch takes, in the nearest measured cell; None: unknown.
     """
 
     backend: str
@@ -48,16 +51,16 @@ class Advice:
         choices: the backends, the fastest first.
         rebuild: the cost if the graph is rebuilt with every batch and algorithms compute from scratch; None: not
             measured.
-        num_vertices, num_edges, batch, use: the question, ``use`` as the map names it.
+        num_vertices, num_edges, batch, use: the arguments of :func:`advise`; ``use`` as the map names it.
         device: ``"cpu"`` or ``"cuda"``.
         machine: the machine that the times were measured on.
         date: the date of the measurement.
         limit_ms: longer times were not measured; they count as infinite, as do cases that ran out of memory.
-        families: families of graphs whose times are averaged (geometric mean): those measured nearest to
-            ``num_edges``.
+        families: families of graphs whose times are averaged (geometric mean): those measured nearest to ``num_edges``.
         nearest: edges, batch and edges per vertex of the nearest measured cell.
-        distance: how far the question is from the measured cells, as a text.
-        inside: whether it is between measured cells, and their average degree is within a factor of 2 of its own.
+        distance: how far the graph and the batch are from the measured cells, as a text.
+        inside: whether they are between measured cells, and edges per vertex are within a factor of 2 of those
+            measured.
     """
 
     choices: tuple[Choice, ...]
@@ -225,8 +228,8 @@ def _interpolated(cells: list[dict], family: str, backend: str, edges: int, batc
 def _between(points: Points, place: float, limit: float) -> float:
     """Return the time at ``place``: interpolated between the neighbouring ``points``, else that of the nearest.
 
-    ``points`` are pairs of a place and a time; the result is infinite if the closer neighbour is. A time above
-    ``limit`` counts as ``limit``.
+    ``points`` are pairs of a place, the binary logarithm of a size, and a time in ms. The result is infinite if the
+    time of the closer neighbour is; else a time above ``limit`` counts as ``limit``.
     """
     below = max((point for point in points if point[0] <= place), default=min(points))
     above = min((point for point in points if point[0] >= place), default=max(points))
@@ -238,10 +241,10 @@ def _between(points: Points, place: float, limit: float) -> float:
 
 
 def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: float) -> tuple[str, bool]:
-    """Return, in words, how far a question is from the measured ``cells``, and whether it is within them.
+    """Return, in words, how far a graph and a batch are from the measured ``cells``, and whether they are among them.
 
-    The question has this many ``edges``, edges in a ``batch``, and edges per vertex (``degree``); ``known`` is the
-    degree that was measured.
+    ``edges``: of the graph; ``batch``: edges in a batch; ``degree``: edges per vertex, ``known`` those in the nearest
+    cell.
     """
     told, inside = [], True
     sizes, batches = ({cell[name] for cell in cells} for name in ("num_edges", "batch"))
@@ -262,7 +265,11 @@ def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: f
 
 
 def _named(what: str, asked: Any, names: Iterable[str]) -> str:
-    """Return the name that equals ``asked``, or the only one that begins with it."""
+    """Return the one of ``names`` that equals ``asked``, or the only one that begins with it.
+
+    Raises:
+        UnknownNameError: there is none, or more than one; the message calls the names ``what``.
+    """
     names = list(names)
     found = [name for name in names if isinstance(asked, str) and asked and name.startswith(asked)]
     if asked in names:
@@ -273,7 +280,11 @@ def _named(what: str, asked: Any, names: Iterable[str]) -> str:
 
 
 def _kind_of(device: str | Device) -> str:
-    """Return the kind of a device, which need not be there."""
+    """Return the kind of a device, ``"cpu"`` or ``"cuda"``; this machine need not have it.
+
+    Raises:
+        DeviceError: ``device`` is not one that ``Graph`` takes.
+    """
     if isinstance(device, Device):
         return device.kind
     if device == "auto":
@@ -285,7 +296,13 @@ def _kind_of(device: str | Device) -> str:
 
 
 def _map_of(kind: str, path: str | Path | None) -> dict[str, Any]:
-    """Return the map to answer from: of several of a kind of device the one with most cells."""
+    """Return the crossover map in the file ``path`` or, with None, the built-in map of a ``kind`` of device.
+
+    If there are several for the kind, that with most cells is returned.
+
+    Raises:
+        RequirementError: the map is not for this kind of device, or there is none.
+    """
     maps = [_read(Path(path))] if path is not None else [_read(file) for file in sorted(FOLDER.glob("*.json"))]
     fitting = [each for each in maps if each["device"] == kind]
     if not fitting:

@@ -135,7 +135,7 @@ class Algorithm(ABC):
         self._recomputed = reason or self._recomputed or self._why
 
     def take_recomputed(self) -> str | None:
-        """Return why there was a computation from scratch since the last call, None if there was none."""
+        """Return why the result was computed from scratch since the last call of this method, None if it was not."""
         reason, self._recomputed = self._recomputed, None
         self.__dict__.pop("_why", None)
         return reason
@@ -151,7 +151,8 @@ class Algorithm(ABC):
         """Return whether repairing the result after these changes is expected to cost more than recomputing it.
 
         It compares upper bounds, the sizes of the edge sets and the number of arcs of ``graph``, and so does not wait
-        for the device. An update calls it once. Nothing else that a tracker does depends on a clock.
+        for the device. If the algorithm :attr:`learns`, measured times decide as well; nothing else that a tracker does
+        depends on a clock. An update calls it once.
 
         Args:
             graph: the graph, which already holds the changes.
@@ -191,8 +192,8 @@ class Algorithm(ABC):
     def event_step(self, graph: Graph) -> Step | str:
         """Return how a compiled loop on the CPU updates the state edge by edge, for ``suricate.replay``.
 
-        The step works in place on the state of ``graph``. A text is the reason why there is none: ``replay`` then
-        makes single calls.
+        The step works in place on the state of ``graph``. If there is none, a text says why, and ``replay`` calls the
+        graph for each event.
         """
         return f"{self.name} has no step of its own"
 
@@ -280,7 +281,7 @@ class Algorithm(ABC):
 
     @classmethod
     def has_reference(cls) -> bool:
-        """Return whether the algorithm brings :meth:`reference`."""
+        """Return whether the algorithm overrides :meth:`reference`."""
         return getattr(cls.reference, "__func__", None) is not Algorithm.reference.__func__  # type: ignore[attr-defined]
 
     @classmethod
@@ -334,7 +335,7 @@ class Algorithm(ABC):
 
     @classmethod
     def has_peer(cls, kind: str = "peer") -> bool:
-        """Return whether the algorithm brings :meth:`peer` or, if ``kind`` says so, :meth:`igraph_peer`."""
+        """Return whether the algorithm overrides the method named ``kind``, :meth:`peer` or :meth:`igraph_peer`."""
         return getattr(cls, kind).__func__ is not getattr(Algorithm, kind).__func__
 
     @classmethod

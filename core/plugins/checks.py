@@ -1,4 +1,4 @@
-"""The checks of what a hook returned: a plugin with wrong types is refused when it is loaded, not when it is used.
+"""Checks of what a hook returned: a plugin with wrong types is refused when it is loaded, not when it is used.
 
 A class attribute that a base class declares keeps the type it has there: ``priority`` is an int, ``devices`` a tuple of
 device names, ``knobs`` a dictionary of tuples, ``requires`` a ``Requirements`` of bools. The constructor of a backend
@@ -29,7 +29,9 @@ _STORE_ARGUMENTS = ("device", "weight_dtype", "degree_hints", "memory_limit")
 
 
 def items_of(hook: str, answers: Sequence[Any]) -> dict[str, Any]:
-    """Return what a plugin returned for a hook, by name; ``answers`` has one entry per function of the plugin.
+    """Return the classes or commands that a plugin returned for ``hook``, by name.
+
+    ``answers``: what each function of the plugin for this hook returned.
 
     Raises:
         PluginError: an answer is not a list, or has an entry of a type that the hook must not return.

@@ -16,24 +16,24 @@ class Clock(Protocol):
     """
 
     def start(self) -> bool:
-        """Begin a span; return False where the last one is not over yet."""
+        """Begin a span; return False, and begin none, if the last one is not over yet on the device."""
 
     def stop(self) -> None:
         """End the span that :meth:`start` began."""
 
     def seconds(self) -> float | None:
-        """Return the length of the last span, 0 if it does not count; None if it is not known to be over."""
+        """Return the length of the last span in seconds, 0 if code was compiled in it; None: it is not over."""
 
 
 class HostClock:
-    """The clock of the CPU: seconds between start and stop, 0 if something was compiled meanwhile."""
+    """The clock of the CPU: wall-clock seconds between start and stop, 0 if code was compiled meanwhile."""
 
     def __init__(self) -> None:
         self._began, self._compiled = 0.0, 0.0
         self._length: float | None = 0.0
 
     def start(self) -> bool:
-        """Begin a span."""
+        """Begin a span; return True."""
         self._began, self._compiled, self._length = time.perf_counter(), NOTICE.seconds, None
         return True
 
@@ -42,7 +42,7 @@ class HostClock:
         self._length = time.perf_counter() - self._began if NOTICE.seconds == self._compiled else 0.0
 
     def seconds(self) -> float | None:
-        """Return the length of the last span."""
+        """Return the length of the last span in seconds; None: it has not ended."""
         return self._length
 
 

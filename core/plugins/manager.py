@@ -40,7 +40,17 @@ from suricate.store import Store
 
 @dataclass
 class Plugin:
-    """One plugin; ``source`` is its distribution or file, ``hooks`` those it implements, ``error`` what went wrong."""
+    """One plugin.
+
+    Attributes:
+        name: what it is listed as.
+        version: of its distribution, ``""`` if unknown.
+        source: the name of its distribution, or its file.
+        hooks: the names of the hooks that it implements.
+        error: what went wrong, as a text; None: nothing.
+        cause: the exception of which ``error`` is the text.
+        manager: its own pluggy manager.
+    """
 
     name: str
     version: str = ""
@@ -223,7 +233,10 @@ def _load() -> None:
 
 
 def _entries() -> Iterator[Entry]:
-    """Yield the plugins to load, under names of their own."""
+    """Yield the plugins to load, each under a name that no other has.
+
+    Names in ``SURICATE_PLUGINS`` that are not installed come first, as plugins that fail.
+    """
     found = sorted(
         ((_home(p), p) for p in metadata.entry_points(group=PROJECT)), key=lambda q: (q[0][0] != PROJECT, q[1].name)
     )

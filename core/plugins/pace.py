@@ -1,15 +1,15 @@
 """Choose between updating and computing from scratch by measured times; one instance per algorithm and graph.
 
-The size of a batch does not tell whether it reaches a whole road network or a corner of a social network. So batches
-that are not small for the graph are timed, on the device, without a wait, and so are computations that are made anyway:
-for large batches, for stale trackers. No batch is computed from scratch to time it. The first computation of a tracker
-does not count, since it may include loading code.
+The size of a batch does not tell whether it affects a whole road network or a corner of a social network. So batches
+that are not small for the graph are timed, on the device, without a wait. Computations from scratch are timed, too,
+where they are made anyway: for large batches, for stale trackers. The first computation of a tracker does not count,
+since it may include loading code.
 
-- While no computation has been timed, of a graph of about as many arcs, the share of the arcs that the algorithm
+- While no computation on a graph of about as many arcs has been timed, the share of the arcs that the algorithm
   declares decides.
 - Then batches are updated, up to a multiple of that share, or of the largest size at which updates were faster.
-- A size at which updates were slower is computed from scratch. It is tried again after a number of computations, which
-  doubles every time that the update is slower again, and is the larger the slower updates were.
+- At a size at which updates were slower, the result is computed from scratch. An update is tried again after a number
+  of computations, which doubles each time that the update is slower again, and is the larger the slower updates were.
 
 Both ways give the same result: this is used only by algorithms whose result does not depend on the history.
 """
@@ -36,16 +36,16 @@ CALM = 8  #: one in CALM updates of a size that won is timed
 
 @dataclass
 class _Side:
-    """The measurements of batches of one kind.
+    """The measurements of batches of one kind, such as those of deletions only; sizes are weighted numbers of changes.
 
     Attributes:
-        won: the largest size at which an update was not slower.
-        lost: the smallest size at which updates were slower.
+        won: the largest size at which an update was not slower than a computation from scratch.
+        lost: the smallest size at which updates were slower; infinite: none.
         losses: number of slower updates in a row.
-        skipped: batches computed from scratch because of ``lost``, since the last trial.
-        trials: updates of a size that has lost that were slower again, and the first time.
-        patience: the number of such batches before the next trial.
-        calm: number of updates of sizes that had won.
+        skipped: batches computed from scratch because of ``lost``, since an update was last tried.
+        trials: how often slow updates have set or confirmed ``lost``, since one of such a size was not slower.
+        patience: the value of ``skipped`` after which an update is tried again.
+        calm: number of updates of sizes up to ``won``.
         seconds: time of the last timed update.
     """
 
@@ -59,13 +59,13 @@ class _Side:
     seconds: float = 0.0
 
     def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
-        """Record the time of an update, in seconds, beside that of a computation.
+        """Record the time of an update beside that of a computation from scratch.
 
         Args:
             size: of the batch.
-            bound: the declared share, as a size.
-            seconds: time of the update.
-            computed: time of the last computation.
+            bound: the largest size at which the algorithm updates if nothing has been measured.
+            seconds: of the update.
+            computed: seconds of the last timed computation.
         """
         self.seconds = seconds
         if seconds <= SLACK * computed:
@@ -82,7 +82,10 @@ class _Side:
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
 
     def is_due(self) -> bool:
-        """Return whether to try an update of a size that has been slower; to be called once per such batch."""
+        """Return whether to try an update of a size that has been slower.
+
+        Call it once per such batch: it counts them in ``skipped``.
+        """
         self.skipped += 1
         if self.skipped <= self.patience:
             return False
@@ -92,7 +95,14 @@ class _Side:
 
 @dataclass
 class _Span:
-    """What is being timed: an update of a batch of some size, or a computation (``side`` is None)."""
+    """What is being timed: the update after a batch, or a computation from scratch (``side`` is None).
+
+    Attributes:
+        side: the measurements of batches of this kind.
+        size: of the batch.
+        bound: the largest size at which the algorithm updates if nothing has been measured.
+        arcs: number of arcs of the graph.
+    """
 
     side: _Side | None
     size: float
@@ -105,7 +115,7 @@ class Pace:
 
     Args:
         device: the graph's device.
-        clock: default: the clock of the device.
+        clock: what measures; None: the clock of the device.
 
     Attributes:
         comparing: whether the last batch was computed from scratch since nothing had been measured; the next batch of
@@ -162,7 +172,10 @@ class Pace:
         self._timed = None
 
     def _seconds(self, arcs: int) -> float | None:
-        """Return the time of a computation, in seconds; None if none of a graph of about as many arcs was timed."""
+        """Return the seconds of the last timed computation, if its graph had about ``arcs`` arcs.
+
+        Else, with less than half or more than twice as many, or if nothing was timed, None.
+        """
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
             return None
         return self._computed[0]
@@ -171,8 +184,9 @@ class Pace:
     def _is_lost(side: _Side, size: float, bound: float, computed: float | None) -> bool:
         """Return whether a batch of this ``size`` is likely to be slower to update than to compute from scratch.
 
-        ``side`` has the measurements of such batches, ``bound`` is the size to decide by without any; ``computed`` is
-        the time of a computation from scratch in seconds, None if unknown.
+        ``side`` has the measurements of such batches; ``bound`` is the size that decides without any; ``computed`` is
+        the time of a computation from scratch in seconds, None if unknown. A batch not below ``side.lost`` is counted
+        there.
         """
         if computed is None:
             return size > bound
@@ -185,7 +199,7 @@ class Pace:
             self._timed, self._running = span, True
 
     def _take_time(self) -> None:
-        """Record the time of the last timed span, if the device has reported it."""
+        """Record the length of the last span if it is known; does not wait for it."""
         if self._timed is None or self._running:
             return
         seconds = self._clock.seconds()

@@ -1,15 +1,16 @@
-"""A step: how an algorithm follows single edges within a compiled loop on the CPU, for ``suricate.replay``.
+"""A step: how an algorithm updates its state edge by edge within a compiled loop on the CPU, for ``suricate.replay``.
 
 :meth:`suricate.Algorithm.event_step` returns one. Its module, which ``suricate.kernels.walking.loops_over`` makes from
 a template, has two functions that are inlined (``suricate.cpu.jit.inner``):
 
 - ``step(graph, state, change, u, v, w, counts) -> (work, changed)``: bring the state up to date with one edge, which
   the stores have changed already; ``u`` and ``v`` are ``uint32``, an undirected edge comes once. ``change`` is
-  ``INSERTED``, ``DELETED``, ``HEAVIER`` or ``LIGHTER`` (an edge that was there has another weight); ``w`` is the weight
-  of the edge, of a deleted one the one that it had, 1 without weights. Return the number of arcs looked at and, if
-  ``counts``, the number of vertices whose values in the result differ from those before the event. ``work < 0``
-  refuses the event: the state must be as before, and the event becomes a call of the graph.
-- ``record(graph, state, at, recorded, i)``: write the values at the vertices ``at`` (int64) to place ``i`` of arrays.
+  ``INSERTED``, ``DELETED``, ``HEAVIER`` or ``LIGHTER`` (a stored edge got another weight); ``w`` is the weight of the
+  edge, of a deleted one the one that it had, 1 without weights. ``work`` is the number of arcs visited, ``changed``, if
+  ``counts``, the number of vertices whose values in the result differ from those before the event. ``work < 0`` refuses
+  the event: the state must be unchanged, and the event becomes a call of the graph.
+- ``record(graph, state, at, recorded, i)``: write the values at the vertices ``at`` (int64) to entry ``i`` of the
+  arrays ``recorded``.
 
 ``graph`` is a :class:`Walked`.
 """
@@ -42,7 +43,7 @@ class Walked(NamedTuple):
 
 
 class Step(NamedTuple):
-    """How an algorithm follows single edges; valid until the graph or the algorithm changes in another way.
+    """How an algorithm updates its state edge by edge; valid until the graph or the algorithm changes in another way.
 
     Attributes:
         module: the module with ``step`` and ``record``.

@@ -1,7 +1,7 @@
 """Replay: an answer after every event of a stream, on the CPU.
 
-Where the backend offers single edges (``suricate.store.single``) and the algorithm a step (``suricate.plugins.step``),
-events are made by a compiled loop, a piece at a time; other events are calls of the graph.
+If the backend offers single edges (``suricate.store.single``) and the algorithm a step (``suricate.plugins.step``), a
+compiled loop applies the events, a piece at a time; otherwise each event is a call of the graph.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any
     """Apply ``events`` one after the other, and return the answer of ``tracker`` after each of them.
 
     The graph, all its trackers and the answers are as after a call of ``insert_edges`` or ``delete_edges`` for each
-    event. If backend and algorithm allow it, one compiled call makes up to 2^16 events, a *piece*;
-    ``Replayed.reasons`` says how many events were single calls and why. Other threads may use the graph between
-    pieces, and an interrupt ends the replay there. A piece counts as one change: the graph's version grows by one, and
-    the other trackers get one delta with its net changes.
+    event. If backend and algorithm allow it, one compiled call applies up to 2^16 events, a *piece*;
+    ``Replayed.reasons`` says how many events were applied by calls of the graph instead, and why. Other threads may use
+    the graph between pieces, and an interrupt ends the replay there. A piece counts as one change: the graph's version
+    grows by one, and the other trackers get one delta with its net changes.
 
     Args:
         graph: a graph on the CPU.

@@ -30,8 +30,8 @@ class Replayed:
             without a tracker an object with the array ``degree``. None without ``at``.
         changed: without ``at``: ``int64[done]``, the number of vertices whose values each event changed, including
             added vertices. None with ``at``.
-        compiled: number of events that the compiled loop made.
-        reasons: number of the other events, which were single calls, by reason.
+        compiled: number of events that the compiled loop applied.
+        reasons: how many of the other events, which were calls of the graph, there were for each reason.
         most_work: the most arcs that the loop visited to answer one event; 0 without compiled events.
         most_work_at: the index of that event; -1 without compiled events.
     """
@@ -47,7 +47,7 @@ class Replayed:
 
 @dataclass
 class Work:
-    """What was done so far: see :class:`Replayed`."""
+    """The counts of a replay under way, with the meaning that they have in :class:`Replayed`."""
 
     done: int = 0
     compiled: int = 0
@@ -85,30 +85,33 @@ class Answers:
             self.parts[name] = np.empty((count, *one.shape), one.dtype)
 
     def read(self) -> Any:
-        """Return the tracker's result at the vertices, as it is now."""
+        """Return the present result of the tracker at the vertices ``at``."""
         if self.tracker is None:
             return DegreeResult(self.graph.degrees()[self.at])
         return self.tracker.at(self.at)
 
     def values(self) -> dict[str, np.ndarray]:
-        """Return copies of all values per vertex, as they are now."""
+        """Return copies of all arrays with a value per vertex in the tracker's result, by name."""
         if self.tracker is None:
             return {"degree": self.graph.degrees()}
         found = frames.entries(self.graph, self.tracker.result, self.tracker.algorithm)
         return {name: part.copy() for name, part in found.items()}
 
     def put(self, i: int, found: Any) -> None:
-        """Write the answer ``found`` after event ``i``."""
+        """Write ``found``, the result at the vertices ``at``, as the answer after event ``i``."""
         for name, part in frames.fields_of(found).items():
             self.parts[name][i] = part
 
     def put_many(self, begin: int, found: Any) -> None:
-        """Write the answers ``found`` after the events from ``begin`` on; the first dimension is that of events."""
+        """Write ``found``, the results at the vertices ``at`` after the events from ``begin`` on.
+
+        The first dimension of each array is that of events.
+        """
         for name, part in frames.fields_of(found).items():
             self.parts[name][begin : begin + len(part)] = part
 
     def result(self, work: Work) -> Replayed:
-        """Return the answers after the events done so far."""
+        """Return the answers after the events that ``work`` counts as done."""
         done, answers = work.done, None
         if self.at is not None:
             parts = {name: part[:done] for name, part in self.parts.items()}

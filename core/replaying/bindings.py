@@ -1,9 +1,8 @@
-"""The names that the template ``loop`` takes from its surroundings: from modules of a step and of a store.
+"""Placeholders for the functions that the template ``loop`` calls: ``suricate.replaying.loops`` replaces them.
 
-``suricate.replaying.loops`` puts those of an algorithm and a backend in their place.
-
-``s`` is one store's data; ``weights`` and ``before`` have the weight of event ``i`` and get the one that it replaces or
-deletes. The other parameters are those of ``suricate.plugins.step``.
+Those of a store are defined by its backend: ``s`` is the data of one store, ``weights`` and ``before`` have an entry
+per event, and ``i`` is the number of the event. ``step`` and ``record`` are defined by the algorithm, see
+``suricate.plugins.step``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ def arc_weight(weights, i):
 
 @inner
 def has_space(s, u, v, both):
-    """Return whether an edge from ``u`` to ``v`` can be inserted; with ``both``, also the arc back."""
+    """Return whether an edge from ``u`` to ``v`` can be inserted without more memory; ``both``: in both directions."""
     return False
 
 
@@ -50,16 +49,15 @@ def fetch_far(s, u):
 
 @inner
 def step(graph, state, change, u, v, w, counts):
-    """Bring ``state`` up to date with one change of the edge from ``u`` to ``v``; return ``(work, changed)``.
+    """Update ``state`` after one change of the edge from ``u`` to ``v``; return ``(work, changed)``.
 
-    ``suricate.plugins.step`` explains the parameters. The module of the algorithm replaces this function.
+    ``change`` is a code of ``suricate.plugins.step``: inserted, deleted, heavier or lighter; ``w`` is the weight.
+    ``work`` is the number of arcs visited, negative if the algorithm refuses the event; ``changed``, if ``counts``, the
+    number of vertices whose values changed.
     """
     return 0, 0
 
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the values at the vertices ``at`` after event ``i`` to row ``i`` of the arrays ``recorded``.
-
-    The module of the algorithm replaces it.
-    """
+    """Write the values at the vertices ``at`` after event ``i`` to row ``i`` of the arrays ``recorded``."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Before:
-    """The edge of an event and its ends before the event, so that it can be undone."""
+    """One event's edge, its weight and which of its ends were deleted, before the event; to undo the event."""
 
     def __init__(self, graph: Graph, events: Events, i: int) -> None:
         self.version, self.given = graph.version, events.ends_at(i)
@@ -52,7 +52,10 @@ class SingleCalls:
         self._values: tuple[int, dict[str, np.ndarray]] | None = None  # with the graph's version that they are of
 
     def make(self, reason: str) -> None:
-        """Apply the next event; count the ``reason`` why it is a single call. An error leaves the graph unchanged."""
+        """Apply the next event by a call of the graph, and count it under ``reason``.
+
+        If the call raises, the graph is unchanged.
+        """
         graph, i, counts = self.graph, self.work.done, self.work.reasons
         with Uninterrupted(), graph.exclusive():
             before = Before(graph, self.events, i)

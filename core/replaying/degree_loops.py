@@ -1,4 +1,4 @@
-"""CPU template: the step of out-degrees, which the store itself knows; see ``suricate.plugins.step``."""
+"""CPU template: the step of a replay of out-degrees, which needs no state; see ``suricate.plugins.step``."""
 
 from __future__ import annotations
 

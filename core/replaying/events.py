@@ -33,7 +33,7 @@ class Events:
 
     Attributes:
         src, dst: ``uint32[n]``; ``EMPTY`` for a name that was not known yet.
-        kind: ``uint8[n]``.
+        kind: ``uint8[n]``: ``INSERT``, ``DELETE``, or ``NOTHING`` for an event without effect.
         weight: of the dtype of the graph's weights, unspecified for deletions; None on an unweighted graph.
         columns: values of the columns of edges by name, if the graph has some and they were given.
         unknown: indices of events with names that were not known at the start, ascending.
@@ -119,7 +119,7 @@ class Events:
         return events
 
     def _treat_loops(self, graph: Graph, inserted: np.ndarray) -> None:
-        """Raise for inserted self-loops, or make them ``NOTHING``, as the graph treats them."""
+        """Make inserted self-loops ``NOTHING`` if the graph drops them; raise ``SelfLoopError`` if it refuses them."""
         if graph.self_loops == "allow":
             return
         loops = np.flatnonzero((self.src == self.dst) & (self.src != EMPTY) & inserted)

@@ -1,7 +1,7 @@
 """CPU template: events one after the other, each applied to the stores and followed by a step of an algorithm.
 
-``stores``, ``piece`` and the places of ``report`` are in ``suricate.replaying.report``, ``graph`` is a
-``suricate.plugins.step.Walked``.
+``stores``, ``piece`` and the entries of ``report`` are explained in ``suricate.replaying.report``; ``graph`` is a
+``suricate.plugins.step.Walked``. A status is ``NEW``, ``REPLACED``, ``REMOVED`` or ``UNCHANGED``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,13 @@ BINDINGS_IMPORT = re.compile(r"^from suricate\.replaying\.bindings import \([^)]
 
 @cache
 def loop_over(store: str, step: str, weighted: bool) -> ModuleType:
-    """Return the loop over the functions of the modules of a store and a step, made once."""
+    """Return the module with the compiled loop ``run`` for one store and one algorithm; made once.
+
+    Args:
+        store: name of the module with the store's functions, see ``suricate.store.single``.
+        step: name of the module with the algorithm's ``step`` and ``record``.
+        weighted: whether the graph has weights.
+    """
     functions = (
         f"from {store} import delete_edge, fetch, fetch_far, has_space, insert_edge\n"
         f"from {step} import record, step\n\n\n"

@@ -22,13 +22,13 @@ def net_delta(
     status: np.ndarray,
     before: np.ndarray,
 ) -> Delta:
-    """Return the net delta of events that were made.
+    """Return the net change of events that were applied, as a delta.
 
     Args:
         graph: the graph, on the CPU.
         edges: the edge of each event.
-        kind: the kind of each event.
-        status: the status of each event; 0: it changed nothing.
+        kind: the kind of each event, ``INSERT``, ``DELETE`` or ``NOTHING``.
+        status: the status of each event in the store; 0: it changed nothing.
         before: the weight that each event replaced or deleted; of length 0 on an unweighted graph.
     """
     places = np.flatnonzero(status)

@@ -1,4 +1,4 @@
-"""Events in pieces, each by one call of a compiled loop: for algorithms with a step on stores with single edges."""
+"""Pieces of events, each applied by one call of a compiled loop, if algorithm and store offer its functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTED = "the graph is divided among processes"
 
 
 class Prepared(NamedTuple):
-    """What a run of the loop needs besides the events: valid while the stores' arrays stay."""
+    """Arguments of the compiled loop ``loop.run`` that depend on stores; valid until these allocate other arrays."""
 
     loop: Any
     graph: Walked
@@ -102,7 +102,7 @@ class Pieces:
 
 
 class _Piece:
-    """One piece: the events from ``begin`` to ``end``, made under the lock of the graph."""
+    """One piece: the events from ``begin`` to ``end`` (exclusive), applied under the lock of the graph."""
 
     def __init__(self, pieces: Pieces, step: Step, begin: int, end: int) -> None:
         self.pieces, self.step = pieces, step
@@ -137,7 +137,7 @@ class _Piece:
     def _arrays(self, unit: Any) -> Piece:
         """Return the events of the piece, and new arrays for what the loop writes.
 
-        ``unit`` is the dtype in which the store takes weights (:attr:`SingleEdges.unit`).
+        ``unit`` is the dtype of which the weights in the store consist (:attr:`SingleEdges.unit`).
         """
         part, size, dtype = slice(self.begin, self.begin + self.size), self.size, self.graph.weight_dtype
         events, at, changed = self.events, self.answers.at, self.answers.changed
@@ -154,9 +154,9 @@ class _Piece:
         )  # fmt: skip
 
     def _prepared(self, made: int) -> Prepared | str:
-        """Reserve memory for the events of the piece after the first ``made``.
+        """Reserve memory for the events of the piece from number ``made`` on, those before having been applied.
 
-        Return the arguments of the loop, or why it cannot run.
+        Returns the arguments of the loop, or a text that says why it cannot run.
         """
         from suricate.replaying.loops import loop_over
 
@@ -176,7 +176,7 @@ class _Piece:
         return Prepared(loop, Walked(out, into, graph.has_in_edges, undirected), given, singles[0].unit)
 
     def _end_singles(self) -> None:
-        """Report the numbers of inserted and deleted edges to the stores, those since the last report."""
+        """Report to the stores how many edges the loop has inserted and deleted since the last report."""
         added, taken = (int(count) for count in self.report[ADDED : TAKEN + 1])
         arcs = not self.graph.directed
         for store in self.graph._stores:
@@ -185,7 +185,7 @@ class _Piece:
         self.report[ADDED : TAKEN + 1] = 0
 
     def _finish(self, arrays: Piece, made: int) -> None:
-        """Write the answers of the events that were made, and pass the net delta to the graph and its trackers."""
+        """Write the answers after the first ``made`` events; give the net delta to the graph and other trackers."""
         self._end_singles()
         graph, updater, kept, work = self.graph, self.graph._updater, self.pieces.kept, self.pieces.work
         before = updater.version

@@ -14,7 +14,11 @@ OVER, FULL, REFUSED = range(3)  #: why a run ended: the events are over, memory 
 
 
 class Stores(NamedTuple):
-    """The arrays of the stores, for compiled functions: of out-edges (both arcs if ``undirected``) and of in-edges."""
+    """The data of the stores for compiled functions: ``out`` of out-edges, ``into`` of in-edges.
+
+    ``has_into``: there is a second store; if not, ``into`` is ``out``. ``undirected``: ``out`` has both arcs of each
+    edge.
+    """
 
     out: Any
     into: Any
@@ -23,16 +27,18 @@ class Stores(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """The events of a piece, and what the loop writes.
+    """The events of a piece, and the arrays that the loop writes.
 
     Attributes:
-        src, dst: ``uint32[n]``. kind: ``uint8[n]``.
-        weight: weights of the events; like the next four, of length 0 on an unweighted graph.
-        old: the weights that events replaced or deleted.
-        units, before: ``weight`` and ``old`` as the store takes them. discarded: weights that are not read.
-        status: ``uint8[n]``, the status of each event.
-        records: whether the answers at the vertices ``at`` (``int64[k]``) are written to ``recorded``; if not, the
-            number of vertices that each event changed is written to ``changed`` (``int64[n]``).
+        src, dst: ``uint32[n]``, the ends of the edges.
+        kind: ``uint8[n]``: ``INSERT``, ``DELETE`` or ``NOTHING``.
+        weight: the weight of each event; like the next four, of length 0 on an unweighted graph.
+        old: written: the weight that each event replaced or deleted.
+        units, before: views of ``weight`` and ``old`` in the dtype of which weights in the store consist.
+        discarded: like ``before``, written when an event is undone, and never read.
+        status: written: ``uint8[n]``, the status of each event.
+        records: True: the answers at the vertices ``at`` (``int64[k]``) are written to ``recorded``; False: the number
+            of vertices that each event changed is written to ``changed`` (``int64[n]``).
     """
 
     src: np.ndarray

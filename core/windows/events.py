@@ -22,10 +22,11 @@ class Events(NamedTuple):
     """Checked events, as columns.
 
     Attributes:
-        time: ``int64[n]``, ticks (see ``times``); or a range of consecutive positions.
+        time: ``int64[n]``, nanoseconds since 1970 if times have a unit, else the numbers given; or a range of
+            consecutive positions.
         src, dst: ``uint32[n]``, ids of vertices; on a CUDA device if they were given there.
         weight: ``float64[n]`` or ``int64[n]``, or None.
-        kind: ``int8[n]`` (see ``suricate.io.sources.kinds``); None if all are insertions.
+        kind: ``int8[n]``: 1: insertion, 0: set, -1: deletion; None if all are insertions.
         attributes: a structured array ``[n]`` with a field, ``int64`` or ``float64``, per attribute; or None.
     """
 
@@ -113,10 +114,9 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
 
 
 def both_ids(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return copies of ``src`` and ``dst`` as ``uint32[n]``, made and checked in one pass.
+    """Return copies of ``src`` and ``dst`` as ``uint32[n]``, made and checked in one pass by a compiled loop.
 
-    None if an entry is no id of a vertex, or the arrays are of a kind that the loop does not take; :func:`checked_ids`
-    takes all kinds.
+    None if an entry is no valid id, or if the loop does not take such arrays; :func:`checked_ids` takes all kinds.
     """
     copies = few_valid((src, dst, None), MAX_VERTICES, most=len(src))
     return None if copies is None else copies[:2]

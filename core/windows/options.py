@@ -66,7 +66,7 @@ class WindowOptions:
         return COUNT if isinstance(self.slide, numbers.Integral) and not isinstance(self.slide, bool) else TIME
 
     def rule(self, has_unit: bool | None) -> Rule:
-        """Return the rule by which slides close; ``has_unit``: whether times have a unit, None if not known yet."""
+        """Return the :class:`Rule` by which slides close; ``has_unit``: whether times have a unit, None: unknown."""
         every = self.empty == "emit"
         if self.mode != TIME:
             size = None if self.size is None else int(self.size)

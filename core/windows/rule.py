@@ -2,8 +2,12 @@
 
 Ends lie on the grid ``origin + k * slide``. A window holds ``end - size <= t < end``. The watermark is the running
 maximum of ``time - lateness`` over the events, one after the other; a slide closes when the watermark is at or past its
-end. The first end is that of the oldest event when the first slide closes. Every event is judged as it arrives, so the
-cuts between chunks change nothing. Windows of counts and of steps are windows over positions and numbers of steps.
+end. The first end is that of the oldest event when the first slide closes. Every event is judged as it arrives, so how
+a stream is cut into chunks changes nothing. Windows of counts and of steps are windows over positions and numbers of
+steps.
+
+``state`` is ``int64[5]``: the watermark, the end of the last closed slide, the oldest time of an event, whether a slide
+has closed (1 or 0), and the newest time; ``NEVER`` or, for the oldest time, ``FAR`` where there is none yet.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ def grid_floor(time, origin, slide):
 def advance(state, origin, slide):
     """Close all slides whose end the watermark has reached; the grid of ends is ``origin + k * slide``.
 
-    ``state`` (int64[5]) is changed in place: the end of the last closed slide, and whether one has closed.
+    In ``state`` this changes the end of the last closed slide, and whether a slide has closed.
     """
     if state[_STARTED] == 0:
         first = state[_OLDEST] != FAR and state[_WATERMARK] >= grid_floor(state[_OLDEST], origin, slide) + slide
@@ -42,13 +46,15 @@ def advance(state, origin, slide):
 
 @kernel
 def judge(time, delay, ahead, origin, slide, state, verdict):
-    """Judge events in the order of arrival: write the ``verdict`` (uint8) of each, and update ``state`` (int64[5]).
+    """Decide for each event, in the order of arrival, whether the window takes it, and update ``state`` in place.
 
     Args:
         time: int64[n], ticks.
-        delay: how far the watermark is behind the newest event.
-        ahead: how far past the watermark an event may be; -1: any distance.
+        delay: ticks by which the watermark is behind the newest event.
+        ahead: ticks by which an event may be past the watermark; -1: any number.
         origin, slide: the grid of ends.
+        state: see the module.
+        verdict: uint8[n], written: ``TAKEN``, ``LATE`` or ``AHEAD`` for each event.
     """
     for i in range(len(time)):
         now = time[i]
@@ -69,10 +75,10 @@ def judge(time, delay, ahead, origin, slide, state, verdict):
 
 @kernel
 def take_positions(first, last, origin, slide, state):
-    """Take events whose times are the positions from ``first`` to ``last``; each raises the watermark.
+    """Take events whose times are the positions from ``first`` to ``last``, and close the slides that this completes.
 
-    All earlier positions are below ``first``. ``state`` (int64[5]) is changed in place; ``origin`` and ``slide`` are
-    the grid of ends.
+    All earlier positions are below ``first``. ``state`` is changed in place; ``origin`` and ``slide`` are the grid of
+    ends.
     """
     state[_OLDEST], state[_NEWEST] = min(state[_OLDEST], first), last
     state[_WATERMARK] = last + 1
@@ -81,7 +87,7 @@ def take_positions(first, last, origin, slide, state):
 
 @kernel
 def raise_watermark(watermark, origin, slide, state):
-    """Raise the watermark in ``state`` (int64[5]) to ``watermark`` if it is lower, and close the slides it reaches.
+    """Raise the watermark in ``state`` to ``watermark`` if it is lower, and close the slides that it reaches.
 
     ``origin`` and ``slide`` are the grid of ends.
     """
@@ -90,7 +96,10 @@ def raise_watermark(watermark, origin, slide, state):
 
 
 class Grid(NamedTuple):
-    """Where windows end and what they hold, in ticks; ``size`` None: everything."""
+    """The ends of windows, ``origin + k * slide``, and their ``size``, all in ticks.
+
+    The window that ends at ``end`` holds the times ``end - size <= t < end``; with ``size`` None all ``t < end``.
+    """
 
     size: int | None
     slide: int
@@ -102,13 +111,14 @@ class Grid(NamedTuple):
 
 
 class Rule:
-    """Judges events and says which slide closes next.
+    """Decides which events a window takes, and says which slide closes next.
 
     Args:
         grid: where windows end.
-        delay: ticks by which the watermark is behind the newest event: the lateness; -1 if positions are counted.
+        delay: ticks by which the watermark is behind the newest event, the lateness; -1: times are positions, none of
+            which is late.
         ahead: an event more than this many ticks past the watermark is refused; None: no limit.
-        every: whether slides in which nothing enters or leaves close as well.
+        every: True: slides in which no event enters or leaves close as well.
     """
 
     def __init__(self, grid: Grid, delay: int, ahead: int | None, *, every: bool = False) -> None:
@@ -130,7 +140,11 @@ class Rule:
         return None if newest == NEVER else newest
 
     def judge(self, time: np.ndarray | range) -> np.ndarray | None:
-        """Return the verdict of each event, ``uint8[n]``; None: all are taken."""
+        """Decide whether the window takes each event, in order of arrival; advance the watermark.
+
+        ``time``: ticks. Returns ``uint8[n]`` of ``TAKEN``, ``LATE`` (its slide has closed) and ``AHEAD`` (too far past
+        the watermark); None if all are taken.
+        """
         grid = self.grid.origin, self.grid.slide
         if self.delay < 0 and len(time):
             take_positions(time[0], time[-1], *grid, self.state)
@@ -140,13 +154,16 @@ class Rule:
         return verdict if verdict.any() else None
 
     def load(self, state: np.ndarray, last: int | None) -> None:
-        """Restore a saved state of the rule; slides that the end of the source has closed stay closed."""
+        """Restore a saved ``state``; ``last`` is the end of the slide that closed last, None if none did.
+
+        Slides that closed because the source had ended stay closed.
+        """
         self.state, self.last = state.astype(np.int64), last
         if last is not None:
             self.state[_CLOSED], self.state[_STARTED] = max(int(self.state[_CLOSED]), last), 1
 
     def reach(self, watermark: int) -> None:
-        """Raise the watermark to ``watermark`` if it is lower, as a source asked."""
+        """Raise the watermark to ``watermark`` if it is lower, and close the slides that it reaches."""
         raise_watermark(watermark, self.grid.origin, self.grid.slide, self.state)
 
     def finish(self) -> None:
@@ -157,7 +174,7 @@ class Rule:
 
     @property
     def due(self) -> int | None:
-        """The newest end that may close, None if it has closed."""
+        """The newest end up to which slides may close now, None if they all have."""
         due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER
         due = due if self._limit is None else max(due, self._limit)
         return due if due > (NEVER if self.last is None else self.last) else None
@@ -179,5 +196,8 @@ class Rule:
         return None if end is None or end > due else end
 
     def is_partial(self, end: int) -> bool:
-        """Return whether a slide closes only because the source has ended, with events possibly missing."""
+        """Return whether the slide with this ``end`` closes only because the source has ended.
+
+        Then events may be missing from it.
+        """
         return end == self._limit and (self.watermark is None or self.watermark < end)

@@ -1,4 +1,4 @@
-"""The events of a window, and the net change of its edges per slide: exact multiplicity, one batch a slide."""
+"""The live events of a window, and the net change of its edges per slide; the events of each edge are counted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Ring:
     """The live events of a window.
 
     Args:
-        combine: how the weights of the live events of a pair make one: a key of ``COMBINE``.
+        combine: how the weights of the live events of a pair are combined into one: a key of ``COMBINE``.
         weight_dtype: ``int64`` or ``float64`` of the events' weights; None: they have none.
         attributes: the attributes of the edges, or None.
         directed: whether a pair has an order; else the smaller id becomes the source.
@@ -86,7 +86,10 @@ class Ring:
         self._state, self._slide = np.zeros(8, np.int64), 0
 
     def __len__(self) -> int:
-        """Return the number of events, those that were taken but whose time has not come included."""
+        """Return the number of events in the ring.
+
+        These include events that a deletion or a set has removed, until their time has passed.
+        """
         return int(self._state[BACK] - self._state[FRONT])
 
     @property
@@ -112,6 +115,8 @@ class Ring:
 
     def slide(self, events: Events, cutoff: int | None) -> Change:
         """Remove events with times below ``cutoff``, apply ``events`` in their order, and return the net change.
+
+        ``cutoff`` None: no event leaves by its time.
 
         Raises:
             WeightError: a sum of integers leaves int64; the ring must not be used afterwards.
@@ -195,7 +200,7 @@ class Ring:
         loops.fill_table(self._pairs, int(self._state[PAIRS]))
 
     def _events(self) -> dict[str, np.ndarray]:
-        """Return the columns of the events, the oldest first."""
+        """Return the events as arrays by name, the oldest first: fields of :class:`Kept`, and their attributes."""
         places = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)
         further = {} if self.attributes is None else {ATTRIBUTES: self.attributes.events}
         columns = self._kept._asdict() | further
@@ -213,15 +218,19 @@ class Ring:
                 column[places] = columns[name]
 
     def _listed(self) -> dict[str, np.ndarray]:
-        """Return the columns of the pairs, by number, and the numbers that are free."""
+        """Return the state of the pairs as arrays by name.
+
+        ``row``, ``held`` and, with attributes, their values have an entry per number of a pair; ``free`` lists unused
+        numbers.
+        """
         number, pairs = int(self._state[PAIRS]), self._pairs
         listed = {"row": pairs.row[:number], "held": pairs.held[:number], "free": pairs.free[: self._state[FREED]]}
         return listed if self.attributes is None else listed | {VALUES: self.attributes.held[:number]}
 
     def _place_pairs(self, listed: Mapping[str, np.ndarray], size: int, table: np.ndarray) -> None:
-        """Put the columns ``listed``, as :meth:`_listed` returns them, into new arrays of ``size`` entries.
+        """Copy the state of the pairs, as :meth:`_listed` returned it, to new arrays of ``size`` entries.
 
-        ``table`` becomes the hash table of the pairs; it is not written.
+        ``table`` becomes the hash table of the pairs; nothing is written to it.
         """
         row, held = _rows(size), np.zeros(size if self._weighted else 0, self._pairs.held.dtype)
         self._pairs = Pairs(row, held, table, np.empty(size, np.uint32), np.empty(size, np.uint32))
@@ -232,7 +241,7 @@ class Ring:
             column[: len(listed[name])] = listed[name]
 
     def held(self) -> Change:
-        """Return the pairs that the graph holds, with their weights and attributes."""
+        """Return all pairs that are in the graph, with weights and attributes, as the ``new`` ones of a change."""
         rows = self._pairs.row[: self._state[PAIRS]]
         which = (rows[:, loops.LIVE] > 0) & (rows[:, loops.HELD] != 0)
         new = ends_of(rows[which, loops.KEY].astype(np.uint64))
@@ -244,14 +253,14 @@ class Ring:
 
 
 def _rows(count: int) -> np.ndarray:
-    """Return an unset array ``int64[count, 8]`` whose rows are aligned to lines of the cache."""
+    """Return an uninitialised array ``int64[count, 8]`` whose rows are aligned to cache lines."""
     memory = np.empty(8 * (count + 1), np.int64)
     begin = -(memory.ctypes.data // 8) % _ROW
     return memory[begin : begin + _ROW * count].reshape(count, _ROW)
 
 
 def _table(places: int) -> np.ndarray:
-    """Return an empty hash table with ``places`` places, eight per line of the cache; half are to stay free."""
+    """Return an empty hash table with ``places`` places, eight per cache line; at most half of them may be used."""
     table = _rows(places // loops.TAGS).reshape(-1).view(np.uint32)
     table.fill(loops.FREE)
     return table

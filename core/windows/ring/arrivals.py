@@ -64,13 +64,12 @@ class Arrivals:
         """Return two columns of ids as ``uint32`` arrays on the device; waits until those of the host are there.
 
         Args:
-            src, dst: arrays of one length, on the host or on the device; they may be changed once :meth:`are_valid`
-                was asked, as it must be before the next call.
+            src, dst: arrays of one length, on the host or on the device. Call :meth:`are_valid` before the next call,
+                and before the arrays are changed.
 
         Returns:
-            None if they are few, of an unsupported kind, or contain invalid ids on the host, which
-            :func:`checked_ids` then reports; or if the device lacks the memory: ids wait on the host, and a slide that
-            fails is made again.
+            None if the caller must check and keep the ids itself (:func:`checked_ids`): they are few, of another dtype,
+            or on the host and not all valid; or the device lacks memory.
         """
         kinds = np.ndarray, self._xp.ndarray
         if type(src) not in kinds or type(dst) is not type(src) or src.dtype != dst.dtype or len(src) != len(dst):
@@ -115,9 +114,10 @@ class Arrivals:
         return ids
 
     def _kept(self, like: Array, src: int, dst: int) -> tuple[Array, Array]:
-        """Return two columns as ``uint32`` arrays on the device, before their ids are known to be valid.
+        """Queue a launch that copies and checks two columns; return the copies, ``uint32`` arrays on the device.
 
-        ``src`` and ``dst`` are addresses that kernels can read; ``like`` is an array of the same dtype and length.
+        ``src`` and ``dst`` are addresses that kernels can read; ``like`` is an array of their dtype and length.
+        :meth:`are_valid` tells whether the ids are valid.
         """
         memory, ids = self._new_ids(len(like))
         self._given(like.dtype, len(like), src, dst, memory)
@@ -131,7 +131,7 @@ class Arrivals:
 
 
 class _Check:
-    """Asks the device whether columns are ids of vertices, in one stream."""
+    """Has the device check whether two columns hold valid ids of vertices; used in one stream."""
 
     def __init__(self, device: Device) -> None:
         self._answer, self._kernels = Answer(device, 1), dict[np.dtype, WordKernel]()
@@ -150,7 +150,7 @@ class _Check:
         return self
 
     def found_valid(self) -> bool:
-        """Wait for the answer; return whether all were ids."""
+        """Wait for the result of the last check; return whether all were ids of vertices."""
         return bool(self._answer.read()[0] < MAX_VERTICES)
 
 
@@ -169,7 +169,7 @@ def _bytes_for(column: np.ndarray) -> int:
 
 
 class _Buffer:
-    """Memory on a device that a stream of copies writes and the current stream reads, in turn.
+    """Memory on a device, which a stream of copies writes and the current stream then reads, again and again.
 
     Attributes:
         size: its bytes.
@@ -182,7 +182,7 @@ class _Buffer:
         self._free = device.xp.cuda.Event(disable_timing=True)
 
     def reserve(self, size: int) -> None:
-        """Have ``size`` bytes; waits for the device if that needs more memory."""
+        """Make the buffer at least ``size`` bytes large; waits for the device if that needs new memory."""
         if size > self.size:
             wanted = 1 << (size - 1).bit_length()
             self._memory, self.size = self._xp.cuda.alloc(wanted), wanted
@@ -190,9 +190,9 @@ class _Buffer:
             self._free.record()
 
     def columns(self, like: np.ndarray, stream: Any) -> tuple[Array, Array]:
-        """Return two arrays in this memory with the dtype and length of ``like``.
+        """Return two arrays in this memory with the dtype and length of ``like``, for ``stream`` to write.
 
-        ``stream`` waits until earlier work has read the memory, and may then write to them.
+        ``stream`` first waits until work queued before :meth:`used` has read the memory.
         """
         stream.wait_event(self._free)
         array, memory = self._xp.ndarray, self._memory

@@ -1,4 +1,4 @@
-"""Attributes of events: each column of an edge is computed from that of its live events, by a rule of its own.
+"""Attributes of events: a rule for each combines the values of the live events of an edge into one, a column of edges.
 
 Texts are ids of a table here, from which unused texts are removed from time to time.
 """
@@ -25,7 +25,11 @@ Rules = Mapping[str, str]  #: how the values of the live events of an edge make 
 
 
 def checked_rules(attributes: Any) -> dict[str, str]:
-    """Return the rules of attributes; raises ``ParameterError`` if they are invalid."""
+    """Return the rule of each attribute, a key of ``COMBINE``, by name; None becomes an empty dictionary.
+
+    Raises:
+        ParameterError: ``attributes`` is not such a mapping.
+    """
     if attributes is None:
         return {}
     if not isinstance(attributes, Mapping):
@@ -39,15 +43,15 @@ def checked_rules(attributes: Any) -> dict[str, str]:
 
 
 def columns_needed(rules: Rules) -> list[str]:
-    """Return the attributes that chunks must bring: all but counts."""
+    """Return the names of the attributes that chunks must have columns for: all whose rule is not ``"count"``."""
     return [name for name, rule in rules.items() if rule != "count"]
 
 
 class AttributeIntake:
     """Converts the attributes of a chunk to one structured array; all chunks have the same dtypes.
 
-    ``dtype`` is None before the first chunk, and if no columns are needed. ``texts`` has a table for each attribute of
-    texts: those declared as texts, and those that are not numbers in the first chunk.
+    ``dtype`` is None before the first chunk, and if no columns are needed. ``texts`` has a table of ids for each
+    attribute that has texts: because it is declared so, or because the first chunk has texts.
     """
 
     def __init__(self, rules: Rules, known: Collection[str] = ()) -> None:
@@ -57,11 +61,13 @@ class AttributeIntake:
         self._most = dict.fromkeys(self._names, TEXTS)  # number of texts at which unused ones are searched for
 
     def values(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return the attributes of events, and a mask of those that are NaN or infinite (None: none are).
+        """Return the attributes of a chunk as a structured array, and a mask of events with a NaN or infinite one.
+
+        The mask is None if there are no such events; both are None if no columns are needed.
 
         Raises:
-            RequirementError: a column is missing. DTypeError: it holds neither numbers nor texts, or the other kind
-                before.
+            RequirementError: a column is missing.
+            DTypeError: a column has neither numbers nor texts, or one of them after the other in earlier chunks.
             WeightError: fractions in a column that had whole numbers so far.
         """
         if not self._names:
@@ -92,7 +98,7 @@ class AttributeIntake:
 
     @property
     def has_many_texts(self) -> bool:
-        """Whether it is time to :meth:`forget` texts."""
+        """Whether a table has so many texts that :meth:`forget` is to be called."""
         return any(len(names) >= self._most[name] for name, names in self.texts.items())
 
     def forget(self, used: Collection[np.ndarray]) -> None:
@@ -112,11 +118,11 @@ class AttributeIntake:
 
 
 class EdgeValues:
-    """The attributes of live events, and for each pair the values that the graph has.
+    """The attributes of live events, and the combined values of each pair that is in the graph.
 
     Args:
-        rules: how the values of a pair's live events make one, by attribute.
-        dtype: structured dtype of the events' attributes; None: there are only counts.
+        rules: by attribute the rule, a key of ``COMBINE``, that combines the values of a pair's live events into one.
+        dtype: structured dtype of the events' attributes; None: all rules are ``"count"``.
         texts: the tables of attributes that are texts.
     """
 
@@ -128,22 +134,28 @@ class EdgeValues:
         self.sums_floats = any(rule == "sum" and self.held.dtype[name].kind == "f" for name, rule in rules.items())
 
     def reserve(self, events: int, pairs: int) -> None:
-        """Make empty arrays for the given numbers of events and pairs."""
+        """Replace the arrays by new ones for these numbers of events and pairs; their former values are lost."""
         self.events = np.empty(events, self.events.dtype)
         self.held = np.zeros(pairs, self.held.dtype)
 
     def kinds(self) -> dict[str, np.dtype]:
-        """Return the dtypes of the columns of edges."""
+        """Return the dtypes of the columns of edges by name."""
         return {name: TEXT if name in self._texts else self.held.dtype[name] for name in self.rules}
 
     def columns(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Return values as columns by attribute, with texts in place of their ids."""
+        """Return ``values``, a structured array, as one column per attribute, with texts in place of their ids."""
         return {name: self._texts[name][values[name]] if name in self._texts else values[name] for name in self.rules}
 
     def changed(self, kept: Any, pairs: Any, listed: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values of the pairs ``listed``, and a mask ``bool[n]`` of those that are ``fresh`` or differ.
+        """Return the combined values of some pairs, and a mask of those that change in the graph.
 
-        They differ from what the graph has, which is updated. ``kept`` and ``pairs`` are those of the ring.
+        Args:
+            kept, pairs: the ring.
+            listed: numbers of the pairs, which have live events.
+            fresh: ``bool[n]``: pairs that change whatever their values are, as they are new or have another weight.
+
+        Returns:
+            A structured array ``[n]``, and ``bool[n]``: fresh, or other values than ``held``, which gets the new ones.
 
         Raises:
             WeightError: a sum of whole numbers is out of the range of int64.
@@ -161,13 +173,15 @@ class EdgeValues:
 
 @kernel
 def combine_values(kept, pairs, values, listed, combine, whole, out):
-    """Write the value of each listed pair to ``out``; return False if a sum of whole numbers overflows.
+    """Write the combined value of each listed pair to ``out``; return False if a sum of integers overflows.
 
     Args:
         kept, pairs: the ring.
-        values: the attribute by event; times if ``combine`` is ``COUNT``.
+        values: an attribute by place of the event in the ring; not read if ``combine`` is ``COUNT``.
         listed: numbers of pairs that have live events.
-        combine: a value of ``COMBINE``; ``whole``: the values are integers, whose sums are exact.
+        combine: the rule, a value of ``COMBINE``.
+        whole: whether the values are integers, whose sums are exact.
+        out: written, ``[len(listed)]``.
     """
     fits = True
     for i in range(len(listed)):

@@ -48,10 +48,9 @@ def ring_on(
     *,
     directed: bool,
 ) -> AnyRing:
-    """Return a ring on a CUDA ``device`` if edges have neither weights nor attributes; else on the host.
+    """Return a ring on a CUDA ``device`` if edges have neither weights nor attributes; else one on the host.
 
-    ``combine``, ``weight_dtype``, ``attributes`` and ``directed`` are as in :class:`Ring`; with "count" edges have
-    weights.
+    The other arguments are those of :class:`Ring`. With ``combine="count"`` the counts are weights.
     """
     if device.is_cuda and weight_dtype is None and attributes is None and combine != "count":
         with device.current():
@@ -108,7 +107,7 @@ class DeviceRing:
     def slide(self, events: Events, cutoff: int | None) -> Change:
         """Remove events with times below ``cutoff``, add ``events``, and return the net change, in device memory.
 
-        Its lists are valid until the next slide. Waits for the device.
+        ``cutoff`` None: no event leaves. The arrays of the change are valid until the next slide. Waits for the device.
 
         Raises:
             CapacityError: there is not enough memory; nothing has changed.
@@ -178,7 +177,7 @@ class DeviceRing:
         return self.on_host().save()
 
     def load(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Fill this empty ring from a saved one with the same options, of this kind or on the host."""
+        """Fill this empty ring from what :meth:`save`, or that of :class:`Ring`, returned for the same options."""
         alive = saved["alive"].astype(bool) if "alive" in saved else np.empty(0, bool)
         if alive.any():
             keys = saved["row"][saved["pair"][alive], loops.KEY].astype(np.uint64)
@@ -186,7 +185,7 @@ class DeviceRing:
         self._slide = int(saved["slide"])
 
     def held(self) -> Change:
-        """Return a change with all pairs as new ones."""
+        """Return all pairs with live events as the ``new`` ones of a change."""
         with self.device.current():
             new = self._xp.empty((2, self._pairs), np.uint32)
             args = self._table, self._slots, new, self._pairs, self._xp.zeros(1, np.uint32)
@@ -216,7 +215,7 @@ class DeviceRing:
             _launch("move_pairs", len(old), old, len(old) // 2, self._table, slots - 1)
 
     def _memory_for(self, pairs: int) -> Any:
-        """Return memory for the lists of a slide with ``pairs`` pairs in all; it is reused unless lists are long."""
+        """Return memory for ``pairs`` pairs, the new and the gone ones of a slide; it is reused unless too large."""
         if pairs <= self._listed:
             return self._lists
         memory = self._xp.cuda.alloc(8 * pairs)
@@ -256,12 +255,15 @@ class DeviceRing:
 
 
 def _blocks_for(events: int) -> int:
-    """Return the number of blocks for ``events`` events: one event per thread if there are few, else a tile a block."""
+    """Return how many blocks to launch for ``events`` events: enough for a thread per event, up to ``_FEW_BLOCKS``.
+
+    Beyond that number, a block handles ``_TILE`` events at a time.
+    """
     return max(min(-(-events // _BLOCK), _FEW_BLOCKS), min(-(-events // _TILE), _MAX_BLOCKS))
 
 
 def _launch(name: str, number: int, *args: Any) -> None:
-    """Launch a kernel in which a block handles a tile of ``number`` entries at a time."""
+    """Launch the kernel ``name`` over ``number`` entries, ``_TILE`` per block at a time; ``args``: its arguments."""
     PROGRAM.kernel(name)((min(-(-number // _TILE), _MAX_BLOCKS),), (_BLOCK,), args)
 
 

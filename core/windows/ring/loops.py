@@ -39,7 +39,11 @@ _AHEAD = 32  # events ahead at which the table is prefetched; their pairs at hal
 
 
 class Kept(NamedTuple):
-    """The ring of live events: arrays of ``2**k`` entries; event number ``i`` is at ``i % 2**k``."""
+    """The ring of live events: arrays of ``2**k`` entries; event number ``i`` is at place ``i % 2**k``.
+
+    The live events of a pair form a list: ``before`` and ``after`` have the numbers of the next older and newer one, or
+    -1.
+    """
 
     time: np.ndarray  #: int64
     pair: np.ndarray  #: uint32
@@ -51,7 +55,11 @@ class Kept(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs by number, the table that finds them, and the numbers that are free."""
+    """The pairs by number, the hash table that finds the number of a pair, and numbers that no pair has.
+
+    ``row`` has for each pair what loops need: its key, the oldest and the newest live event, their number, the sum of
+    their weights, whether the graph has the pair, and the last slide that touched it.
+    """
 
     row: np.ndarray  #: int64[n, 8]
     held: np.ndarray  #: the weight that the graph has, as ``Kept.weight``
@@ -62,14 +70,14 @@ class Pairs(NamedTuple):
 
 @inner
 def tag_of(key):
-    """Return a hash of a key, below :data:`FREE`; its lowest bits are the line of the table where it is put."""
+    """Return a hash of a key, below :data:`FREE`; its lowest bits are the line of the table searched first for it."""
     mixed = (key ^ (key >> _SHIFT)) * _GOLDEN
     return np.uint32(min((mixed ^ (mixed >> _SHIFT)) & _LOW, _LARGEST_TAG))
 
 
 @inner
 def line_of(table, tag):
-    """Return the number of the line of ``table`` in which ``tag`` is looked for first."""
+    """Return the number of the first line of ``table`` that is searched for ``tag``."""
     return np.int64(tag) & (len(table) // LINE - 1)
 
 
@@ -83,7 +91,7 @@ def free_in(table, line):
 def find_pair(pairs, key):
     """Return the place of ``key`` in the table ``pairs.table``, or the free place where it would go.
 
-    The search begins in the line of its tag, and goes on to the next line if that is full.
+    The search begins in the line of its tag, and continues in the next line while a line is full.
     """
     table, tag = pairs.table, tag_of(key)
     line = line_of(table, tag)
@@ -108,7 +116,10 @@ def put(table, at, tag, pair):
 
 @inner
 def movable(table, line, hole):
-    """Return the place of an entry in ``line`` whose first line is ``hole`` or one before it; -1 if there is none."""
+    """Return the place of an entry in ``line`` that may move to the line ``hole``; -1 if there is none.
+
+    It may if the search for it begins at ``hole`` or at a line before, so that the search passes ``hole``.
+    """
     mask = len(table) // LINE - 1
     for at in range(line * LINE, line * LINE + TAGS):
         if table[at] != FREE and (line - line_of(table, table[at])) & mask >= (line - hole) & mask:
@@ -137,7 +148,10 @@ def remove_place(table, at):
 
 @inner
 def touch(pairs, pair, slide, state):
-    """List ``pair`` among those that may change in this ``slide``, unless it is listed."""
+    """Add ``pair`` to ``pairs.touched``, the pairs that may change in this ``slide``, unless it is there.
+
+    ``state[TOUCHED]`` is their number.
+    """
     if pairs.row[pair, SLIDE] != slide:
         pairs.row[pair, SLIDE] = slide
         pairs.touched[state[TOUCHED]] = pair
@@ -195,7 +209,10 @@ def pair_for(pairs, key, state):
 
 @inner
 def look_ahead(pairs, keys, i):
-    """Prefetch what the events after ``keys[i]`` need: lines of the table, then the rows of the pairs found there."""
+    """Prefetch what the events after ``keys[i]`` need: lines of the table, then the rows of the pairs found there.
+
+    The line is that of the event ``_AHEAD`` places ahead, the row that of the event half as far ahead.
+    """
     table = pairs.table
     if i + _AHEAD < len(keys):
         prefetch(table, line_of(table, tag_of(keys[i + _AHEAD])) * LINE)
@@ -211,7 +228,7 @@ def look_ahead(pairs, keys, i):
 def expire(kept, pairs, cutoff, slide, sums, state):
     """Remove the events with times below ``cutoff`` from the front of the ring; return how many of them were live.
 
-    ``kept``, ``pairs`` and ``state`` are changed in place; pairs that lose a live event become touched in ``slide``.
+    ``kept``, ``pairs`` and ``state`` are changed in place; pairs that lose a live event are added to ``pairs.touched``.
     """
     left, mask = 0, len(kept.time) - 1
     while state[FRONT] < state[BACK] and kept.time[state[FRONT] & mask] < cutoff:
@@ -295,10 +312,10 @@ def enter(kept, pairs, time, first, keys, weight, kind, slide, sums, state):
 
 @inner
 def sum_by_slides(kept, values, at, mask):
-    """Return the sum of ``values`` of event ``at`` and the newer live events of its pair: a float.
+    """Return the sum, a float, of ``values`` of event number ``at`` and of the newer live events of its pair.
 
-    Each slide is summed first, then the sums of slides are added in order; nothing is subtracted. ``mask`` gives the
-    place of an event in the ring.
+    Values that entered in one slide are summed first, then these sums in order; nothing is subtracted. ``mask``: size
+    of the ring less 1.
     """
     total, part, slide = 0.0, 0.0, kept.entered[at & mask]
     while at >= 0:
@@ -311,7 +328,10 @@ def sum_by_slides(kept, values, at, mask):
 
 @inner
 def extreme(kept, values, at, mask, least):
-    """Return the least of ``values`` (the largest unless ``least``) of event ``at`` and the newer ones of its pair."""
+    """Return the least of ``values`` (the largest unless ``least``) of event ``at`` and the newer ones of its pair.
+
+    ``mask``: size of the ring less 1.
+    """
     best = values[at & mask]
     while at >= 0:
         value = values[at & mask]
@@ -323,10 +343,10 @@ def extreme(kept, values, at, mask, least):
 
 @inner
 def value_of(kept, values, row, combine, kind):
-    """Return what the live events of a pair make of their ``values``, as a number of the NumPy type ``kind``.
+    """Return the values of a pair's live events combined into one, as a number of the NumPy type ``kind``.
 
-    ``row`` is the row of the pair, which has live events; ``combine``: a value of :data:`COMBINE`. Only sums of floats
-    come here.
+    ``values``: by place in the ring. ``row``: the row of the pair, which has live events. ``combine``: a value of
+    :data:`COMBINE`; with ``SUM`` the values are floats.
     """
     mask = len(kept.time) - 1
     if combine == COUNT:
@@ -342,17 +362,20 @@ def value_of(kept, values, row, combine, kind):
 
 @kernel
 def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, number):
-    """List the pairs that are ``gone``, and those that are ``new`` or have another ``value`` (``uint32[2, k]`` each).
+    """List the pairs that left the graph in this slide, and those that are new or have another weight.
 
-    Pairs without live events are removed from the table.
+    Only the pairs in ``pairs.touched`` are compared. Pairs without live events are removed from the table.
 
     Args:
-        kept, pairs, state: the ring, see :class:`Kept` and :class:`Pairs`.
-        combine: how the weights of a pair's events make one; ``sums``: whether it is a sum that is kept per pair.
-        value: the weights of the new pairs; empty if edges have none.
-        fresh: uint8: 1: a new pair; 0: another value; 2: at most the attributes differ.
-        number: the number of each listed pair; if it is empty, pairs of which only attributes may differ are not
-            listed.
+        kept, pairs, state: the ring, see :class:`Kept` and :class:`Pairs`; changed in place.
+        combine: the rule that combines the weights of a pair's live events, a value of ``COMBINE``.
+        sums: whether sums of weights are kept per pair, and read.
+        gone: ``uint32[2, k]``, written: sources and destinations of pairs that left.
+        new: likewise: those of pairs that are new or have another weight.
+        value: written: the weights of the ``new`` pairs; empty if edges have none.
+        fresh: uint8, written: 1: a new pair; 0: another weight; 2: at most the attributes differ.
+        number: written: the numbers of the ``new`` pairs; if it is empty, pairs of which only attributes may differ are
+            not listed.
 
     Returns:
         The number of gone and of new pairs, and the largest id of the new pairs, -1 if there are none.
