@@ -1,6 +1,6 @@
 """Archives of arrays: ``.npz`` files, every member of which has a checksum; one member is JSON.
 
-States of parts of it, arrays by name, are kept under a prefix of theirs.
+The state of each part of a saved object, a dict of arrays, is stored under names with a prefix for that part.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, EOFError, Runtime
 
 
 def as_member(fields: Mapping[str, Any]) -> np.ndarray:
-    """Return fields as the member that is JSON."""
+    """Return ``fields`` as the array that stores them in an archive: their JSON text, ``uint8[bytes]``."""
     return np.frombuffer(json.dumps(fields).encode(), np.uint8)
 
 
 def read_archive(file: IO[bytes], member: str, format: str) -> tuple[int, dict[str, Any], dict[str, np.ndarray]]:
-    """Return the version, the other fields of the JSON member, and the arrays of the other members.
+    """Read an archive; return its version, the other fields of its JSON member, and the arrays of all other members.
+
+    ``member`` is the name of the JSON member; its field ``"format"`` must be ``format``.
 
     Raises:
-        OSError: the file cannot be read. One of :data:`DAMAGE`: it is not such an archive, or damaged.
+        OSError: the file cannot be read.
+        ValueError: it is not such an archive, or damaged; damage may raise any of :data:`DAMAGE`.
     """
     try:
         if not zipfile.is_zipfile(file):  # NumPy would advise to unpickle it
@@ -53,15 +56,15 @@ def read_archive(file: IO[bytes], member: str, format: str) -> tuple[int, dict[s
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of ``error`` in one line and shortened."""
+    """Return the message of ``error`` on one line, cut to 200 characters."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def prefixed(prefix: str, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the arrays of a ``state`` under the names that they have in an archive: ``prefix`` and their own."""
+    """Return the arrays of ``state`` with ``prefix`` put in front of each name, as an archive stores them."""
     return {prefix + name: part for name, part in state.items()}
 
 
 def state_in(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """Return the arrays whose names begin with ``prefix``, under their names without it."""
+    """Return the arrays whose names begin with ``prefix``, with the prefix removed from the names."""
     return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}

@@ -1,17 +1,17 @@
 """Files of compiled code: entries that are checked when they are read, in a folder that only their owner can write.
 
 The folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``. An entry's name
-says all that it depends on, so an entry never changes; it is written in one step, so processes need no locks, but
-:func:`alone` keeps them from making the same entry at the same time. An entry begins with a digest of its content: a
-damaged one counts as absent. Entries are code that will run, so a folder that other users can write, or that belongs to
-another user than root, is not used.
+says all that it depends on, so an entry never changes. It is written in one step, so processes need no locks, but
+:func:`alone` prevents two of them from making the same entry at the same time. An entry begins with a digest of its
+content: a damaged one counts as absent. Entries are code that will run, so a folder that everyone can write, or that
+belongs to a user other than this one and root, is not used.
 
-Where entries cannot be written, those of the folder are still read, and new ones go to a private temporary folder,
-which is removed when the process ends. One line on stderr says so.
+If the folder cannot be written, its entries are still read, and new entries go to a private temporary folder, which is
+removed when the process ends. One line on stderr says so.
 
-What was not used for :data:`KEPT_DAYS` is removed, and so is what was not used for longest when all take more than
-:data:`MOST_BYTES` (``SURICATE_CACHE_SIZE``, in MiB, says how much); a process looks at most once a day, and after every
-:data:`LOOK_AFTER` entries that it wrote.
+Entries that were not used for :data:`KEPT_DAYS` days are removed, and if all together take more than :data:`MOST_BYTES`
+bytes (or ``SURICATE_CACHE_SIZE`` MiB) also the least recently used ones. A process checks this with the first entry
+that it writes, at most once a day, and after every :data:`LOOK_AFTER` entries.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _written = 0
 
 
 def get(name: str) -> bytes | None:
-    """Return the content of an entry, None if it is absent or damaged."""
+    """Return the content of the entry ``name``; None if it is absent or damaged."""
     for folder in _folders():
         try:
             with open(folder / name, "rb") as file:
@@ -83,9 +83,10 @@ def put(name: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def alone(name: str) -> Iterator[None]:
-    """A context that one thread or process at a time enters per entry; others wait, at most :data:`PATIENCE` seconds.
+    """Hold a lock on the entry ``name`` inside the ``with`` block, so that only one thread or process makes it.
 
-    After a wait, look for the entry again. If no folder can be written, or files cannot be locked, nobody waits.
+    Others wait for the lock, at most :data:`PATIENCE` seconds, and should then look for the entry again. There is no
+    lock if no lasting folder can be written or files cannot be locked.
     """
     base = named_folder() if is_kept() else None
     with contextlib.ExitStack() as stack:
@@ -115,26 +116,26 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def drop(name: str) -> None:
-    """Remove an entry that turned out to be of no use, if it can be removed."""
+    """Remove the entry ``name``, which could not be used; errors are ignored."""
     for folder in _folders():
         with contextlib.suppress(OSError):
             (folder / name).unlink()
 
 
 def cache_folder() -> Path | None:
-    """Return the folder that new entries are written to; None if not even a temporary one can be made."""
+    """Return the folder to which new entries are written; None if not even a temporary one can be made."""
     return named_folder() if is_kept() else private_folder()
 
 
 def is_kept() -> bool:
-    """Return whether new entries outlive this process."""
+    """Return whether new entries go to a lasting folder, not to one that is removed with this process."""
     named = named_folder()
     return named is not None and can_write(named / ENTRIES)
 
 
 @cache
 def named_folder() -> Path | None:
-    """Return the folder of the environment, whether or not it exists; None if there is none that may be trusted."""
+    """Return the cache folder that the environment names, whether or not it exists; None if it is not safe to use."""
     named, base = os.environ.get("SURICATE_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
     try:
         folder = Path(named) if named else (Path(base) if base else Path.home() / ".cache") / "suricate"
@@ -146,7 +147,7 @@ def named_folder() -> Path | None:
 
 @cache
 def private_folder() -> Path | None:
-    """Return a folder of this process, removed when it ends; None if none can be made."""
+    """Return a temporary folder of this process, removed when it ends; None if none can be made."""
     with _lock:
         return _private_folder()
 
@@ -168,9 +169,9 @@ def _private_folder() -> Path | None:
 
 
 def prune(folder: Path, *, most_bytes: int, days: float) -> None:
-    """Remove entries not used for ``days`` days, then the least recently used ones until ``most_bytes`` are left.
+    """Remove entries not used for ``days`` days, then the least recently used ones until ``most_bytes`` bytes are left.
 
-    Other processes may read, write and prune meanwhile.
+    Other processes may read, write and prune the folder at the same time.
     """
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as files:
@@ -188,7 +189,7 @@ def prune(folder: Path, *, most_bytes: int, days: float) -> None:
 
 
 def _folders() -> list[Path]:
-    """Return where entries may lie."""
+    """Return the folders that may contain entries: the lasting one, and the temporary one if it was made."""
     named = named_folder()
     private = [_private_folder()] if _private_folder.cache_info().currsize else []
     return [folder / ENTRIES for folder in (named, *private) if folder is not None]
@@ -196,7 +197,7 @@ def _folders() -> list[Path]:
 
 @cache
 def can_write(folder: Path) -> bool:
-    """Return whether files can be written to a folder, by writing one; makes the folder if it is missing."""
+    """Return whether files can be created in ``folder``, by creating one; the folder is made if it is missing."""
     import tempfile
 
     try:
@@ -209,7 +210,7 @@ def can_write(folder: Path) -> bool:
 
 
 def _is_trusted(folder: Path) -> bool:
-    """Return whether only this user or root can write a folder; one that does not exist can be made."""
+    """Return whether ``folder`` belongs to this user or root and not everyone can write it, or does not exist."""
     if os.name == "nt":
         return True
     try:
@@ -222,7 +223,10 @@ def _is_trusted(folder: Path) -> bool:
 
 
 def _look(folder: Path) -> None:
-    """Count an entry written to ``folder``; prune it once a day, and after ``LOOK_AFTER`` entries of this process."""
+    """Count the entry that was just written to ``folder``, and prune the folder if that is due.
+
+    It is due with the first entry of a process if the last time was a day ago, and after every ``LOOK_AFTER`` entries.
+    """
     global _written
     with _lock:
         _written += 1

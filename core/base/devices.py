@@ -35,17 +35,17 @@ Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA: with
 
 
 class SupportsArray(Protocol):
-    """What NumPy can make into an array: arrays, tensors, columns of data frames."""
+    """Anything that ``numpy.asarray`` converts: arrays, tensors, columns of data frames."""
 
     def __array__(self) -> np.ndarray:
-        """Return the values."""
+        """Return the values as a NumPy array."""
 
 
 class SupportsDLPack(Protocol):
-    """Arrays of any device and library."""
+    """Anything that exports its memory by the DLPack protocol: arrays and tensors of other libraries, on any device."""
 
     def __dlpack__(self) -> Any:
-        """Return the capsule."""
+        """Return the DLPack capsule."""
 
 
 ReturnedArray: TypeAlias = "np.ndarray[Any, Any]"  #: an :data:`Array` for users, whose type checkers know NumPy's
@@ -74,14 +74,14 @@ class Device:
 
     @cached_property
     def xp(self) -> ModuleType:
-        """The array module: NumPy or CuPy."""
+        """The array module of the device: ``numpy`` or ``cupy``."""
         return importlib.import_module("cupy" if self.is_cuda else "numpy")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (self.kind, self.index)
 
     def current(self) -> AbstractContextManager[Any]:
-        """Return a context manager inside which this CUDA device is current (nothing to do where there is no other)."""
+        """Return a context manager that makes this CUDA device current; it does nothing if there is only one."""
         return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else _NO_OTHER
 
     def synchronize(self) -> None:
@@ -90,10 +90,10 @@ class Device:
             self.xp.cuda.get_current_stream().synchronize()
 
     def to_numpy(self, array: Array) -> np.ndarray:
-        """Copy ``array`` of this device to a NumPy array (no copy on the CPU).
+        """Copy ``array``, which lies on this device, to a NumPy array; on the CPU it is returned uncopied.
 
         Raises:
-            RequirementError: values of a CUDA device must not be read now (see :func:`reading_refused`).
+            RequirementError: reading values of a CUDA device is forbidden now (see :func:`reading_refused`).
         """
         if self.is_cuda:
             if (reader := getattr(_refused, "reader", None)) is not None:
@@ -112,7 +112,10 @@ _refused = threading.local()
 
 @contextmanager
 def reading_refused(reader: str) -> Iterator[None]:
-    """A context in which :meth:`Device.to_numpy` of CUDA raises in this thread; the message names ``reader``."""
+    """Make :meth:`Device.to_numpy` of CUDA devices raise in this thread, inside the ``with`` block.
+
+    The message says that the value is read in ``reader``.
+    """
     outer, _refused.reader = getattr(_refused, "reader", None), reader
     try:
         yield
@@ -121,15 +124,15 @@ def reading_refused(reader: str) -> Iterator[None]:
 
 
 def allow_reading() -> None:
-    """End what :func:`reading_refused` began in this thread last, ahead of its end."""
+    """Permit :meth:`Device.to_numpy` again in this thread, inside a block of :func:`reading_refused`, until its end."""
     _refused.reader = None
 
 
 @cache
 def _give_cupy_a_cache() -> None:
-    """Let CuPy keep what it compiles in a private temporary folder where it cannot write its own folder.
+    """Set CuPy's cache folder to a private temporary one if its own folder cannot be written.
 
-    It makes the folder when it is imported, and fails where it cannot.
+    CuPy creates the folder when it is imported, and the import fails if it cannot.
     """
     folder = Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
     if os.environ.get("CUPY_CACHE_IN_MEMORY", "0") == "0" and not can_write(folder):
@@ -139,7 +142,7 @@ def _give_cupy_a_cache() -> None:
 
 
 def module_of(array: Array) -> Any:
-    """Return NumPy for an array on the host, CuPy for one on a device."""
+    """Return ``numpy`` for a NumPy array, else ``cupy``."""
     if isinstance(array, np.ndarray):
         return np
     import cupy
@@ -148,7 +151,7 @@ def module_of(array: Array) -> Any:
 
 
 def copied(array: Array) -> Array:
-    """Return a copy of ``array``; on a device it does not use CuPy's copying kernel, which would be compiled first."""
+    """Return a copy of ``array``; on CUDA without CuPy's copy kernel, whose compilation would delay the first call."""
     xp = module_of(array)
     if xp is np or not array.flags.c_contiguous:
         return array.copy()
@@ -160,7 +163,7 @@ def copied(array: Array) -> Array:
 
 @cache
 def cuda_device_count() -> int:
-    """Return the number of CUDA devices the driver offers; 0 where there is no driver."""
+    """Return the number of CUDA devices that the driver reports; 0 if there is no driver."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -186,13 +189,16 @@ def _note_fork() -> None:
 
 
 def refuse_after_fork() -> None:
-    """Raise ``DeviceError`` in a child of ``fork`` that cannot use CUDA."""
+    """Raise ``DeviceError`` in a child of ``fork`` whose parent had initialised CUDA: CUDA does not work there."""
     if _forked:
         raise DeviceError(f"{FORKED}: start processes by the method 'spawn' of multiprocessing")
 
 
 def _automatic() -> Device:
-    """Return the first CUDA device if it can be used, else the CPU, and say on stderr if that may be a mistake."""
+    """Return the first CUDA device if there is one and it can be used, else the CPU.
+
+    If there is a device but it cannot be used, a line on stderr says so.
+    """
     if cuda_device_count() == 0:
         return CPU
     if _forked:
@@ -207,11 +213,11 @@ def _automatic() -> Device:
 def resolve_device(spec: str | Device = "auto") -> Device:
     """Return the device named by ``spec``: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
 
-    ``"auto"`` is the first CUDA device where there is a driver, a device and CuPy, else the CPU; a line on stderr says
-    so if there is a device that cannot be used.
+    ``"auto"`` is the first CUDA device if there are a driver, a device and CuPy, else the CPU. If there is a device
+    that cannot be used, a line on stderr says so.
 
     Raises:
-        DeviceError: the name is unknown, or a CUDA device was asked for that is not there.
+        DeviceError: the name is unknown, or the named CUDA device or CuPy is missing.
     """
     if isinstance(spec, Device):
         spec = str(spec)

@@ -21,7 +21,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 class Atomic:
-    """Atomic changes of one array element each, while other edges may change the same element.
+    """Atomic changes of one array element each, while calls for other edges may change the same element.
 
     The array has 32 or 64 bits per element; ``or_`` takes integers and bools. ``value`` is converted to the dtype of
     the array and wraps to its width; a float is refused for an array of integers.
@@ -29,22 +29,22 @@ class Atomic:
 
     @staticmethod
     def add(array: Any, index: Any, value: Any) -> None:
-        """``array[index] += value``."""
+        """Atomically do ``array[index] += value``."""
         _refuse("su.atomic.add")
 
     @staticmethod
     def min(array: Any, index: Any, value: Any) -> None:
-        """``array[index] = value`` if that is smaller; a NaN never is."""
+        """Atomically set ``array[index] = value`` if ``value`` is smaller; a NaN never is."""
         _refuse("su.atomic.min")
 
     @staticmethod
     def max(array: Any, index: Any, value: Any) -> None:
-        """``array[index] = value`` if that is larger; a NaN never is."""
+        """Atomically set ``array[index] = value`` if ``value`` is larger; a NaN never is."""
         _refuse("su.atomic.max")
 
     @staticmethod
     def or_(array: Any, index: Any, value: Any) -> None:
-        """``array[index] |= value``."""
+        """Atomically do ``array[index] |= value``."""
         _refuse("su.atomic.or_")
 
 
@@ -52,7 +52,7 @@ atomic = Atomic()
 
 
 def unite(sets: Any, u: Any, v: Any) -> None:
-    """Unite the sets of ``u`` and ``v``; ``sets`` is a :class:`suricate.UnionFind` given as an argument."""
+    """Unite the sets that contain ``u`` and ``v`` in ``sets``, a :class:`suricate.UnionFind` among the arguments."""
     _refuse("su.unite")
 
 
@@ -61,5 +61,5 @@ ATOMICS = {Atomic.add: "sum", Atomic.min: "min", Atomic.max: "max", Atomic.or_: 
 
 
 def is_effect(function: Any) -> bool:
-    """Return whether ``function`` is ``unite`` or a method of ``atomic``."""
+    """Return whether ``function`` is ``su.unite`` or one of the methods of ``su.atomic``."""
     return function is unite or (type(function).__hash__ is not None and function in ATOMICS)

@@ -62,10 +62,10 @@ class ParameterError(SuricateError, ValueError, TypeError):
 
 
 class ConvergenceError(SuricateError, ArithmeticError):
-    """An iteration ended before it converged; raised when the result is read.
+    """An iteration ended before it converged; raised when its result is read.
 
     Attributes:
-        result: what the iteration had reached, in the form of the algorithm's result; None if there is nothing.
+        result: the values reached so far, in the form of the algorithm's result; None if there are none.
         change: the size of the last step, in the norm that the algorithm compares with ``tol``; None if unknown.
     """
 
@@ -75,27 +75,27 @@ class ConvergenceError(SuricateError, ArithmeticError):
 
 
 class MissingLibraryError(SuricateError, ImportError):
-    """A library that is needed is not installed; the message names the extra that brings it."""
+    """A required library is not installed; the message names the extra, as in ``pip install suricate[extra]``."""
 
 
 class LateEventError(SuricateError, ValueError):
-    """An event of a stream came after the slide that it belongs to had closed."""
+    """An event of a stream arrived after the slide to which it belongs had been closed."""
 
 
 class PluginError(SuricateError, RuntimeError):
-    """A plugin failed to load or to answer a hook; the message names it."""
+    """A plugin failed to load, or a hook of it failed; the message names the plugin."""
 
 
 class ForkError(SuricateError, RuntimeError):
-    """Another thread was changing a graph when this process was forked: it is half changed in this child."""
+    """The graph cannot be used in this child process: another thread was changing it when the process was forked."""
 
 
 class BackendError(SuricateError, RuntimeError):
-    """A backend does not keep to the store protocol; the message names it."""
+    """A backend violates the store protocol; the message names the backend."""
 
 
 class CommunicationError(SuricateError, RuntimeError):
-    """Ranks of one job called different collectives, or one of them has ended or does not answer."""
+    """Ranks of one job called different collectives, or a rank has ended or does not respond."""
 
 
 class FileFormatError(SuricateError, ValueError):

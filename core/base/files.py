@@ -44,11 +44,11 @@ def as_path(path: Any) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a new file for writing bytes, which replaces ``path`` when the block ends without an exception.
+    """Open a temporary file for writing bytes; it replaces ``path`` if the block ends without an exception.
 
-    Until then it is beside ``path``; one left by a killed process is removed by the next call for the same path. It
-    gets the permissions (and, if allowed, the owner) of the file it replaces, or those of a file made by ``open``. It
-    is flushed to disk (``fsync``) before it is renamed. If ``path`` is not a regular file, it is written directly.
+    It lies beside ``path``; one left by a killed process is removed by the next call for the same path. It gets the
+    permissions (and, if allowed, the owner) of the file it replaces, or those of a file made by ``open``. It is flushed
+    to disk (``fsync``) before it is renamed. If ``path`` is not a regular file, it is written directly.
 
     Raises:
         OSError: ``path`` cannot be written, or a write failed; ``filename`` is ``path``.
@@ -62,9 +62,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def in_errors(path: str) -> Iterator[None]:
-    """A context in which an ``OSError`` gets ``path`` as its file name, unless that is empty.
+    """Set ``filename`` of an ``OSError`` from the ``with`` block to ``path`` if it has none and ``path`` is not empty.
 
-    A failed write or fsync names no file by itself.
+    A failed write or fsync has no file name of its own.
     """
     try:
         yield
@@ -75,7 +75,7 @@ def in_errors(path: str) -> Iterator[None]:
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file for reading without a buffer; a socket that is an open file of this process can be read, too.
+    """Open a file for unbuffered reading; ``path`` may also lead to an open socket of this process (``/dev/stdin``).
 
     Raises:
         OSError: the file is missing or cannot be read.
@@ -87,7 +87,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def is_special(path: Path) -> bool:
-    """Return whether ``path`` is written through: a device, pipe, socket, or an open file such as ``/dev/stdout``."""
+    """Return whether ``path`` is written in place: a device, pipe, socket, or an open file such as ``/dev/stdout``."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def is_special(path: Path) -> bool:
 
 
 def check_writable(path: Path) -> None:
-    """Raise the ``OSError`` that writing ``path`` would end in, if permissions and kinds of files show it."""
+    """Raise the ``OSError`` with which writing ``path`` would fail, judged by permissions and types of files."""
     if path.is_dir():
         code = errno.EISDIR
     elif path.exists() and not os.access(path, os.W_OK):
@@ -112,19 +112,19 @@ def check_writable(path: Path) -> None:
 
 
 def _own_descriptor(path: Path) -> int | None:
-    """Return the number of the open file of this process that ``path`` stands for (``/dev/stdout``: 1), or None."""
+    """Return the file descriptor of this process to which ``path`` leads (``/dev/stdout``: 1), or None."""
     found = (_DESCRIPTOR.fullmatch(str(each.absolute())) for each in _links(path))
     return next((int(each[1]) for each in found if each), None)
 
 
 def _names_open_file(path: Path) -> bool:
-    """Return whether ``path`` is a link into ``/proc``, directly or through others: it stands for an open file."""
+    """Return whether ``path`` leads, by symbolic links, to a link in ``/proc``, which stands for an open file."""
     links = (each for each in _links(path) if each.is_symlink())
     return any(Path(os.path.realpath(each.parent)).parts[1:2] == ("proc",) for each in links)
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """Yield a path, and what it links to, one link after the other."""
+    """Yield ``path``, then the target of each symbolic link on the way from it, one after the other."""
     for _ in range(_MAX_LINKS):
         yield path
         if not path.is_symlink():
@@ -133,9 +133,9 @@ def _links(path: Path) -> Iterator[Path]:
 
 
 def _written_through(path: Path) -> IO[bytes]:
-    """Open a special file for writing and return it.
+    """Open the special file ``path`` for writing in place and return it.
 
-    A file that this process has open, such as a socket, goes on at its current position.
+    If ``path`` stands for an open file of this process, writing continues at its current position.
     """
     number = _own_descriptor(path)
     if number is None:
@@ -164,14 +164,14 @@ def _replaced(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _part_prefix(target: Path) -> str:
-    """Return what the names of new files for ``target`` start with; the name itself might be too long to go into it."""
+    """Return how names of temporary files for ``target`` begin: with a digest of its name, which may be too long."""
     return f".suricate-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}-"
 
 
 def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
-    """Create a new file beside ``target``; return its path and the open file.
+    """Create a temporary file in the folder of ``target``; return its path and the open file.
 
-    It is locked as long as it is open, which tells other processes that it is in use.
+    The file is locked while it is open, by which other processes see that it is in use.
     """
     while True:
         part = target.with_name(f"{_part_prefix(target)}{secrets.token_hex(8)}.part")
@@ -184,7 +184,7 @@ def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove the unlocked new files of ``target``: the processes that wrote them were killed."""
+    """Remove temporary files for ``target`` that are not locked: the processes that wrote them were killed."""
     prefix, abandoned = _part_prefix(target), list[str]()
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         abandoned += [entry.path for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(".part")]
@@ -195,7 +195,10 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _take_over_mode(target: Path, handle: int) -> None:
-    """Give an open file the permissions of ``target`` and, where that is allowed, its owner, if ``target`` exists."""
+    """Give the open file with descriptor ``handle`` the permissions of ``target`` and, if allowed, its owner.
+
+    Nothing happens if ``target`` does not exist.
+    """
     with contextlib.suppress(FileNotFoundError):
         old = target.stat()
         with contextlib.suppress(PermissionError):
@@ -204,7 +207,7 @@ def _take_over_mode(target: Path, handle: int) -> None:
 
 
 def sync(path: Path) -> int:
-    """Make what a file, or a folder, holds last through a power failure; return its bytes."""
+    """Flush the file or folder ``path`` to disk (``fsync``); return its size in bytes."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,9 +1,9 @@
-"""What a child of ``fork`` finds: one thread, and locks that other threads held, which no thread would release.
+"""Locks and state in a child of ``fork``, where only the forking thread lives and no other would release its locks.
 
 Locks made by this package are passed to :func:`renewed`: in the child they are free, unless the thread that forked
-holds them. What a lock protects is told (``then``), since another thread may have been changing it. A fork waits up to
-:data:`PATIENCE` seconds for the locks given to :func:`awaited`: those of imports and compilations, which soon end, and
-whose half-done work a child could not go on with.
+holds them. Since another thread may have been changing what a lock protects, a callback (``then``) reports that. A fork
+waits up to :data:`PATIENCE` seconds for the locks passed to :func:`awaited`, those of imports and compilations: they
+are held for a short time, and a child could not finish what is half done.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ _in_child: list[Action] = []
 
 
 def renewed(lock: Lock, then: Action | None = None) -> Lock:
-    """Return ``lock`` (of ``threading``); if another thread holds it at a fork, it is released in the child.
+    """Return ``lock``, a ``threading`` lock, after registering it: it will be free in every child process.
 
-    ``then`` is called in such a child. A bound method is held weakly.
+    If another thread holds it at the fork, the child calls ``then`` (a bound method is referenced weakly).
     """
     _locks[lock] = WeakMethod(then) if isinstance(then, MethodType) else lambda: then
     return lock
 
 
 def awaited(acquire: Callable[[float], bool], release: Action) -> None:
-    """Have every fork call ``acquire``, with the seconds it may wait, and then ``release`` in parent and child.
+    """Register a lock that every fork acquires first and releases afterwards, in the parent and in the child.
 
-    Register locks in the order in which threads acquire them.
+    ``acquire`` gets the seconds it may wait and returns whether it succeeded; only then ``release`` is called. Register
+    locks in the order in which threads acquire them.
     """
     _awaited.append((acquire, release))
 
 
 def in_child(action: Action) -> Action:
-    """Have ``action`` called in every child, after the locks are free."""
+    """Register ``action``, which every child process calls after its locks were freed; return ``action``."""
     _in_child.append(action)
     return action
 

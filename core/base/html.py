@@ -12,7 +12,7 @@ VALUES = 5  #: of an array that is shown
 
 
 def result_html(result: Any) -> str:
-    """Return a table of the fields of a result: type, shape and first values."""
+    """Return an HTML table of the fields of ``result``, a NamedTuple: name, type, shape and first values of each."""
     rows = [(name, *_described(getattr(result, name))) for name in result._fields]
     return table((type(result).__name__, "type", "values"), rows)
 
@@ -26,7 +26,7 @@ def _described(value: Any) -> tuple[str, str]:
 
 
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """Return an HTML table with a header row ``head`` and body ``rows``; cells become texts and are escaped."""
+    """Return an HTML table with the header row ``head`` and the body ``rows``; cells become text and are escaped."""
     top = "".join(f"<th>{escape(str(cell))}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

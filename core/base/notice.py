@@ -24,7 +24,7 @@ LINE = (
 
 
 def tell(line: str) -> None:
-    """Write ``line`` to stderr, once per process, unless ``SURICATE_QUIET`` is set."""
+    """Write ``line`` to stderr, the first time that this process has it, unless ``SURICATE_QUIET`` is set."""
     if line not in _told and os.environ.get("SURICATE_QUIET", "") in ("", "0"):
         _told.add(line)
         print(line, file=sys.stderr, flush=True)
@@ -45,7 +45,7 @@ class CompilationNotice:
         self._written = False
 
     def start(self) -> None:
-        """Record that a compilation begins; write the line, once, if compilations have taken long enough in all."""
+        """Record that a compilation begins; write :data:`LINE` if compilations have taken :data:`PATIENCE` in all."""
         with self._lock:
             now = time.monotonic()
             if self._depth == 0:
@@ -68,7 +68,7 @@ class CompilationNotice:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being compiled."""
+        """Whether a compilation is in progress in any thread."""
         return self._depth > 0
 
     def _write(self) -> None:
@@ -76,7 +76,7 @@ class CompilationNotice:
         tell(LINE)
 
     def forget_others(self) -> None:
-        """Forget, in a child of ``fork``, what other threads were compiling."""
+        """Reset the number of compilations in progress, in a child of ``fork``: their threads are the parent's."""
         self._depth = 0
 
 
@@ -86,7 +86,7 @@ in_child(NOTICE.forget_others)
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Return a context whose time counts as compilation."""
+    """Count the time spent inside the ``with`` block as compilation."""
     NOTICE.start()
     try:
         yield

@@ -13,13 +13,13 @@ Value = TypeVar("Value")
 
 
 class Once(dict[Key, Value]):
-    """A dictionary to which only :meth:`make` adds; look a value up by ``get`` first, which takes no lock."""
+    """A dictionary with values made once per key, by :meth:`make`; try ``get`` first, which takes no lock."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lock = renewed(threading.Lock())
 
     def make(self, key: Key, how: Callable[[], Value]) -> Value:
-        """Return the value of ``key``: what ``how()`` returns, unless another thread has made it meanwhile."""
+        """Return the value of ``key``; if there is none, store what ``how()`` returns. Other threads wait meanwhile."""
         with self._lock:
             return self.get(key) or self.setdefault(key, how())

@@ -19,7 +19,7 @@ LONGEST = 60  #: characters of a value that a message shows
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)`` for a message, in one line and shortened.
+    """Return ``repr(value)`` for an error message, on one line and shortened.
 
     It also works for integers of thousands of digits, and for classes whose ``__repr__`` fails.
     """
@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
 
 
 def integer(label: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return ``value`` as an int if it is an integer from ``low`` to ``high`` (None: no limit), not a bool or float."""
+    """Return ``value`` as an int if it is an integer (no bool, no float) from ``low`` to ``high`` (None: no limit)."""
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -55,7 +55,7 @@ def real(
     include_low: bool = True,
     include_high: bool = False,
 ) -> float:
-    """Return ``value`` as a float if it is a finite number between ``low`` and ``high``, and no bool.
+    """Return ``value`` as a float if it is a finite number (no bool) between ``low`` and ``high``.
 
     ``include_low`` and ``include_high`` say whether the limits themselves are allowed.
     """
@@ -91,7 +91,7 @@ def one_of(label: str, value: Any, choices: Sequence[str]) -> str:
 
 
 def choice(label: str, value: Any, choices: Sequence[Any]) -> Any:
-    """Return ``value`` as a plain number, text or None if it is one of ``choices``; a bool is no number."""
+    """Return ``value`` if it is one of ``choices``: numbers, texts or None; a bool is not accepted as a number."""
     plain = value.item() if isinstance(value, np.generic) else value
     if type(plain) not in set(map(type, choices)) or plain not in choices:
         *others, last = map(repr, choices)
@@ -100,7 +100,7 @@ def choice(label: str, value: Any, choices: Sequence[Any]) -> Any:
 
 
 def named_dtype(value: Any) -> np.dtype | None:
-    """Return the dtype that ``value`` names for NumPy; None if it names none, as None itself."""
+    """Return ``np.dtype(value)``; None if ``value`` is None or names no dtype."""
     try:
         return None if value is None else np.dtype(value)
     except Exception:  # NumPy parses text, and warns of old names

@@ -42,12 +42,12 @@ class EdgeList(NamedTuple):
     weight: ReturnedArray | None = None
 
     def each(self, function: Callable[[Array], Array]) -> EdgeList:
-        """Return the edges with ``function`` applied to each array that there is."""
+        """Return an ``EdgeList`` of ``function(src)``, ``function(dst)`` and ``function(weight)`` (None stays)."""
         return EdgeList(function(self.src), function(self.dst), None if self.weight is None else function(self.weight))
 
 
 class ValidEdges(EdgeList):
-    """Edges that are known to be valid for a graph, in contiguous arrays that must not be changed."""
+    """Edges that have already been validated for a graph, in contiguous arrays that must not be changed."""
 
     __slots__ = ()
 
@@ -73,11 +73,11 @@ class ArcList(NamedTuple):
 
 
 class PlacedArcs:
-    """An :class:`ArcList` on a CUDA device given by addresses, for launches; its arrays are made on first use.
+    """An :class:`ArcList` on a CUDA device, given by addresses for kernel launches; arrays are made on first use.
 
     Attributes:
-        addresses: of ``src``, ``dst``, ``weight`` and ``status``, 0 for None.
-        wanted: as in :class:`ArcList`.
+        addresses: device addresses of ``src``, ``dst``, ``weight`` and ``status``; 0 for None.
+        wanted: the status of the entries that count, as in :class:`ArcList`.
         size: number of entries.
     """
 
@@ -89,7 +89,7 @@ class PlacedArcs:
 
 
 class Outcome(NamedTuple):
-    """The effect of a batch: ``status`` is ``uint8[n]``, one per input edge.
+    """The result of a batch: ``status``, ``uint8[n]``, says what became of each input edge.
 
     ``weight`` is None on an unweighted store, else ``weight_dtype[n]``: the weight *before* the batch for edges whose
     ``status`` is ``REPLACED`` or ``REMOVED``, unspecified for others.
@@ -99,12 +99,15 @@ class Outcome(NamedTuple):
     weight: Array | None = None
 
     def each(self, function: Callable[[Array], Array]) -> Outcome:
-        """Return the outcome with ``function`` applied to each array that there is."""
+        """Return an ``Outcome`` of ``function(status)`` and, if there are weights, ``function(weight)``."""
         return Outcome(function(self.status), None if self.weight is None else function(self.weight))
 
 
 class Adjacency(NamedTuple):
-    """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``."""
+    """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``.
+
+    ``weight`` is parallel to ``dst``, or None.
+    """
 
     offsets: ReturnedArray
     dst: ReturnedArray
@@ -117,14 +120,14 @@ class StoreView:
 
     Attributes:
         data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba
-            takes it unchanged; for CUDA it becomes a struct ``View`` with the same field names (array -> pointer,
-            int -> ``long long``).
+            takes it unchanged; for CUDA it becomes a struct ``View`` with the same field names (array -> pointer, int
+            -> ``long long``).
         cursor: name of the module that holds the Numba cursor functions (see ``suricate.cursors``).
         header: the ``.cuh`` file with the same functions for CUDA.
         constants: integers that the header sees as macros (slab width, for instance).
         weight_dtype: dtype of the weights, None if there are none.
         num_vertices: number of vertices.
-        declarations: C++ that the header needs before it, generated from what the Python side uses (enums, constants).
+        declarations: C++ text that precedes the header: enums and constants generated from the Python side.
 
     Capabilities of the cursor besides walking one vertex (see ``suricate.cursors``), by which operators choose kernels:
 
@@ -136,8 +139,8 @@ class StoreView:
         owner_per: whether all edges of a segment have one source (``"segment"``) or each its own (``"slot"``).
         chained: whether the segments of a vertex are linked, so that walking the vertex reads them one after the other,
             while a scan reads them in parallel.
-        by_row: whether a weight is the entry of ``data.by_row`` at the number that the store has for the edge, of
-            ``uint32``; the cursor module returns the entry, the header the number.
+        by_row: whether weights lie in a separate array ``data.by_row``, indexed by a uint32 number per edge. ``weight``
+            of the cursor module then returns the weight, that of the header the number.
     """
 
     data: Any
@@ -157,14 +160,14 @@ class StoreView:
 
     @cached_property
     def most_edges(self) -> int:
-        """An upper bound on the number of edges, known on the host: the length of the longest array of the view."""
+        """An upper bound of the number of edges, read on the host: the length of the longest array of the view."""
         return max((len(part) for part in self.data if hasattr(part, "dtype")), default=0)
 
 
 class Change(NamedTuple):
-    """The insertions or the deletions of a batch as the store saw them: edges, and the outcome for each.
+    """The edges that a batch inserted, or those it deleted, as passed to the store, with the outcome of each.
 
-    With ``mirrored`` every edge is there twice, as its two arcs.
+    If ``mirrored`` is set, the edges are undirected and each is listed twice, as its two symmetric arcs.
     """
 
     edges: EdgeList
@@ -173,10 +176,10 @@ class Change(NamedTuple):
 
 
 def ends_of(keys: Array) -> tuple[Array, Array]:
-    """Return sources and destinations of edge keys, ``uint32[n]`` each (NumPy or CuPy)."""
+    """Return sources and destinations of edge keys ``src << 32 | dst`` (``uint64[n]``), as ``uint32[n]`` each."""
     return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
 
 
 def edge_keys(src: Array, dst: Array) -> Array:
-    """Return ``uint64[n]`` keys ``src << 32 | dst``, ordered by source, then destination."""
+    """Return ``src << 32 | dst`` per edge, ``uint64[n]``: their order is that of source, then destination."""
     return (src.astype(np.uint64) << np.uint64(32)) | dst.astype(np.uint64)

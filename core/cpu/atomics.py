@@ -23,10 +23,10 @@ WORDS_OF_128_BITS = platform.machine().lower() in ("x86_64", "amd64", "aarch64",
 
 
 def _place(context: Any, builder: Any, array_type: Any, array: Any, index_type: Any, index: Any) -> Any:
-    """Return the LLVM address of ``array[index]``, or of row ``index`` of an array of two dimensions.
+    """Return the LLVM pointer to ``array[index]``, or to row ``index`` of a two-dimensional array.
 
-    ``context`` and ``builder`` are those of an intrinsic, ``array_type`` and ``index_type`` Numba's types. ``array`` is
-    contiguous, the index not negative.
+    ``context`` and ``builder`` are Numba's for this intrinsic, ``array_type`` and ``index_type`` the Numba types of
+    ``array``, which is contiguous, and of ``index``, which is not negative.
     """
     view = context.make_array(array_type)(context, builder, array)
     at = context.cast(builder, index, index_type, types.intp)
@@ -36,7 +36,7 @@ def _place(context: Any, builder: Any, array_type: Any, array: Any, index_type: 
 
 
 def _stored(context: Any, builder: Any, dtype: Any, value: Any) -> Any:
-    """Return the LLVM value of ``value`` in the form in which an array of ``dtype`` holds it: a bool has a byte."""
+    """Return the LLVM value ``value`` converted to how an array of ``dtype`` stores it (a bool takes a byte)."""
     return context.data_model_manager[dtype].as_data(builder, value)
 
 
@@ -44,9 +44,9 @@ _lock = Lock()  # of exchanges in plain Python, which another thread may interru
 
 
 def _plain_exchange(array, index, old, new):
-    """Write ``new`` to ``array[index]`` if that has the bits of ``old``; return whether it had.
+    """Write ``new`` to ``array[index]`` if the entry equals ``old`` bit for bit; return whether it did.
 
-    Bits are compared, as the instruction does: -0.0 is not 0.0, and a NaN is itself.
+    Like the machine instruction this compares bits: -0.0 differs from 0.0, and a NaN equals itself.
     """
     with _lock:
         if array[index : index + 1].tobytes() != array.dtype.type(old).tobytes():
@@ -72,9 +72,9 @@ def _plain_exchange_pair(array, index, old, new):
 
 @intrinsic_or(_plain_exchange)
 def exchange(typing_context, array, index, old, new):
-    """``exchange(array, index, old, new)``: write ``new`` to ``array[index]`` if that has the bits of ``old``.
+    """``exchange(array, index, old, new)``: atomic compare-and-swap of ``array[index]``; return whether it was written.
 
-    Returns whether it had. Between comparison and write no other thread can change the entry.
+    ``new`` is written if the entry equals ``old`` bit for bit.
     """
     held = array.dtype
 
@@ -90,7 +90,7 @@ def exchange(typing_context, array, index, old, new):
 
 @intrinsic_or(_plain_add)
 def add(typing_context, array, index, value):
-    """``add(array, index, value)``: add to an integer as one step; return what it was before."""
+    """``add(array, index, value)``: atomically add ``value`` to the integer ``array[index]``; return its old value."""
 
     def codegen(context, builder, signature, arguments):
         place = _place(context, builder, array, arguments[0], index, arguments[1])
@@ -105,9 +105,9 @@ _HALF, _WHOLE = ir.IntType(64), ir.IntType(128)
 
 @intrinsic_or(lambda array, index: (array[index, 0], array[index, 1]))
 def load_pair(typing_context, array, index):
-    """``load_pair(array, index)``: return row ``index`` of ``uint64[n, 2]`` as a pair, the low half first.
+    """``load_pair(array, index)``: atomically load row ``index`` of ``uint64[n, 2]``, as one word of 128 bits.
 
-    Both halves are read at one moment, as one word of 128 bits.
+    Returns a pair of uint64, the low half first.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -122,10 +122,10 @@ def load_pair(typing_context, array, index):
 
 @intrinsic_or(_plain_exchange_pair)
 def exchange_pair(typing_context, array, index, old, new):
-    """``exchange_pair(array, index, old, new)``: write row ``index`` of ``uint64[n, 2]`` if it equals ``old``.
+    """``exchange_pair(array, index, old, new)``: atomic compare-and-swap of row ``index`` of ``uint64[n, 2]``.
 
-    Returns whether it did. ``old`` and ``new`` are pairs, the low half first; the row is compared and written as one
-    word of 128 bits.
+    ``new`` is written if the row equals ``old``; both are pairs of uint64, the low half first. Returns whether it was
+    written.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -144,7 +144,7 @@ def exchange_pair(typing_context, array, index, old, new):
 
 @inner
 def effect_sum(array, index, value):
-    """Do ``array[index] += value`` as one step, for ``atomic.add``."""
+    """Atomically do ``array[index] += value``; implements ``su.atomic.add`` on several threads."""
     old = array[index]
     while not exchange(array, index, old, old + value):
         old = array[index]
@@ -152,7 +152,7 @@ def effect_sum(array, index, value):
 
 @inner
 def effect_min(array, index, value):
-    """Set ``array[index]`` to ``value`` if that is smaller, as one step, for ``atomic.min``."""
+    """Atomically set ``array[index]`` to ``value`` if ``value`` is smaller; implements ``su.atomic.min``."""
     old = array[index]
     while value < old and not exchange(array, index, old, value):
         old = array[index]
@@ -160,7 +160,7 @@ def effect_min(array, index, value):
 
 @inner
 def effect_max(array, index, value):
-    """Set ``array[index]`` to ``value`` if that is larger, as one step, for ``atomic.max``."""
+    """Atomically set ``array[index]`` to ``value`` if ``value`` is larger; implements ``su.atomic.max``."""
     old = array[index]
     while value > old and not exchange(array, index, old, value):
         old = array[index]
@@ -168,7 +168,7 @@ def effect_max(array, index, value):
 
 @inner
 def effect_or(array, index, value):
-    """Do ``array[index] |= value`` as one step, for ``atomic.or_``."""
+    """Atomically do ``array[index] |= value``; implements ``su.atomic.or_`` on several threads."""
     old = array[index]
     while not exchange(array, index, old, old | value):
         old = array[index]

@@ -17,13 +17,13 @@ _SHIFT, _PLACE, ZERO, ONE = (np.uint64(one) for one in (6, 63, 0, 1))
 
 
 def words_for(num_vertices: int) -> int:
-    """Return the number of words of 64 bits in a set of vertices."""
+    """Return the length of the ``uint64`` array of a set over ``num_vertices`` vertices."""
     return -(-num_vertices // BITS)
 
 
 @intrinsic_or(lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1))
 def lowest(typing_context, word):
-    """``lowest(word)``: the place of the lowest one bit of a ``uint64`` that is not zero."""
+    """``lowest(word)``: return the index (0 to 63) of the lowest set bit of ``word``, a ``uint64`` other than 0."""
 
     def codegen(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -33,23 +33,23 @@ def lowest(typing_context, word):
 
 @inner
 def holds(bits, v):
-    """Return whether ``v`` is in the set whose bits, in words of 64, are ``bits``."""
+    """Return whether vertex ``v`` is in the set ``bits``."""
     return bits[np.uint64(v) >> _SHIFT] >> (np.uint64(v) & _PLACE) & ONE != ZERO
 
 
 @inner
 def include(bits, v):
-    """Put ``v`` into the set whose bits, in words of 64, are ``bits``."""
+    """Add vertex ``v`` to the set ``bits``, in place."""
     bits[np.uint64(v) >> _SHIFT] |= ONE << (np.uint64(v) & _PLACE)
 
 
 @inner
 def member(i, word):
-    """Return the vertex of the lowest one bit of ``word``, which is word ``i`` of a set and not zero."""
+    """Return the vertex that the lowest set bit of ``word`` stands for, where ``word`` is ``bits[i]`` and not 0."""
     return np.uint32((np.uint64(i) << _SHIFT) | lowest(word))
 
 
 @inner
 def without_lowest(word):
-    """Return ``word``, which is not zero, without its lowest one bit."""
+    """Return ``word``, a ``uint64`` other than 0, with its lowest set bit cleared."""
     return word & (word - ONE)

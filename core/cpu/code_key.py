@@ -49,26 +49,26 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 
 
 class NoKeyError(Exception):
-    """Raised for a type whose digest cannot be known; a function for it is not kept."""
+    """Raised for a function or type of which no digest can be made; its machine code is then not stored on disk."""
 
 
 class _Names(NamedTuple):
-    """Names that a code object uses: of globals, and of attributes of anything."""
+    """The names that a piece of byte code reads: ``used``, the globals; ``attributes``, attributes of any object."""
 
     used: tuple[str, ...]
     attributes: tuple[str, ...]
 
 
 def digest_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) -> str:
-    """Return a hex digest of everything that determines a function's machine code for a signature.
+    """Return a hex digest of everything that determines the machine code of a function for given argument types.
 
     Args:
         dispatcher: the compiled function.
-        signature: types of the arguments, as Numba passes them to a cache.
-        target: what Numba compiles for: triple, processor and its features.
+        signature: the argument types, as Numba passes them to a cache.
+        target: what Numba compiles for: target triple, processor name and processor features.
 
     Raises:
-        NoKeyError: the signature has a type whose text does not identify it.
+        NoKeyError: an object that the function refers to, or a type of the signature, cannot be digested.
     """
     walk = _Walk()
     walk.add("target", *map(str, target), *_versions())
@@ -85,7 +85,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def _options() -> Iterator[str]:
-    """Yield the options of Numba that may change code."""
+    """Yield ``name=value`` for every Numba option that may change the generated code."""
     for name, value in sorted(vars(config).items()):
         if not name.isupper() or name in WITHOUT_EFFECT or any(part in name for part in _NEITHER):
             continue
@@ -94,7 +94,10 @@ def _options() -> Iterator[str]:
 
 
 class _Walk:
-    """Feeds a digest with all objects reachable from a function; an object seen before is added by its number."""
+    """Adds a function, and all objects reachable from it, to a SHA-256 digest.
+
+    An object that was added before contributes only its sequence number.
+    """
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
@@ -104,7 +107,10 @@ class _Walk:
         self.digest.update("".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass"))
 
     def value(self, value: Any, names: _Names | None = None) -> None:
-        """Add ``value``, which a function refers to; of a module only the attributes in ``names`` (None: all)."""
+        """Add the object ``value``, to which a function refers, to the digest.
+
+        Of a module only the attributes in ``names`` are added; None: all.
+        """
         if type(value) in _PLAIN:
             self.add(type(value).__name__, repr(value))
             return
@@ -163,7 +169,7 @@ class _Walk:
             self._unknown(value)
 
     def _module(self, module: types.ModuleType, names: _Names | None) -> None:
-        """Add a module's name, and those of its attributes that are in ``names`` (None: all)."""
+        """Add a module's name and the values of those of its attributes that are in ``names`` (None: all)."""
         self.add("module", module.__name__)
         if module.__name__.partition(".")[0] in STABLE:
             return
@@ -186,7 +192,7 @@ class _Walk:
             self._code(function.__code__, function)
 
     def _code(self, code: types.CodeType, function: types.FunctionType | None) -> None:
-        """Add the byte code ``code``, and the values of the globals that it uses in the module of ``function``."""
+        """Add the byte code ``code`` and the values of the globals that it reads in the module of ``function``."""
         self.add(code.co_code.hex(), *code.co_varnames, *code.co_freevars, *code.co_cellvars, *code.co_names)
         self.add(str(code.co_flags), str(code.co_argcount), str(code.co_kwonlyargcount), str(code.co_posonlyargcount))
         if config.DEBUGINFO_DEFAULT or config.BOUNDSCHECK:  # machine code says then where it comes from
@@ -235,13 +241,13 @@ class _Walk:
             raise NoKeyError(repr(kind)) from error
 
     def _file(self, module: str) -> None:
-        """Add the content of the source file of the module named ``module``."""
+        """Add the digest of the source file of the module named ``module``, if it has one."""
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is not None and Path(file).is_file():
             self.digest.update(hashlib.sha256(Path(file).read_bytes()).digest())
 
     def signature(self, given: Any) -> None:
-        """Add the types of arguments, and of the result if it is known, of the signature ``given``."""
+        """Add the argument types of the signature ``given``, and its result type if that is known."""
         returned = getattr(given, "return_type", None)
         for each in (*getattr(given, "args", given), *([] if returned is None else [returned])):
             self._type(each)
@@ -262,14 +268,14 @@ class _Walk:
                 self._file(type(kind).__module__)
 
     def _overloads(self, function: Any) -> None:
-        """Add the ``@overload`` bodies, and the like, that packages other than Numba registered for ``function``."""
+        """Add the function bodies that packages other than Numba registered for ``function`` by ``@overload``."""
         for template in _REGISTERED.of(function):
             self._template(template)
 
     def operators(self) -> None:
-        """Add what packages other than Numba registered for operators, attributes and methods.
+        """Add the function bodies that packages other than Numba registered for operators, attributes and methods.
 
-        These have no global name by which a function would refer to them.
+        Byte code does not refer to these by a global name, so they are added to every digest.
         """
         for template in _REGISTERED.nameless():
             self._template(template)
@@ -289,7 +295,7 @@ def _is_stable(value: Any) -> bool:
 
 
 def attributes_of(function: Any) -> frozenset[str]:
-    """Return the names of the attributes that ``function``, and all functions that it calls, use."""
+    """Return the names of all attributes that ``function``, or a function that it calls, reads."""
     left, seen, found = [function], set[int](), set[str]()
     while left:
         one = left.pop()
@@ -307,7 +313,7 @@ _by_code: dict[int, tuple[types.CodeType, _Names]] = {}
 
 
 def _names(code: types.CodeType) -> _Names:
-    """Return the names of globals and of attributes that a code object uses."""
+    """Return the names of the globals and attributes that the byte code ``code`` reads."""
     held = _by_code.get(id(code))
     if held is None:
         used, attributes = set(), set()
@@ -321,7 +327,7 @@ def _names(code: types.CodeType) -> _Names:
 
 
 class _Registered:
-    """The bodies of ``@overload`` and the like that packages other than Numba registered."""
+    """The templates of ``@overload``, ``@overload_attribute`` and ``@overload_method`` of packages other than Numba."""
 
     def __init__(self) -> None:
         self._by_function: dict[int, list[Any]] = {}
@@ -329,12 +335,12 @@ class _Registered:
         self._functions = self._attributes = 0  # of Numba's registry, read so far
 
     def of(self, function: Any) -> list[Any]:
-        """Return the bodies registered for ``function``."""
+        """Return the templates registered for ``function``."""
         self._read()
         return self._by_function.get(id(function), [])
 
     def nameless(self) -> list[Any]:
-        """Return the bodies registered for operators, attributes and methods."""
+        """Return the templates registered for operators, attributes and methods."""
         self._read()
         return self._nameless
 

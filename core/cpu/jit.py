@@ -53,12 +53,15 @@ _modules: set[str] = set()  # whose compilation is announced
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile ``function``, which Python calls, on first use; machine code is kept on disk, the GIL is released."""
+    """Compile ``function``, a loop that Python calls, on its first call; it releases the GIL and must not allocate.
+
+    Machine code is stored on disk.
+    """
     return _kept(njit(nogil=True, no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler)(function))
 
 
 def allocating_kernel(function: Callable[..., Any]) -> Any:
-    """Compile ``function`` as :func:`kernel` does; it may make arrays."""
+    """Compile ``function`` as :func:`kernel` does, but allow it to make arrays."""
     return _kept(njit(nogil=True)(function))
 
 
@@ -70,7 +73,7 @@ def _kept(compiled: Any) -> Any:
 
 
 def inner(function: Function) -> Function:
-    """Compile ``function`` into the kernels that call it; called from Python it runs as plain Python."""
+    """Have LLVM inline ``function`` into the kernels that call it; called from Python it runs uncompiled."""
     _modules.add(function.__module__)
     register_jitable(
         forceinline=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False,
@@ -82,10 +85,11 @@ def inner(function: Function) -> Function:
 
 
 class _Implementations(dict[Any, Any]):
-    """The code that Numba made of an inner function, by types of arguments and inherited options of the caller.
+    """Numba's cache of the compiled versions of one inner function, with a shorter key than Numba's own.
 
-    Numba would also tell callers apart by the other options, and compile an inner function once for the kernels that
-    call it and once more for the inner functions that do.
+    The key has the argument types and only those options that an inner function inherits from its caller. With all
+    options in the key, Numba would compile the function twice: for callers that are kernels, and for callers that are
+    inner.
     """
 
     def __getitem__(self, key: Any) -> Any:
@@ -96,35 +100,36 @@ class _Implementations(dict[Any, Any]):
 
 
 def _with_inherited(context: Any, args: Any, kws: Any, flags: Any) -> tuple[Any, ...]:
-    """Return the key of an inner function's code: target, types, and those options of the caller that it takes over.
+    """Return the key of a compiled inner function: target context, argument types, and the options it inherits.
 
-    ``context``, ``args`` and ``kws`` are Numba's; ``flags`` are the options of the caller, None without one.
+    ``context``, ``args`` and ``kws`` are the target and argument types as Numba passes them; ``flags`` has the compiler
+    options of the caller, or is None.
     """
     return context, args, kws, *([] if flags is None else [flags.error_model, repr(flags.fastmath)])
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """The code of an inner function, which is linked into kernels; it becomes machine code there only.
+    """The LLVM code of an inner function. It is linked into kernels, and no machine code is made of it alone.
 
-    Single functions are simplified once, before they are linked into several kernels.
+    Each function is simplified once, before it is linked into several kernels.
     """
 
     def _optimize_final_module(self) -> None:
-        """Do nothing: the kernels into which the code is linked are optimised."""
+        """Do nothing: the code is optimised as part of the kernels that include it."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return 0: there is no machine code."""
+        """Return 0 as the address of the function ``name``: it has no machine code of its own."""
         return 0
 
     @property
     def codegen(self) -> Any:
-        """The object to which Numba passes the function's environment, which is ignored.
+        """A stand-in to which Numba reports the environment of the function, and which ignores it.
 
-        :func:`_set_environments` passes it to the kernels.
+        :func:`_set_environments` passes the environment to the kernels that include the function.
         """
         return _NowhereYet
 
@@ -142,8 +147,8 @@ class _KernelLibrary(JITCodeLibrary):
 class _LoadedLibrary(JITCodeLibrary):
     """The code of a kernel that was read from disk.
 
-    ``bitcode``, which other kernels inline, is parsed only when one does, which is rare. Parsed at once it would be
-    half of the memory of each kernel, and a quarter of the time that it takes to load one.
+    ``bitcode`` is its LLVM code, which is only needed when another kernel inlines this one. It is parsed then: parsing
+    it at once would double the memory per kernel, and take a quarter of the loading time.
     """
 
     bitcode: bytes
@@ -151,7 +156,11 @@ class _LoadedLibrary(JITCodeLibrary):
 
     @classmethod
     def of(cls, codegen: Any, saved: tuple[Any, ...], symbols: set[str]) -> _LoadedLibrary:
-        """Return the library that Numba saved as ``saved``; ``symbols`` are the names that it defines."""
+        """Return the library made from ``saved``, the tuple into which Numba serialises one.
+
+        ``codegen`` is Numba's code generator; ``symbols`` are the names of functions and variables that the library
+        defines.
+        """
         name, _, (machine_code, bitcode) = saved
         library = cls(codegen, name)
         library.bitcode = bitcode
@@ -167,7 +176,7 @@ class _LoadedLibrary(JITCodeLibrary):
 
 
 class _NowhereYet:
-    """Stands in for the code generator of a function without machine code: it ignores the environment."""
+    """Takes the place of a code generator for functions without machine code: accepts environments and ignores them."""
 
     @staticmethod
     def set_env(name: str, environment: Any) -> None:
@@ -175,7 +184,7 @@ class _NowhereYet:
 
 
 class _KernelCompiler(Compiler):
-    """Compiles functions without closures, ``with`` and literal arguments in fewer passes over their code."""
+    """A Numba compiler that skips passes over closures, ``with`` and literal arguments for functions that have none."""
 
     library_type: type[JITCodeLibrary] = _KernelLibrary
 
@@ -186,7 +195,7 @@ class _KernelCompiler(Compiler):
         super().__init__(typing, target, library, *given)
 
     def define_pipelines(self) -> Any:
-        """Return Numba's passes, without those that a function needs only for closures, ``with`` or literals."""
+        """Return Numba's passes, without those in ``UNNEEDED`` if the function is plain (see :func:`_is_plain`)."""
         pipelines = super().define_pipelines()
         if _is_plain(self.state.func_id.code):
             for one in pipelines:
@@ -195,27 +204,27 @@ class _KernelCompiler(Compiler):
 
 
 class _InnerCompiler(_KernelCompiler):
-    """Compiles inner functions."""
+    """The compiler of inner functions, whose libraries contain no machine code."""
 
     library_type = _InnerLibrary
 
 
 def _is_plain(code: CodeType) -> bool:
-    """Return whether a function with this code has no closures, no ``with`` and no literal arguments."""
+    """Return whether a function with the byte code ``code`` has no closures, no ``with`` and no literal arguments."""
     if _LITERAL & {*code.co_names} or any(isinstance(constant, CodeType) for constant in code.co_consts):
         return False
     return not any("WITH" in step.opname for step in dis.get_instructions(code))
 
 
 def _set_environments(compiled: Any) -> None:
-    """Pass the environments of the inner functions in a compiled kernel to its machine code."""
+    """Pass Numba's environments of all inner functions that the kernel ``compiled`` includes to its code generator."""
     if not isinstance(compiled.library, _InnerLibrary):
         for environment in compiled._find_referenced_environments():
             compiled.library.codegen.set_env(environment.env_name, environment)
 
 
 class MachineCode(caching._Cache):
-    """The cache in which Numba looks up the machine code of a function before it compiles, and saves it afterwards."""
+    """The on-disk cache of one compiled function, in which Numba looks before it compiles, and saves afterwards."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -225,13 +234,13 @@ class MachineCode(caching._Cache):
 
     @property
     def cache_path(self) -> str | None:
-        """The folder in which machine code is kept."""
+        """The folder in which machine code is stored, None if there is none."""
         return None if (folder := cache.cache_folder()) is None else str(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled function for the signature ``sig``, None if it is not on disk or cannot be used.
+        """Return the compiled function for the argument types ``sig``; None if it is not on disk or cannot be loaded.
 
-        ``target_context`` is Numba's context of the processor.
+        ``target_context`` is Numba's description of the processor to compile for.
         """
         target_context.refresh()
         name = self._entry(sig, target_context.codegen())
@@ -245,7 +254,7 @@ class MachineCode(caching._Cache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write ``data``, the compiled function for the signature ``sig``, to disk, if Numba can cache it."""
+        """Write ``data``, Numba's result of compiling for the argument types ``sig``, to disk, if it can be cached."""
         name = self._entry(sig, data.codegen)
         if name is not None and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
             cache.put(name, dumps((_symbols(data.library._get_module_for_linking()), *data._reduce())))
@@ -259,19 +268,19 @@ class MachineCode(caching._Cache):
             return None
 
     def enable(self) -> None:
-        """Read and write machine code on disk from now on."""
+        """Resume reading and writing machine code on disk."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Neither read nor write machine code on disk from now on."""
+        """Stop reading and writing machine code on disk."""
         self._enabled = False
 
     def flush(self) -> None:
-        """Do nothing: an entry is never out of date."""
+        """Do nothing: cached entries never become out of date, since their names contain a digest of their sources."""
 
 
 def _symbols(module: Any) -> set[str]:
-    """Return the names of the functions and global variables that a module of LLVM defines."""
+    """Return the names of all functions and global variables that the LLVM module ``module`` defines."""
     return {
         each.name for kind in (module.functions, module.global_variables) for each in kind if not each.is_declaration
     }
@@ -281,10 +290,10 @@ def _rebuilt(
     context: Any, symbols: set[str], saved: Any, fndesc: Any, environment: Any, signature: Any, objectmode: bool,
     lifted: Any, annotation: str, reload_init: Any, referenced_envs: Any,
 ) -> Any:  # fmt: skip
-    """Return the compiled function that :meth:`MachineCode.save_overload` has written, for the target ``context``.
+    """Return the compiled function from the fields that :meth:`MachineCode.save_overload` has pickled.
 
-    ``symbols`` are the names that its library defines; the others are what Numba's ``CompileResult._reduce()``
-    returned.
+    ``context`` is Numba's target; ``symbols`` are the names that the function's library defines; the other parameters
+    are the fields returned by Numba's ``CompileResult._reduce()``.
     """
     for function in reload_init:
         function()
@@ -301,27 +310,27 @@ def _rebuilt(
 
 
 class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
-    """The private folder in which plain ``@njit(cache=True)`` keeps machine code if Numba finds no other one."""
+    """Where Numba caches functions with plain ``@njit(cache=True)`` as a last choice: a folder of this process."""
 
     def __init__(self, function: Any, file: str) -> None:
         self._py_file, self._lineno = file, function.__code__.co_firstlineno
         self._folder = os.path.join(str(cache.private_folder()), "numba", self.get_suitable_cache_subpath(file))
 
     def get_cache_path(self) -> str:
-        """Return the folder of the functions of a file."""
+        """Return the private folder for functions of one source file."""
         return self._folder
 
     @classmethod
     def from_function(cls, function: Any, file: str) -> Any:
-        """Return the locator for a function of a file, None if there is no private folder."""
+        """Return a locator for ``function`` in the source file ``file``; None if no private folder can be made."""
         return None if cache.private_folder() is None else super().from_function(function, file)
 
 
 class _Listener(event.Listener):
-    """Counts Numba's compilations of our kernels; loading one from disk is none.
+    """Reports start and end of each compilation of suricate's loops to ``NOTICE``; loading from disk does not count.
 
-    Meanwhile the garbage collector rests: it would pass over a compiler's many objects again and again, which takes a
-    seventh of the time. Compilations run under a lock of Numba, and nest.
+    The garbage collector is off during a compilation, which saves a seventh of the time. Compilations hold Numba's
+    compiler lock and may nest.
     """
 
     def __init__(self) -> None:
@@ -348,10 +357,10 @@ class _Listener(event.Listener):
 
 
 def _free_pass_managers() -> None:
-    """Have LLVM's pass managers freed with their Python objects, in the versions of llvmlite that forget to (0.46 on).
+    """Fix a memory leak of llvmlite 0.46 and later: make its pass managers free their LLVM objects.
 
-    In those a class whose ``_dispose`` does nothing comes before the one whose ``_dispose`` frees. Numba makes dozens
-    of managers per kernel that it compiles, and a process would keep some 3 MB for each kernel.
+    There the method resolution order finds a ``_dispose`` that does nothing before the one that frees. Without the fix
+    the process would lose about 3 MB per compiled kernel.
     """
     managers: Any = getattr(llvmlite.binding, "newpassmanagers", None)  # 0.43 has none
     for one in (managers.ModulePassManager, managers.FunctionPassManager) if managers else ():
@@ -360,9 +369,9 @@ def _free_pass_managers() -> None:
 
 
 def _acquire_compiler(_: float) -> bool:
-    """Wait until no other thread compiles, before a fork; return True.
+    """Before a fork, acquire Numba's compiler lock, so that no compilation is half done in the child; return True.
 
-    A child process could not go on with what is half compiled.
+    The parameter, a number of seconds, is ignored: the call waits as long as it takes.
     """
     global_compiler_lock.acquire()
     return True

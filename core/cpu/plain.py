@@ -20,5 +20,5 @@ uint64: Any = int if PLAIN else np.uint64
 
 
 def intrinsic_or(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Make a Numba intrinsic of the decorated function; where nothing is compiled, ``plain`` takes its place."""
+    """Return a decorator that makes a Numba intrinsic; under ``NUMBA_DISABLE_JIT=1`` it returns ``plain`` instead."""
     return lambda definition: plain if PLAIN else intrinsic(definition)

@@ -10,9 +10,10 @@ from suricate.cpu.jit import inner
 
 @inner
 def queue_once(v, stamp, step, queue, queued):
-    """Append vertex ``v`` to ``queue``, of which ``queued`` entries are in use, unless it is there.
+    """Append vertex ``v`` to ``queue``, whose first ``queued`` entries are in use, unless ``stamp[v] == step``.
 
-    It is there if ``stamp[v] == step``; otherwise ``stamp[v]`` becomes ``step``. Returns the length of the queue.
+    In that case it is in the queue already; otherwise ``stamp[v]`` is set to ``step``. Returns the new length of the
+    queue.
     """
     if stamp[v] != step:
         stamp[v] = step

@@ -16,7 +16,7 @@ WORDS = 1024 + 64  #: of a scratch array
 
 @intrinsic_or(lambda: np.empty(WORDS, np.uint32))
 def scratch(typing_context):
-    """``scratch()``: a ``uint32[WORDS]`` of any content, which lives as long as the loop that calls this."""
+    """``scratch()``: return an uninitialised ``uint32[WORDS]`` on the stack, valid until the calling loop returns."""
     array_type = types.Array(types.uint32, 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -36,7 +36,7 @@ Range = tuple[int, int]
 
 
 def cores() -> int:
-    """Return how many cores the process may use: those that it may run on, or a container's share of them."""
+    """Return the number of cores that the process may use: those of its CPU affinity, or a container's lower limit."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
@@ -47,7 +47,7 @@ def cores() -> int:
 
 @cache
 def default() -> int:
-    """Return ``SURICATE_THREADS``, else the number of cores.
+    """Return the default limit of threads: ``SURICATE_THREADS`` if it is set, else the number of cores.
 
     Raises:
         ParameterError: the variable is not an integer from 1 to 1024.
@@ -61,7 +61,7 @@ def default() -> int:
 
 
 def checked(threads: Any) -> int | None:
-    """Return the ``threads`` of a graph: an integer from 1 to 1024, or None for the default, which is checked too.
+    """Return ``threads``, the parameter of a graph, if it is an integer from 1 to 1024 or None (use the default).
 
     Raises:
         ParameterError: ``threads`` or ``SURICATE_THREADS`` is invalid.
@@ -71,7 +71,7 @@ def checked(threads: Any) -> int | None:
 
 
 class _Local(threading.local):
-    """The most threads that calls of the current thread may use, as ``limit``; None: the default."""
+    """Per thread: ``limit``, the largest number of threads that a call from it may use (None: the default)."""
 
     limit: int | None = None
 
@@ -80,12 +80,12 @@ _local = _Local()
 
 
 def limit() -> int:
-    """Return how many threads a call of the present thread may use."""
+    """Return the largest number of threads that a call made by the current thread may use."""
     return _local.limit or default()
 
 
 class Limited:
-    """A context manager around a reentrant lock: inside, calls use at most ``threads`` threads."""
+    """A reentrant lock as a context manager; calls made inside the ``with`` block use at most ``threads`` threads."""
 
     __slots__ = ("_limit", "_lock", "_outer")
 
@@ -104,7 +104,10 @@ class Limited:
 
 
 def parts(work: int) -> int:
-    """Return into how many parts ``work`` is to be cut, 1 if it is small or only one thread may be used."""
+    """Return the number of parts into which a loop is cut; 1 if the loop is short or only one thread may be used.
+
+    ``work`` is the number of vertices and edges (or similar units) that the loop visits.
+    """
     threads = limit()
     if threads == 1 or work < 2 * GRAIN:
         return 1
@@ -117,10 +120,10 @@ def ranges(size: int, number: int) -> list[Range]:
 
 
 def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float = 1) -> list[Any]:
-    """Return the results of ``function(*arguments, begin, end)`` for ranges that divide ``[0, size)``, in threads.
+    """Divide ``[0, size)`` into ranges, call ``function(*arguments, begin, end)`` for each; return the list of results.
 
-    There is one range if that is little work. ``unit`` is the work per entry: less than 1 for vector instructions, or
-    NumPy.
+    The calls run in several threads; the results are in the order of the ranges. A small ``size`` gives a single range.
+    ``unit`` is the work per entry, where 1 is about the work on one edge: pass less for vector instructions or NumPy.
     """
     if size * unit < 2 * GRAIN:
         return [function(*arguments, 0, size)]
@@ -130,7 +133,8 @@ def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float =
 def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Return ``[function(*call) for call in calls]``, computed by as many threads as are allowed and free.
 
-    ``function`` releases the GIL. If calls raise, one of their exceptions is raised when all threads have ended.
+    ``function`` must release the GIL. If calls raise, the remaining ones are skipped, and one of the exceptions is
+    raised after all threads have ended.
     """
     wanted = min(limit(), len(calls)) - 1
     if wanted <= 0:
@@ -158,10 +162,10 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
 
 
 def _wait(tickets: list[_Ticket]) -> None:
-    """Wait until helpers that have begun a job have ended, even if an exception is raised meanwhile.
+    """Wait for each helper thread that has started on the job of its ticket; cancel the tickets of the other helpers.
 
-    Helpers that have not begun lose their tickets. An interrupt (KeyboardInterrupt) may come right after a step as well
-    as instead of it, so that each step may be made again.
+    A KeyboardInterrupt during the wait is raised only after all helpers have ended. It may arrive before or after any
+    step takes effect, so every step can be repeated without harm.
     """
     interrupt = None
     for ticket in tickets:
@@ -179,9 +183,10 @@ def _wait(tickets: list[_Ticket]) -> None:
 
 
 def compacted(queue: Any, ranges: Sequence[Range], lasts: Sequence[int]) -> int:
-    """Move the results of all parts in ``queue`` to its front, in their order; return their number.
+    """Close the gaps between the results of parallel parts in ``queue``, in place; return the total number of results.
 
-    Part ``i`` has written ``queue[ranges[i][0] : lasts[i]]``.
+    Part ``i`` has written its results to ``queue[ranges[i][0] : lasts[i]]``; they move to the front in the order of
+    parts.
     """
     count = 0
     for (begin, _), last in zip(ranges, lasts, strict=True):
@@ -195,7 +200,7 @@ shared = 0  #: how many calls of :func:`run` were for several threads
 
 
 class _Job:
-    """The calls of one :func:`run`: each thread that is free makes the next one."""
+    """The list of calls of one :func:`run`: every participating thread repeatedly takes the next call and makes it."""
 
     def __init__(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
         self._function, self._calls, self._next = function, calls, count()
@@ -204,7 +209,7 @@ class _Job:
         self.error: BaseException | None = None
 
     def work(self) -> None:
-        """Make calls until none is left."""
+        """Make calls until all have been started or one has raised; results and the exception are stored in the job."""
         function, calls = self._function, self._calls
         while self._open:
             i = next(self._next)
@@ -217,12 +222,16 @@ class _Job:
                 self._open = False
 
     def close(self) -> None:
-        """Let no further call be made, and release the arguments of all calls."""
+        """Prevent further calls from starting, and drop the references to the arguments of all calls."""
         self._open, self._calls = False, ()
 
 
 class _Ticket:
-    """One helper's part in a job: its owner, the first to take it, is the helper, or the caller that needs no help."""
+    """A request to one helper thread to join a job, which either the helper accepts or the caller of ``run`` cancels.
+
+    Whichever of the two calls :meth:`takes` first decides. ``ended`` is True, and ``done`` released, after the helper
+    has finished.
+    """
 
     __slots__ = ("_owner", "done", "ended", "job")
 
@@ -233,12 +242,12 @@ class _Ticket:
         self.done.acquire()
 
     def takes(self, who: str) -> bool:
-        """Return whether ``who`` (``"helper"`` or ``"caller"``) was the first to ask; the answer stays the same."""
+        """Claim the ticket for ``who``, ``"helper"`` or ``"caller"``; return False if the other one holds it."""
         return self._owner.setdefault("owner", who) == who
 
 
 class _Helper:
-    """A thread of the pool."""
+    """A thread of the pool: it sleeps until :meth:`start`, works on one job, and returns to the pool."""
 
     def __init__(self, pool: _Pool) -> None:
         self._pool = pool
@@ -248,7 +257,7 @@ class _Helper:
         threading.Thread(target=self._serve, name="suricate", daemon=True).start()
 
     def start(self, ticket: _Ticket) -> None:
-        """Wake the thread to work on the job of ``ticket``."""
+        """Wake the thread, which then tries to claim ``ticket`` and to work on its job."""
         self._ticket = ticket
         self._go.release()
 
@@ -270,7 +279,7 @@ class _Helper:
 
 
 class _Pool:
-    """The threads that are free, and how many threads there are in all."""
+    """The pool of helper threads: a list of the idle ones, and the number of all that were started."""
 
     def __init__(self) -> None:
         self._free: list[_Helper] = []
@@ -278,7 +287,11 @@ class _Pool:
         self._lock = threading.Lock()  # of making threads
 
     def take(self, number: int, taken: list[_Helper]) -> None:
-        """Move free threads to ``taken`` until it has ``number``; start new ones if there are fewer in all."""
+        """Move idle helpers to the list ``taken`` until it has ``number`` entries.
+
+        New threads are started as long as the pool has fewer than ``number`` in all; if others are busy, ``taken``
+        stays shorter.
+        """
         while len(taken) < number:
             try:
                 taken.append(self._free.pop())
@@ -287,7 +300,7 @@ class _Pool:
                     break
 
     def give_back(self, helper: _Helper) -> None:
-        """Add ``helper`` to the free threads."""
+        """Add ``helper`` to the idle helpers."""
         self._free.append(helper)
 
     def _add(self) -> bool:

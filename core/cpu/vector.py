@@ -11,10 +11,10 @@ from suricate.cpu.prefetch import address_of
 
 
 def _compare8(relation, array, index, value):
-    """Return the signature and code of an intrinsic that compares eight uint32 of ``array`` with ``value``.
+    """Return signature and code of an intrinsic that compares ``array[index : index + 8]`` (uint32) with ``value``.
 
-    They are those from ``index`` on; ``relation`` is LLVM's name, such as ``"=="``. The intrinsic returns an int64, in
-    which bit ``i`` says whether the ``i``-th comparison holds.
+    ``relation`` is LLVM's name of the comparison, such as ``"=="``. The intrinsic returns an int64 in which bit ``i``
+    is set if the comparison holds for entry ``index + i``.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -42,21 +42,21 @@ def _plain_copy8(into, at, array, index):
 
 @intrinsic_or(lambda array, index, value: _MASKS[(array[index : index + 8] == value).tobytes()])
 def match8(typing_context, array, index, value):
-    """``match8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on equal ``value``."""
+    """``match8(array, index, value)``: int64 in which bit i, from 0 to 7, is ``array[index + i] == value`` (uint32)."""
     return _compare8("==", array, index, value)
 
 
 @intrinsic_or(lambda array, index, value: _MASKS[(array[index : index + 8] >= value).tobytes()])
 def reach8(typing_context, array, index, value):
-    """``reach8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on are >= ``value``."""
+    """``reach8(array, index, value)``: int64 in which bit i, from 0 to 7, is ``array[index + i] >= value`` (uint32)."""
     return _compare8(">=", array, index, value)
 
 
 @intrinsic_or(_plain_copy8)
 def copy8(typing_context, into, at, array, index):
-    """``copy8(into, at, array, index)``: copy the eight values of ``array`` from ``index`` on to ``into[at:]``.
+    """``copy8(into, at, array, index)``: do ``into[at : at + 8] = array[index : index + 8]``.
 
-    Both have values of 4 bytes.
+    Both arrays have entries of 4 bytes.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -72,7 +72,7 @@ def copy8(typing_context, into, at, array, index):
 
 @intrinsic_or(lambda array, index: array[index : index + 8].view(np.uint64)[0])
 def load_word(typing_context, array, index):
-    """``load_word(array, index)``: the eight bytes of a uint8 array from ``index`` on (int64), as a uint64."""
+    """``load_word(array, index)``: return the bytes ``array[index : index + 8]`` of a uint8 array as one uint64."""
 
     def codegen(context, builder, signature, arguments):
         address = address_of(context, builder, signature.args[0], *arguments)
@@ -105,9 +105,9 @@ def one_bits(typing_context, value):
 
 @intrinsic_or(lambda condition, one, other: one if condition else other)
 def choose(typing_context, condition, one, other):
-    """``choose(condition, one, other)``: int64 ``one`` or ``other``, without a branch.
+    """``choose(condition, one, other)``: return ``one`` if ``condition``, else ``other``, int64, without a branch.
 
-    LLVM would make a branch of a test of a value that was just read.
+    A plain ``if`` would become a branch where the condition depends on a value that was just loaded.
     """
 
     def codegen(context, builder, signature, arguments):

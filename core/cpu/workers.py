@@ -42,14 +42,15 @@ class Workers:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the processes: after a ``fork`` they belong to the parent."""
+        """Start with an empty list of processes: after a ``fork`` the existing ones belong to the parent."""
         self._processes: list[subprocess.Popen[bytes]] = []
         self._asked, self._turn, self._left = set[str](), 0, MOST_ASKED
 
     def submit(self, name: str, function: Callable[..., None], *given: Any) -> None:
-        """Call ``function(*given)`` in one of the processes, unless a call with this name was submitted before.
+        """Have a worker process call ``function(*given)``, unless a call named ``name`` was submitted before.
 
-        Both are pickled. If that fails, or a new process cannot import them, nothing is called.
+        ``function`` and ``given`` are pickled. The request is dropped if that fails, if the machine has too few cores,
+        or if the worker cannot import the function.
         """
         folder, most = cache.cache_folder(), min(MOST, cores() - 1)
         if folder is None or not can_work():
@@ -80,7 +81,7 @@ class Workers:
             chosen.stdin.flush()
 
     def stop(self) -> None:
-        """End the worker processes, and wait for them."""
+        """Terminate the worker processes, even in the middle of a call, and wait until they have ended."""
         with self._lock:
             for process in self._processes:
                 process.terminate()
@@ -89,7 +90,7 @@ class Workers:
             self._processes = []
 
     def wait(self) -> None:
-        """Wait until the processes have made their calls, and end them."""
+        """Wait until the worker processes have finished all submitted calls and ended."""
         with self._lock:
             for process in self._processes:
                 with suppress(OSError):
@@ -98,12 +99,12 @@ class Workers:
 
 
 def can_work() -> bool:
-    """Return whether processes are started at all."""
+    """Return whether this program may start worker processes: there are enough cores, and an interpreter to start."""
     return cores() >= LEAST_CORES and bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use according to its CPU affinity."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -129,7 +130,7 @@ in_child(WORKERS.forget)
 
 
 def main() -> None:
-    """Make the calls that arrive on standard input, until it ends."""
+    """Run a worker process: read pickled calls from standard input and make them, until input ends or stays away."""
     os.nice(19)
     if hasattr(os, "SCHED_IDLE"):
         with suppress(OSError):
@@ -141,7 +142,7 @@ def main() -> None:
 
 
 def _next(pipe: int) -> bytes | None:
-    """Return the next task, None after some seconds without one or at the end."""
+    """Read the next pickled call from the file descriptor ``pipe``; None at its end or after ``IDLE`` seconds."""
     if not select.select([pipe], [], [], IDLE)[0]:
         return None
     size = _exactly(pipe, _SIZE.size)
