@@ -98,7 +98,7 @@ OWNER = {"segment": "segment_owner", "slot": "slot_owner"}
 
 
 def missing_functions(view: StoreView) -> list[str]:
-    """Return the functions that ``view`` promises and its Numba module lacks."""
+    """Return the names of the cursor functions that ``view`` requires and its Numba module does not define."""
     module = importlib.import_module(view.cursor)
     wanted = [*ALWAYS, *(("weight",) if view.weight_dtype is not None else ())]
     if view.has_updated:

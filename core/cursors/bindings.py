@@ -34,7 +34,7 @@ joins = True  #: whether it has ``common``, and finds edges by less than a pass
 
 
 def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield destination and slot of every edge of ``u``.
+    """Yield ``(v, slot)``, destination and slot, for every out-edge of ``u`` in the view ``g``.
 
     In modules made from a template, ``for v, slot in neighbors(g, u):`` is replaced by the loops of the cursor.
     """
@@ -50,13 +50,13 @@ def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
 
 @inner
 def copied(g, c, into, at):
-    """Return ``at``: a contiguous view copies no keys of span ``c`` to ``into``; its long spans are read in place."""
+    """Return ``at``: no keys of span ``c`` are copied to ``into``, as a contiguous view is read in place."""
     return at
 
 
 @inner
 def copied_weights(g, c, into, at, count):
-    """Copy the first ``count`` weights of segment ``c`` to ``into[at:]``; places behind them may change, too."""
+    """Copy the first ``count`` weights of span ``c`` to ``into[at:]``; entries after them may change too."""
     for i in range(count):
         into[at + i] = weight(g, begin(g, c) + i)
 
@@ -66,23 +66,23 @@ def copied_weights(g, c, into, at, count):
 
 @inner
 def updated_count(g):
-    """Return the number of segments of the view ``g``: one per vertex."""
+    """Return the number of segments with inserted edges in the view ``g``: here one per vertex."""
     return len(g.begin)
 
 
 @inner
 def updated_segment(g, i):
-    """Return the cursor (int64) of segment ``i``, which is the adjacency of vertex ``i`` of the view ``g``."""
+    """Return the cursor (int64) of the ``i``-th segment with inserted edges: here the adjacency of vertex ``i``."""
     return np.int64(i)
 
 
 @inner
 def is_fresh(g, slot):
-    """Return True: every ``slot`` of the view ``g`` counts as inserted since the mark."""
+    """Return whether the edge in ``slot`` was inserted since the mark: here always True."""
     return True
 
 
 @inner
 def owner(g, c, slot):
-    """Return the source of the edge in ``slot`` of segment ``c``."""
+    """Return the source of the edge in ``slot`` of segment ``c``: here ``c`` itself."""
     return np.uint32(c)

@@ -20,11 +20,11 @@ SPARSE = 256  # an adjacency more than this times as long as the keys that are l
 
 
 class ContiguousView(NamedTuple):
-    """Arrays of the view: the edges of ``u`` are in slots ``begin[u]`` to ``end[u]`` (exclusive).
+    """The data of a view in which the edges of ``u`` are in the slots ``begin[u]`` to ``end[u]`` (exclusive).
 
-    ``begin`` and ``end`` are int64[num_vertices], ``dst`` uint32, ``weight`` the weight dtype (uint8[0] if
-    unweighted); ``ascending`` is 1 if every adjacency is ordered by destination (edge queries are then binary
-    searches).
+    ``begin`` and ``end`` are int64[num_vertices]; by slot, ``dst`` is uint32 and ``weight`` has the weight dtype
+    (uint8[0] if unweighted). ``ascending`` is 1 if every adjacency is sorted by destination (an edge query is then a
+    binary search).
     """
 
     begin: Array
@@ -37,9 +37,9 @@ class ContiguousView(NamedTuple):
 def contiguous_view(
     begin: Array, end: Array, dst: Array, weight: Array | None, *, ascending: bool = False
 ) -> StoreView:
-    """Return a :class:`StoreView` over the arrays of a :class:`ContiguousView`.
+    """Return a :class:`StoreView` over the given arrays, which are not copied.
 
-    ``begin``, ``end``, ``dst``, ``weight`` (None: unweighted) and ``ascending`` are as there; no array is copied.
+    The parameters are the fields of :class:`ContiguousView`, except that ``weight`` is None for an unweighted view.
     """
     absent = dst[:0].view(np.uint8) if weight is None else weight
     return StoreView(
@@ -54,9 +54,9 @@ def contiguous_view(
 
 
 def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
-    """Return a view over a copy of ``edges`` (in any order), sorted by source and destination.
+    """Return a contiguous view over a copy of ``edges``, sorted by source, then destination.
 
-    The ids are below ``num_vertices``; ``xp`` is NumPy or CuPy, whichever made the arrays.
+    The ids are below ``num_vertices``; ``xp`` is the array module, NumPy or CuPy, of the edges' arrays.
     """
     order = xp.argsort(edge_keys(edges.src, edges.dst), kind="stable")
     src, dst, weight = (None if part is None else part[order] for part in edges)
@@ -66,13 +66,13 @@ def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
 
 @inner
 def degree(g, u):
-    """Return the number of out-edges of ``u``."""
+    """Return the number of out-edges of vertex ``u``."""
     return g.end[u] - g.begin[u]
 
 
 @inner
 def ahead(g, u):
-    """Prefetch the first edges of ``u``."""
+    """Prefetch destinations and weights of the first out-edges of vertex ``u``."""
     prefetch(g.dst, g.begin[u])
     if len(g.weight):
         prefetch(g.weight, g.begin[u])
@@ -86,7 +86,7 @@ def buckets(g, u):
 
 @inner
 def first(g, u, k):
-    """Return the cursor of the only span of vertex ``u``: the vertex itself, as ``int64``; the bucket ``k`` is 0."""
+    """Return the cursor of the first span of bucket ``k`` (0) of vertex ``u``: the vertex itself, as int64."""
     return int64(u)
 
 
@@ -110,25 +110,25 @@ def following(g, c):
 
 @inner
 def key(g, i):
-    """Return the destination in slot ``i``; an unsigned index spares Numba's test for negative ones."""
+    """Return the destination of the edge in slot ``i``."""
     return g.dst[uint64(i)]
 
 
 @inner
 def later(g, i):
-    """Return the destination ``LATER`` slots behind slot ``i``, or the last one of all."""
+    """Return the destination in the slot ``LATER`` places after slot ``i``, or in the last slot if there is none."""
     return g.dst[uint64(min(i + LATER, len(g.dst) - 1))]
 
 
 @inner
 def weight(g, i):
-    """Return the weight in slot ``i``."""
+    """Return the weight of the edge in slot ``i``."""
     return g.weight[uint64(i)]
 
 
 @inner
 def lower_bound(dst, lo, hi, v):
-    """Return the first slot in ``[lo, hi)`` with ``dst[slot] >= v``, else ``hi``; no branch depends on the data."""
+    """Return the first slot in ``[lo, hi)`` with ``dst[slot] >= v``, or ``hi``, by a branch-free binary search."""
     size = hi - lo
     while size > 0:
         half = (size + 1) >> 1
@@ -139,7 +139,7 @@ def lower_bound(dst, lo, hi, v):
 
 @inner
 def find(g, u, v):
-    """Return the slot of edge ``(u, v)``, or -1."""
+    """Return the slot of edge ``(u, v)`` (int64), or -1 if it is not stored."""
     lo, hi = g.begin[u], g.end[u]
     if g.ascending:
         at = lower_bound(g.dst, lo, hi, v)
@@ -152,10 +152,10 @@ def find(g, u, v):
 
 @inner
 def common(g, u, v, into):
-    """Write the common neighbours of ``u`` and ``v`` to ``into``, ascending, and return their number (uint64).
+    """Write the common neighbours of ``u`` and ``v`` to ``into``, ascending; return their number (uint64).
 
-    Both adjacencies ascend; each neighbour of ``v`` is searched for in that of ``u``. ``into`` needs as many entries as
-    ``v`` has neighbours; the entry behind the result may be overwritten.
+    Both adjacencies must be ascending. Each neighbour of ``v`` is searched for among those of ``u``. ``into`` must have
+    as many entries as ``v`` has neighbours; the entry after the last result may be overwritten.
     """
     at, stop, found = int64(g.begin[u]), int64(g.end[u]), uint64(0)
     halves = degree(g, u) > SPARSE * degree(g, v)

@@ -1,7 +1,8 @@
-"""Generic operations over a cursor on the CPU: a template, and the specification of ``loops.cu``.
+"""Store operations on the CPU that work over any cursor: a template, and the specification of ``loops.cu``.
 
-``suricate.store.fallbacks`` makes an instance for each cursor (see ``bindings``). ``weights`` is empty where there are
-none. Each loop does a part of the work, from entry ``low`` to ``high``.
+``suricate.store.fallbacks`` makes an instance for each cursor (see ``bindings``). ``g`` is the data of the view.
+``weights`` is empty if the store has none. Each call does a part of the work: the entries ``low`` to ``high``
+(exclusive).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 def list_degrees(g, vertices, degrees, low, high):
     """Write the out-degrees of ``vertices[low:high]`` to ``degrees[low:high]``.
 
-    If ``vertices`` is empty, write those of the vertices from ``low`` to ``high`` of the view ``g``.
+    An empty array ``vertices`` stands for all vertices in order: vertex ``i`` has the position ``i``.
     """
     if len(vertices):
         for i in range(low, high):
@@ -29,9 +30,9 @@ def list_degrees(g, vertices, degrees, low, high):
 
 @kernel
 def find_edges(g, src, dst, found, weights, low, high):
-    """Look up the edges ``src[i]`` to ``dst[i]`` for i from ``low`` to ``high``, in the view ``g``.
+    """Look up the edges ``src[i] -> dst[i]`` for ``low <= i < high`` in the view ``g``.
 
-    ``found[i]`` becomes whether the edge is stored, and ``weights[i]`` its weight if it is.
+    ``found[i]`` is set to whether the edge is stored, and ``weights[i]`` to its weight if it is.
     """
     for i in range(low, high):
         slot = find(g, src[i], dst[i])
@@ -42,10 +43,10 @@ def find_edges(g, src, dst, found, weights, low, high):
 
 @kernel
 def locate(g, keys, kind, slot, low, high):
-    """Write ``kind`` and ``slot`` (-1: not stored) of the entries ``low`` to ``high`` of a batch sorted by ``keys``.
+    """Look up the entries ``low`` to ``high`` (exclusive) of a sorted batch; write ``kind`` and ``slot`` of each.
 
-    ``keys`` is ``uint64[m]``, ``src << 32 | dst``; the view ``g`` is searched. Of equal keys the last counts; the
-    others get the kind ``DUPLICATE``.
+    ``keys`` is ``uint64[m]``, ``src << 32 | dst``, ascending. ``kind[i]`` is set to ``PRESENT``, ``ABSENT``, or
+    ``DUPLICATE`` if the next key is equal; ``slot[i]`` to the slot of a stored edge, else -1.
     """
     for i in range(low, high):
         slot[i] = -1
@@ -60,7 +61,7 @@ def locate(g, keys, kind, slot, low, high):
 def list_edges(g, vertices, offsets, src, dst, weights, low, high):
     """Write the out-edges of ``vertices[low:high]`` in the view ``g`` to ``src``, ``dst`` and ``weights``.
 
-    Those of ``vertices[i]`` begin at ``offsets[i]`` in each of the three arrays.
+    The edges of ``vertices[i]`` begin at ``offsets[i]`` in each of the three arrays.
     """
     for i in range(low, high):
         u, at = vertices[i], offsets[i]

@@ -1,8 +1,8 @@
-"""Copying all rows of a store into one array: a template over a cursor, without weights where ``weights`` is empty.
+"""Copying the adjacencies (rows) of a store into one array: a template over a cursor.
 
-Rows keep the order of the storage. Where the cursor has ``copied``, keys are copied a span at a time, with what lies
-behind them: the next row overwrites that. A row that turns out longer or shorter than its degree has slots without
-edges, and is written once more, edge by edge.
+``weights`` is empty if no weights are to be copied. Rows keep the order of the storage. If the cursor has ``copied``,
+it copies keys a span at a time, and may overwrite entries after them, which the next row then sets. A row that turns
+out longer or shorter than its degree has slots without edges, and is written once more, edge by edge.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ BEHIND = 31  #: places behind the last key whose content ``copied`` may change
 
 @inner
 def row_in_spans(g, u, dst, weights, at, stop):
-    """Copy the row of ``u`` to ``dst[at:]`` and ``weights[at:]``, a span at a time; return the place behind it.
+    """Copy the row of ``u`` to ``dst[at:]`` and ``weights[at:]``, span by span; return the index after its last entry.
 
-    Return -1, with the row unfinished, if less than ``BEHIND`` places are left up to ``stop``: copying a span may
-    change that many behind it.
+    Copying a span may overwrite up to ``BEHIND`` entries after it. If fewer are left before index ``stop``, the copy
+    ends early and -1 is returned.
     """
     for k in range(buckets(g, u)):
         c = first(g, u, k)
@@ -37,9 +37,9 @@ def row_in_spans(g, u, dst, weights, at, stop):
 
 @kernel
 def copy_rows(g, offsets, dst, weights, low, high):
-    """Copy the rows of the vertices from ``low`` to ``high`` of the view ``g`` to ``dst`` and ``weights``.
+    """Copy the rows of the vertices ``low`` to ``high`` (exclusive) of the view ``g`` to ``dst`` and ``weights``.
 
-    The row of ``u`` is copied to the places ``offsets[u]`` to ``offsets[u + 1]``.
+    The row of ``u`` gets the indices ``offsets[u]`` to ``offsets[u + 1]`` (exclusive).
     """
     stop = offsets[high]
     for u in range(low, high):

@@ -15,8 +15,8 @@ from suricate.cursors.bindings import begin, end, is_fresh, key, owner, updated_
 def list_updated(g, num_vertices, src, dst, weights):
     """Write the edges inserted since the mark to ``src``, ``dst`` and ``weights``; return how many there are.
 
-    Edges beyond the length of the arrays are counted but not written. ``num_vertices`` is that of the view ``g``:
-    segments whose owner is not below it are free.
+    Edges beyond the length of the arrays are counted but not written. The view ``g`` has ``num_vertices`` vertices:
+    segments whose owner is not below this number are free.
     """
     count = 0
     for i in range(updated_count(g)):

@@ -1,4 +1,4 @@
-"""Arc lists as kernels and loops of one's own take them."""
+"""Conversion of arc lists to the arguments of CUDA kernels and CPU loops outside the operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_ARCS = ArcList(np.empty(0, np.uint32), np.empty(0, np.uint32), None, None, 0,
 
 
 def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
-    """Return the values of the C++ struct ``Arcs`` for a list of arcs.
+    """Return the field values of the C++ struct ``Arcs`` for ``arcs``; all zeros for None or an empty list.
 
     Entry ``i`` counts if ``status`` is null or ``status[i] == wanted``; ``weight`` is null if the arcs have none.
     """
@@ -34,11 +34,11 @@ def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
 
 
 def packed_arcs(arcs: ArcList | None) -> np.void:
-    """Return the struct ``Arcs`` of kernels."""
+    """Return ``arcs`` as a value of the C++ struct ``Arcs``, to be passed to a kernel; None: no arcs."""
     return ARCS.packed(*arc_values(arcs))
 
 
 def plain_arcs(arcs: ArcList) -> tuple[Any, ...]:
-    """Return an arc list as arguments of CPU loops: src, dst, status (empty: all entries count), wanted, size."""
+    """Return ``(src, dst, status, wanted, size)`` of ``arcs`` for a CPU loop; ``status`` is empty if all count."""
     status = np.empty(0, np.uint8) if arcs.status is None else arcs.status
     return arcs.src, arcs.dst, status, arcs.wanted, arcs.size

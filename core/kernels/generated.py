@@ -1,7 +1,8 @@
-"""Numba modules generated from templates: a loop over a backend's cursor is the text of a module of its own.
+"""Numba modules generated from templates: each loop over a backend's cursor is a module of its own, made from text.
 
-Numba cannot keep closures on disk, but it can keep functions of modules (see ``suricate.cpu.jit``). A module's name is
-a digest of its text; what it imports is not part of it, since machine code is kept under a digest of what it includes.
+Numba cannot store closures on disk, but it can store functions of modules (see ``suricate.cpu.jit``). A module's name
+contains a digest of its text. The functions that it imports are not part of this digest: machine code is stored under a
+digest that covers them.
 """
 
 from __future__ import annotations
@@ -39,11 +40,10 @@ _lock = renewed(threading.Lock())  # of loading modules
 
 
 def load_module(template: str, text: str) -> ModuleType:
-    """Return the module with this source text, created once per process.
+    """Return the module with the source ``text``, created once per process.
 
-    Args:
-        template: name of the template that the text was made from; part of the module's name.
-        text: the source.
+    Loops over ``neighbors`` in the text are expanded first (:func:`rows_written_out`). ``template`` is the name of the
+    template that the text was made from, and becomes part of the module's name.
     """
     text = rows_written_out(text)
     digest = hashlib.sha256("\0".join((text, sys.version)).encode()).hexdigest()[:24]
@@ -53,7 +53,7 @@ def load_module(template: str, text: str) -> ModuleType:
 
 
 def rows_written_out(text: str) -> str:
-    """Return a template in which the functions of a cursor replace ``for v, slot in neighbors(g, u):``.
+    """Return the source ``text`` with every loop ``for v, slot in neighbors(g, u):`` expanded to calls of the cursor.
 
     Raises:
         ValueError: such a loop contains a ``break``, which would end one span of slots instead of the loop.
@@ -91,10 +91,12 @@ def rows_written_out(text: str) -> str:
 
 
 def cursor_functions(view: StoreView, names: set[str]) -> str:
-    """Return source text that binds ``names`` to functions of the cursor of ``view``, for a module with ``inner``.
+    """Return source text that imports or defines the functions ``names`` of the cursor of ``view``.
 
-    ``weight`` returns 1 if the view has no weights. Functions that the cursor lacks come from ``IF_ABSENT``.
-    ``owner(g, c, slot)`` is the owner of the segment or of the slot. For ``neighbors`` see :func:`rows_written_out`.
+    The text uses the decorator ``inner``, which the module has to import. ``weight`` returns 1 if the view has no
+    weights. Functions that the cursor lacks are taken from ``IF_ABSENT``. ``owner(g, c, slot)`` returns the owner of
+    the segment or of the slot. For ``neighbors`` the functions are included that its expansion calls
+    (:func:`rows_written_out`).
     """
     names, functions = set(names), []
     if "neighbors" in names:
@@ -116,7 +118,7 @@ def cursor_functions(view: StoreView, names: set[str]) -> str:
 
 
 def offers(view: StoreView, name: str) -> bool:
-    """Return whether the cursor of ``view`` has the optional function ``name``."""
+    """Return whether the cursor module of ``view`` defines the optional function ``name``."""
     return hasattr(importlib.import_module(view.cursor), name)
 
 
@@ -130,9 +132,9 @@ def _made(name: str, text: str) -> ModuleType:
 
 
 def _byte_code(name: str, text: str, file: str) -> CodeType:
-    """Return the byte code of the module ``name``, compiled from ``text``; tracebacks show it as ``file``.
+    """Return the byte code of the source ``text`` of the module ``name``, compiled or read from the cache on disk.
 
-    It is cached on disk, as machine code is: parsing takes some milliseconds.
+    Tracebacks name the file ``file``. The cache saves some milliseconds of parsing.
     """
     held = cache.get(f"{name}.code")
     if held is not None:

@@ -1,4 +1,4 @@
-"""A launch of a kernel of one's own after every batch, with what stays from one to the next packed once."""
+"""A kernel launch that is repeated after every batch: only the arguments that change are packed again."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from suricate.kernels.walking import packed
 
 
 class ArcLaunch:
-    """A kernel launch over views of a graph and lists of arcs, whose other arguments are packed once.
+    """A repeated kernel launch over views of a graph and lists of arcs; its other arguments are packed only once.
 
-    Use it under the lock of the graph, keep the arrays among the arguments alive, and make a new object if one is
-    replaced.
+    Use it under the lock of the graph, keep the arrays among the arguments alive, and make a new object if one of them
+    is replaced.
 
     Args:
-        program_of: returns the program for a view, the same object for views of one kind.
+        program_of: returns the CUDA program for a view; it must return the same object for views with equal source
+            text.
         name: name of the kernel.
         shape: numbers of blocks and of threads per block.
-        views: the views whose structs are the first arguments.
-        arguments: all arguments, as kernels of :func:`suricate.kernels.walking.program_over` take them.
-        arcs: index of the first list of arcs among the arguments; the others follow it.
+        views: the views, which are the first arguments of the kernel.
+        arguments: all arguments of the kernel in its order, views and lists of arcs included, as structs and numbers.
+        arcs: position of the first list of arcs among the arguments; the other lists follow it.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class ArcLaunch:
         self._kernel = PreparedKernel(self._program.kernel(name), *shape, arguments)
 
     def walks(self, *views: StoreView) -> bool:
-        """Use the current views; return False if they are of another kind, for which a new ``ArcLaunch`` is needed."""
+        """Use ``views`` from now on; return False if they need another program, and so a new ``ArcLaunch``."""
         if all(map(is_, views, self._views)):
             return True
         if self._program_of(views[0]) is not self._program:
@@ -47,7 +48,7 @@ class ArcLaunch:
         return True
 
     def launch(self, *lists: ArcList | PlacedArcs | None) -> None:
-        """Launch with these lists of arcs; does not wait for the device."""
+        """Launch the kernel over ``lists`` of arcs (None: an empty list), without waiting for the device."""
         for place, arcs in enumerate(lists, start=self._arcs):
             self._kernel.put_struct(place, ARCS.packer, arc_values(arcs))
         self._kernel.launch()

@@ -1,7 +1,8 @@
-"""Loops and kernels of one's own over the cursor of a view, whatever backend it is of.
+"""Loops and kernels outside the operators that walk a view by its cursor, whichever backend it belongs to.
 
-A module of loops is a template, as those of ``suricate.cursors`` are: what it imports from ``cursors.bindings`` in one
-line is taken from the cursor of the backend instead. ``for v, slot in neighbors(g, u):`` visits the edges of ``u``.
+A module of CPU loops is a template, like those of ``suricate.cursors``: the names that it imports from
+``cursors.bindings``, in one line, are replaced by those of the backend's cursor. ``for v, slot in neighbors(g, u):``
+visits the edges of ``u``.
 """
 
 from __future__ import annotations
@@ -46,18 +47,19 @@ _walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}
 
 
 def loops_over(view: StoreView, template: Path) -> ModuleType:
-    """Return the Numba module of ``template`` over the cursor of ``view``, made once.
+    """Return the Numba module made from the file ``template`` for the cursor of ``view``; it is made once per cursor.
 
-    Call loops that read no weights with :func:`without_weights`, so that they are not compiled per type of weights.
+    To loops that read no weights pass :func:`without_weights`, so that they are not compiled per type of weights.
     """
     key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
     return _modules.get(key) or _modules.make(key, lambda: _module(view, template))
 
 
 def without_weights(view: StoreView) -> Any:
-    """Return the arrays of ``view`` for loops that read no weights, of the same types whatever the graph's weights.
+    """Return ``view.data`` with an empty ``uint32`` array of weights, for loops that read no weights.
 
-    If a function of the cursor other than ``weight`` and ``ahead`` reads the weights, they are the arrays of the view.
+    Such a loop is compiled once for all types of weights. The data are unchanged if a function of the cursor other than
+    ``weight`` and ``ahead`` reads the weights.
     """
     data: Any = view.data
     kind: Any = type(data)
@@ -88,9 +90,9 @@ def _module(view: StoreView, template: Path) -> ModuleType:
 
 
 def assembled(view: StoreView, source: Path, prelude: str) -> Program:
-    """Return the CUDA program of ``source`` over the cursor of ``view``, for cooperative launches; needs no GPU.
+    """Return the CUDA program of the file ``source`` over the cursor of ``view``, for cooperative launches.
 
-    ``prelude`` is inserted between the cursor's text and the source.
+    ``prelude`` is C++ text that is inserted between the cursor and the source. This needs no GPU.
     """
     from suricate.cuda.program import Program
     from suricate.cuda.structs import enum, view_prelude
@@ -100,18 +102,28 @@ def assembled(view: StoreView, source: Path, prelude: str) -> Program:
 
 
 def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str]) -> Program:
-    """Return :func:`assembled` with the prelude ``prelude(view)``, made once per kind of view."""
+    """Return the CUDA program of the file ``source`` over the cursor of ``view``, for cooperative launches.
+
+    ``prelude(view)`` returns C++ text to insert before the source. The program is made once for all views with the same
+    types and constants.
+    """
     key = source, view.header, walk_of(view).prelude, view.find
     return _programs.get(key) or _programs.make(key, lambda: assembled(view, source, prelude(view)))
 
 
 def packed(view: StoreView) -> Any:
-    """Return the C++ struct ``View`` of ``view`` for kernels, packed once per view."""
+    """Return the C++ struct ``View`` of ``view``, to be passed to a kernel; it is packed once per view."""
     return walk_of(view).packed
 
 
 class Walk:
-    """What launches need of a view: arrays packed once per view, source text made once per kind of view."""
+    """What a launch needs to walk one view: its arrays packed as a struct, and the C++ text of its cursor.
+
+    Attributes:
+        num_vertices, bound: number of vertices, as int and as ``uint32``.
+        header: the ``.cuh`` file of the cursor.
+        prelude: C++ text before the header, one object for all views with the same types and constants.
+    """
 
     def __init__(self, view: StoreView) -> None:
         self.num_vertices = view.num_vertices
@@ -122,7 +134,7 @@ class Walk:
 
     @cached_property
     def packed(self) -> np.void:
-        """The present view as the struct ``View`` that kernels take."""
+        """The C++ struct ``View`` of the view, to be passed to a kernel."""
         view = self._view()
         assert view is not None
         packed: np.void = self._struct.pack(view.data)
@@ -130,7 +142,7 @@ class Walk:
 
 
 def walk_of(view: StoreView) -> Walk:
-    """Return the :class:`Walk` of ``view``, made once."""
+    """Return the :class:`Walk` of ``view``, always the same object."""
     key = id(view)
     held = _walks.get(key)
     if held is not None and held[0]() is view:
@@ -141,7 +153,10 @@ def walk_of(view: StoreView) -> Walk:
 
 
 def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
-    """Return the prelude and the packer of a view, made once for all views of the same types and constants."""
+    """Return the C++ text that precedes the header of ``view``, and the object that packs its arrays into a struct.
+
+    Both are made once for all views with the same types and constants.
+    """
     from suricate.cuda.structs import view_prelude, view_struct
 
     dtypes = tuple([getattr(part, "dtype", None) for part in view.data])
@@ -155,9 +170,10 @@ def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
 
 @cache
 def resident_blocks(index: int, threads: int, per_multiprocessor: int = 1) -> int:
-    """Return the number of blocks of ``threads`` for a cooperative launch on CUDA device ``index``.
+    """Return the number of blocks of ``threads`` threads for a cooperative launch on CUDA device ``index``.
 
-    That is ``per_multiprocessor`` blocks per multiprocessor, or fewer if a multiprocessor lacks the threads.
+    These are ``per_multiprocessor`` blocks per multiprocessor, or fewer if a multiprocessor cannot hold so many
+    threads.
     """
     import cupy
 

@@ -18,10 +18,10 @@ from suricate.base.types import EdgeList
 
 
 class SortedBatch(NamedTuple):
-    """A batch in order: ``keys`` is ``uint64[m]`` (``src << 32 | dst``, ascending), ``order`` ``uint32[m]``.
+    """A batch sorted by (source, destination): ``keys`` is ``uint64[m]``, ascending, ``order`` ``uint32[m]``.
 
-    ``order[i]`` is the position of the i-th key in the batch. The sort is stable, so the last of equal keys is the
-    last duplicate.
+    A key is ``src << 32 | dst``; ``order[i]`` is the position of the i-th key in the batch. The sort is stable: among
+    equal keys, the last one is the last duplicate in the batch.
     """
 
     keys: Array
@@ -29,7 +29,7 @@ class SortedBatch(NamedTuple):
 
 
 def of_device(device: Device) -> Any:
-    """Return the building blocks of a device: the module ``cuda`` or ``cpu`` of this package."""
+    """Return the module of this package that has the building blocks for ``device``: ``cuda`` or ``cpu``."""
     if device.is_cuda:
         from suricate.primitives import cuda
 
@@ -40,9 +40,9 @@ def of_device(device: Device) -> Any:
 
 
 def sort_batch(device: Device, src: Array, dst: Array, num_vertices: int) -> SortedBatch:
-    """Return the edges in order of source, then destination; the sort is stable.
+    """Return the edges ``src[i] -> dst[i]`` sorted by source, then destination, by a stable sort.
 
-    ``src`` and ``dst`` are ``uint32[m]`` on the ``device``, with ids below ``num_vertices``; they stay as they are.
+    ``src`` and ``dst`` are ``uint32[m]`` on ``device``, with ids below ``num_vertices``; they are not changed.
     """
     bits = max(1, (num_vertices - 1).bit_length())
     return SortedBatch(*of_device(device).sort_batch(src, dst, bits))
@@ -64,7 +64,7 @@ def copy_segments(
 
 
 def bits_dtype(weight_dtype: np.dtype | None) -> np.dtype:
-    """Return the unsigned integer of the size of a weight; ``uint8`` for None.
+    """Return the unsigned integer dtype with as many bits as a weight; ``uint8`` for None (unweighted).
 
     Weights are stored, moved and compared as bit patterns, so kernels need one variant per size, not per dtype.
     """
@@ -72,7 +72,10 @@ def bits_dtype(weight_dtype: np.dtype | None) -> np.dtype:
 
 
 def power_class(sizes: Array, xp: Any) -> Array:
-    """Return ``ceil(log2(sizes))`` as ``uint8[n]``, exactly; 0 for sizes below 2. ``xp`` is NumPy or CuPy."""
+    """Return ``ceil(log2(size))`` for each of ``sizes`` as ``uint8[n]``, 0 for sizes below 2.
+
+    The result is exact for sizes up to ``2**33``. ``xp`` is NumPy or CuPy.
+    """
     result = xp.zeros(len(sizes), np.uint8)
     for exponent in range(33):
         result += (sizes > (1 << exponent)).astype(np.uint8)

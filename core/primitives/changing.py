@@ -1,4 +1,4 @@
-"""The struct ``Changing`` of ``changes.cuh``, and what packs it: a sorted batch, and the adjacencies it changes."""
+"""The struct ``Changing`` of ``changes.cuh``: a sorted batch and the adjacencies that it changes, and its packing."""
 
 from __future__ import annotations
 
@@ -31,17 +31,20 @@ CHANGING = Struct("Changing", {
 
 
 class Scratch:
-    """Scratch memory for the batches of one store, all in one stream; memory of small batches is cached."""
+    """Allocates scratch memory for the batches of one store, which must all use the same stream.
+
+    The memory of small batches is cached and reused by later batches of the same size.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._kept: dict[tuple[int, ...], tuple[tuple[int, ...], Any]] = {}
 
     def __call__(self, key: tuple[int, ...], offsets: Callable[[], tuple[int, ...]]) -> tuple[tuple[int, ...], Any]:
-        """Return the addresses of scratch arrays, and the memory that they lie in.
+        """Return the device addresses of the scratch arrays for a batch, and the memory block that contains them.
 
-        ``offsets`` returns their offsets in bytes, and last the size of the memory. ``key``, which determines them,
-        begins with the number of edges of the batch.
+        ``offsets()`` returns the offset of each array in bytes, then the total size in bytes. ``key`` identifies the
+        layout among cached ones; ``key[0]`` is the number of edges of the batch.
         """
         held = self._kept.get(key)
         if held is None:
@@ -56,9 +59,10 @@ class Scratch:
 
 
 def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
-    """Return the offsets in bytes of the scratch arrays for ``size`` edges, and last the size of all.
+    """Return the offsets in bytes of the scratch arrays that :func:`values` takes, then their total size in bytes.
 
-    ``blocks`` is the number of blocks of the launch; ``more`` are the sizes in bytes of further arrays.
+    ``size`` is the number of edges of the batch, ``blocks`` the number of blocks of the launch; ``more`` are the sizes
+    in bytes of further arrays, placed behind them.
     """
     return offsets_of(8 * size, 8 * size, 4 * size, 4 * blocks, size, *more)
 
@@ -66,10 +70,10 @@ def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
 def values(
     batch: LocatedBatch, rows: tuple[int, int, int, int], weight: Array | int, report: Report, scratch: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the values of the struct ``Changing`` up to its field ``kind``, for a located batch.
+    """Return the values of the fields of the struct ``Changing`` up to ``kind``, for a located batch.
 
-    ``rows``: the addresses of begin, end, dst and weight of the store; ``weight``: bit patterns of the batch, or their
-    address; ``scratch``: the addresses of the scratch arrays.
+    ``rows``: the device addresses of the store's ``begin``, ``end``, ``dst`` and ``weight``; ``weight``: the weights of
+    the batch as bit patterns, or their address; ``scratch``: the addresses of the scratch arrays.
     """
     return (
         batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), len(batch), *rows,

@@ -9,15 +9,15 @@ from suricate.cuda.pinned import PinnedCounters
 
 
 class Counters:
-    """The host's knowledge of a store's counters (``int64[size]``), which are where the store is.
+    """Copies on the host of a store's counters, an ``int64[size]`` on the store's device.
 
-    On the CPU they are read directly. On CUDA a batch *charges* an upper bound of its changes (``unseen``), and
-    :meth:`post` queues a copy of the counters to pinned memory behind it; when the copy has arrived, :meth:`poll`
-    takes it over, and only charges since it was queued remain in ``unseen``.
+    On the CPU the counters are simply read. On CUDA every batch adds an upper bound of its changes to ``unseen``
+    (:meth:`charge`), and queues a copy of the counters to pinned memory (:meth:`post`). Once the copy has arrived,
+    :meth:`poll` stores it in ``values``; ``unseen`` then has only the bounds added since the copy was queued.
 
     Attributes:
         values: the last counters that arrived, ``int64[size]``.
-        unseen: upper bounds of edges inserted and deleted since then, ``int64[2]``; zero on the CPU.
+        unseen: upper bounds of the numbers of edges inserted and deleted since then, ``int64[2]``; zero on the CPU.
         arrivals: how often counters have arrived (CUDA).
     """
 
@@ -30,34 +30,37 @@ class Counters:
         self._pinned = PinnedCounters(device, size, np.int64) if device.is_cuda else None
 
     def charge(self, inserted: int, deleted: int) -> None:
-        """Add ``inserted`` and ``deleted``, upper bounds of what the next batch changes, to ``unseen``; CUDA only."""
+        """Add ``inserted`` and ``deleted``, upper bounds for the next batch, to ``unseen``; does nothing on the CPU."""
         if self._pinned is not None:
             for charged in (self.unseen, self._later):  # by entry: a whole array takes NumPy longer
                 charged[0] += inserted
                 charged[1] += deleted
 
     def post(self, counters: Array) -> None:
-        """Queue a copy of the counters, unless one is under way; never waits."""
+        """Queue a copy of ``counters`` from the device, unless an earlier copy is still under way; does not wait."""
         if self._pinned is not None and not self._pinned.busy:
             self._pinned.copy_from(counters)
             self._later[:] = 0
 
     def poll(self) -> None:
-        """Take over a copy that has arrived (CUDA); never waits."""
+        """If a queued copy has arrived, store it in ``values`` and update ``unseen``; does not wait."""
         if self._pinned is not None and self._pinned.busy and self._pinned.has_arrived():
             self.values[:] = self._pinned.array
             self.unseen[:] = self._later
             self.arrivals += 1
 
     def read(self, counters: Array) -> np.ndarray:
-        """Read the counters now and return them; on CUDA waits for the device."""
+        """Copy ``counters`` to ``values`` and return it; on CUDA this waits for the device."""
         if self._pinned is None:
             self.values[:] = counters
             return self.values
         return self.take(self._device.to_numpy(counters))
 
     def take(self, values: np.ndarray) -> np.ndarray:
-        """Store the exact counters ``values``, which the host knows; waits for a copy that is under way."""
+        """Replace ``values`` by the exact counters given, set ``unseen`` to 0, and return ``values``.
+
+        If a queued copy is under way, this waits for it, so that it cannot replace the values later.
+        """
         self.values[:] = values
         self.arrivals += 1
         self.unseen[:] = 0

@@ -15,9 +15,9 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
+    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination.
 
-    Both are as in :class:`suricate.primitives.SortedBatch`.
+    Returns ``keys`` and ``order`` as in :class:`suricate.primitives.SortedBatch`.
     """
     sort = sorting.sort_batch if sorting.can_sort(len(src), bits) else sorting.sort_small
     return sort(src, dst, bits)
@@ -25,10 +25,10 @@ def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
 
 @kernel
 def copy_ids(offsets, begin, target, old, new, owner, first, last):
-    """Copy the ranges from ``first`` to ``last`` of the array ``old`` to ``new``.
+    """Copy the ranges ``first`` to ``last`` (exclusive) of the array ``old`` to ``new``.
 
-    Range i has ``offsets[i + 1] - offsets[i]`` entries, from ``old[begin[i]]`` to ``new[target[i]]``. Unless ``owner``
-    is empty, the number i is written to its entries at the same places as to ``new``.
+    Range i has ``offsets[i + 1] - offsets[i]`` entries; it begins at ``old[begin[i]]`` and goes to ``new[target[i]]``.
+    If ``owner`` is not empty, its entries at the same positions as in ``new`` are set to i.
     """
     for i in range(first, last):
         length = offsets[i + 1] - offsets[i]
@@ -41,7 +41,7 @@ def copy_ids(offsets, begin, target, old, new, owner, first, last):
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
-    """Copy ranges of slots from the arrays of ``old`` to those of ``new``, on all threads.
+    """Copy ranges of slots from the arrays of ``old`` to those of ``new``, in several threads.
 
     The parameters are those of :func:`suricate.primitives.copy_segments`; ``bound`` is not used.
     """
@@ -58,14 +58,15 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 @kernel
 def _report_insertion(order, kind, slot, weight, batch_weight, status, before, usual, first, last):
-    """Write status and old weight of the entries from ``first`` to ``last`` of a located batch that is inserted.
+    """Report the insertion of the entries ``first`` to ``last`` (exclusive) of a located batch, and update weights.
 
     Args:
-        order, kind, slot: of the batch, see :class:`LocatedBatch`.
-        weight: bit patterns by slot, empty without weights; those of stored edges are replaced in place.
-        batch_weight: bit patterns by edge of the batch.
-        status, before: written, by edge of the batch, see :class:`Report`.
-        usual: the status that all edges have already, which is therefore not written.
+        order, kind, slot: arrays of the batch, see :class:`LocatedBatch`.
+        weight: bit patterns by slot, empty without weights; those of edges that were stored before are replaced in
+            place.
+        batch_weight: bit patterns by position in the caller's batch.
+        status, before: written, by position in the caller's batch, see :class:`Report`.
+        usual: the value that all entries of ``status`` have already; it is not written again.
     """
     for i in range(first, last):
         changed = NEW if kind[i] == ABSENT else UNCHANGED
@@ -105,9 +106,10 @@ def _answer(order, kind, slot, weight, found, result, first, last):
 
 
 def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-    """Write the report of an insertion in the caller's order, and replace the weights of stored edges.
+    """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges in place.
 
-    ``weight`` (per slot) and ``batch_weight`` (per edge of the batch) are bit patterns; the statuses are zero before.
+    ``weight`` (by slot) and ``batch_weight`` (by position in the caller's batch) are bit patterns. All statuses must be
+    0 before the call.
     """
     usual = NEW if 2 * batch.most > len(batch) else UNCHANGED
     if usual:
@@ -117,23 +119,24 @@ def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, re
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Write status and old weight of the edges of a deletion to ``report``, in the order of the caller's batch.
+    """Write status and old weight of each edge of a deletion to ``report``, in the order of the caller's batch.
 
-    ``weight`` (per slot) has bit patterns; the statuses are zero before.
+    ``weight`` (by slot) has bit patterns. All statuses must be 0 before the call.
     """
     threads.over(len(batch), _report_deletion, batch.order, batch.kind, batch.slot, weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """Write the answers of located queries in the caller's order: whether ``found``, and the weight to ``result``.
+    """Write the results of a located edge query in the caller's order: whether each edge is stored, and its weight.
 
-    ``weight`` (per slot) and ``result`` have bit patterns. All duplicates of an edge get the answer of the last.
+    ``found`` gets bools; ``result`` gets weights, as the bit patterns that ``weight`` has by slot, unchanged for edges
+    that are not stored. All duplicates of an edge get the same result.
     """
     threads.over(len(batch), _answer, batch.order, batch.kind, batch.slot, weight, found, result)
 
 
 def source_ranges(keys: Array) -> list[slice]:
-    """Return ranges of a batch sorted by ``keys``, one per part of the work; no source is in two of them."""
+    """Return slices that divide the ascending edge ``keys`` into parts for threads; no source is in two of them."""
     size, parts = len(keys), threads.parts(len(keys))
     if parts == 1:
         return [slice(0, size)]
@@ -144,19 +147,19 @@ def source_ranges(keys: Array) -> list[slice]:
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Write to ``batch.most`` how many entries of a located batch are of this ``kind``."""
+    """Set ``batch.most`` to the number of entries of the located batch whose kind is ``kind``; there are no ranks."""
     batch.most = sum(threads.over(len(batch), count_kind, batch.kind, kind, unit=1 / 8))
 
 
 def count_kind(kinds: Array, kind: int, begin: int, end: int) -> int:
-    """Return how many of ``kinds[begin:end]`` equal ``kind``."""
+    """Return how many entries of ``kinds[begin:end]`` equal ``kind``."""
     return int(np.count_nonzero(kinds[begin:end] == kind))
 
 
 def in_order(src: Array, dst: Array, num_vertices: int) -> LocatedBatch:
-    """Return the edges ``src`` to ``dst`` (ids below ``num_vertices``) as a sorted batch that is yet to be located.
+    """Return the edges ``src[i] -> dst[i]`` (ids below ``num_vertices``) as a sorted batch that is not located yet.
 
-    ``kind`` and ``slot`` are not set.
+    ``kind`` and ``slot`` are uninitialised.
     """
     keys, order = sort_batch(src, dst, max(1, (num_vertices - 1).bit_length()))
     return LocatedBatch(keys, order, np.empty(len(keys), np.uint8), np.empty(len(keys), np.int64), len(keys))
@@ -164,7 +167,7 @@ def in_order(src: Array, dst: Array, num_vertices: int) -> LocatedBatch:
 
 @kernel
 def copy_valid(src, dst, num_vertices, copies):
-    """Copy all ids of a batch to ``copies``, first those of ``src``; return whether all are below ``num_vertices``."""
+    """Copy ``src``, then ``dst``, to ``copies``; return whether all ids are below ``num_vertices``."""
     largest = np.uint64(0)
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])  # a negative id becomes a large one

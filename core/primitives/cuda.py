@@ -1,4 +1,4 @@
-"""The building blocks on CUDA: launches. Those of located batches are described in ``cpu.py``."""
+"""The building blocks on CUDA: kernel launches. For those of located batches ``cpu.py`` is the specification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEIGHT_BITS = {1: 0, 4: 32, 8: 64}  #: the macro by the bytes of a bit pattern; 
 
 
 def weight_bits(weight_dtype: np.dtype | None) -> int:
-    """Return the value of the macro ``WEIGHT_BITS`` for a dtype of weights: their bits, 0 without weights."""
+    """Return the value of the C++ macro ``WEIGHT_BITS`` for a dtype of weights: its bits, 0 without weights."""
     return 0 if weight_dtype is None else 8 * weight_dtype.itemsize
 
 
@@ -32,13 +32,14 @@ def store_program(
     source: Path, bits: int, numbers: Mapping[str, int], structs: Iterable[Struct], *, cooperative: bool = False,
     defines: tuple[tuple[str, int | str], ...] = (),
 ) -> Program:  # fmt: skip
-    """Return a CUDA program of a store with weights of ``bits`` bits, whose kernels may take located batches.
+    """Return the CUDA program of a store; its kernels can take located batches.
 
     Args:
-        source: the ``.cu`` file; headers are searched beside it, and in this folder.
+        source: the ``.cu`` file; headers are searched for in its folder and in this one.
         bits: bits of a weight, 0 if there are none.
-        numbers, structs: constants and structs shared by Python and C++.
-        cooperative, defines: as of ``Program``.
+        numbers, structs: constants, by name, and structs to declare in C++ as in Python.
+        cooperative: whether kernels are launched cooperatively.
+        defines: further macros, as pairs of name and value.
     """
     declared = (struct.declaration for struct in structs)
     prelude = "\n".join([constants(numbers), PRELUDE, '#include "bits.cuh"', *declared])
@@ -47,24 +48,24 @@ def store_program(
 
 @cache
 def program(bits: int = 0) -> Program:
-    """Return the program of ``primitives.cu``."""
+    """Return the program of ``primitives.cu`` for weights of ``bits`` bits, 0: no weights."""
     return Program(HERE / "primitives.cu", defines=(("WEIGHT_BITS", bits),))
 
 
 @cache
 def batch_program(bits: int) -> Program:
-    """Return the program of ``batch.cu``."""
+    """Return the program of ``batch.cu`` for weights of ``bits`` bits, 0: no weights."""
     return Program(HERE / "batch.cu", PRELUDE, defines=(("WEIGHT_BITS", bits),))
 
 
 def programs(weight_dtype: np.dtype | None) -> list[Program]:
-    """Return all programs of the building blocks for weights of a dtype."""
+    """Return all CUDA programs of the building blocks for weights of ``weight_dtype``, None: no weights."""
     bits = weight_bits(weight_dtype)
     return [program(), program(bits), batch_program(bits)]
 
 
 def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOCK) -> None:
-    """Launch at least ``threads`` threads of the kernel ``name`` of ``code``, in blocks of ``block``; nothing for 0.
+    """Launch the kernel ``name`` of ``code`` with at least ``threads`` threads, in blocks of ``block``; 0: no launch.
 
     None among the arguments ``args`` is passed as a null pointer.
     """
@@ -74,12 +75,12 @@ def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOC
 
 
 def packed(struct: Struct, *values: Any) -> Any:
-    """Return the value of a struct for a launch; arrays become addresses, None a null pointer."""
+    """Return a value of ``struct`` for a kernel; arrays among ``values`` become addresses, None a null pointer."""
     return np.array(tuple(map(address, values)), struct.dtype)[()]
 
 
 def packed_batch(batch: LocatedBatch) -> Any:
-    """Return the struct ``LocatedBatch``, packed once per batch."""
+    """Return ``batch`` as the C++ struct ``LocatedBatch``, packed once per batch."""
     if batch.packed is None:
         b = batch
         b.packed = packed(LOCATED, b.keys, b.order, b.kind, b.slot, b.rank, b.guard, len(b.keys))
@@ -87,10 +88,10 @@ def packed_batch(batch: LocatedBatch) -> Any:
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
+    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination.
 
-    Both are as in :class:`suricate.primitives.SortedBatch`. If source, destination and position fit one word of 64
-    bits, one sort of such words does all.
+    Returns ``keys`` and ``order`` as in :class:`suricate.primitives.SortedBatch`. If source, destination and position
+    fit into 64 bits together, such words are sorted, which is faster.
     """
     import cupy
 
@@ -124,9 +125,9 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Write to ``batch.rank[i]`` how many of the entries up to ``i`` are of this kind, on the device.
+    """Write to ``batch.rank[i]`` how many of the entries up to and including ``i`` have the kind ``kind``.
 
-    Small batches take one launch.
+    A small batch takes one launch.
     """
     size, kind_arg = len(batch), np.uint32(kind)
     if size <= RANK_IN_BLOCK:
@@ -140,41 +141,43 @@ def rank(batch: LocatedBatch, kind: int) -> None:
 
 
 def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-    """Write the report of an insertion in the caller's order, and replace the weights of stored edges, on the device.
+    """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges in place.
 
-    ``weight`` (per slot) and ``batch_weight`` (per edge of the batch) are bit patterns. Every status is written.
+    ``weight`` (by slot) and ``batch_weight`` (by position in the caller's batch) are bit patterns. Every status is
+    written.
     """
     code = batch_program(bits_of(weight))
     launch(code, "report_insertion", len(batch), packed_batch(batch), weight, batch_weight, *report)
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Write status and old weight of the edges of a deletion to ``report``, in the caller's order, on the device.
+    """Write status and old weight of each edge of a deletion to ``report``, in the order of the caller's batch.
 
-    ``weight`` (per slot) has bit patterns. Every status is written.
+    ``weight`` (by slot) has bit patterns. Every status is written.
     """
     code = batch_program(bits_of(weight))
     launch(code, "report_deletion", len(batch), packed_batch(batch), weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """Write whether each queried edge is ``found``, and its weight to ``result``, in the caller's order, on the device.
+    """Write the results of a located edge query in the caller's order: whether each edge is stored, and its weight.
 
-    ``weight`` (per slot) and ``result`` have bit patterns. All duplicates of an edge get the answer of the last.
+    ``found`` gets bools; ``result`` gets weights, as the bit patterns that ``weight`` has by slot. All duplicates of an
+    edge get the same result.
     """
     launch(batch_program(bits_of(weight)), "answer", len(batch), packed_batch(batch), weight, found, result)
 
 
 def log_new(src: Array, dst: Array, status: Array, count: Array, log: Array) -> None:
-    """Append the keys of the edges whose ``status`` is ``NEW`` to ``log``, in any order.
+    """Append the keys ``src << 32 | dst`` of all edges whose ``status`` is ``NEW`` to ``log`` (uint64), in any order.
 
-    ``src``, ``dst`` and ``status`` have one entry per edge of the batch; ``count`` (``uint64[1]``), the number of keys
-    in ``log`` (``uint64``, ``src << 32 | dst``), grows in place.
+    ``src``, ``dst`` and ``status`` have one entry per edge of the batch. ``count``, ``uint64[1]``, is the number of
+    keys in ``log``, and is increased in place.
     """
     m = len(src)
     launch(batch_program(0), "log_new", m, np.uint32(m), src, dst, status, count, log)
 
 
 def bits_of(weight: Array) -> int:
-    """Return the value of the macro ``WEIGHT_BITS`` for ``weight``, an array of bit patterns: 0, 32 or 64."""
+    """Return the C++ macro ``WEIGHT_BITS``, 0, 32 or 64, for an array of bit patterns (uint8: there are no weights)."""
     return WEIGHT_BITS[weight.itemsize]

@@ -20,9 +20,10 @@ PRELUDE = f"{KINDS}\n{LOCATED.declaration}"  #: what ``batch.cuh`` needs before 
 
 
 class Report(NamedTuple):
-    """Where kernels write the outcome of a batch, per input edge: ``status`` (uint8), and bit patterns of old weights.
+    """The arrays to which kernels write the outcome of a batch, with one entry per edge in the caller's order.
 
-    Arrays, or their addresses (see ``BatchStore.reads_addresses``).
+    ``status`` is uint8; ``before`` gets old weights as bit patterns. Both may also be device addresses (see
+    ``BatchStore.reads_addresses``).
     """
 
     status: Any
@@ -34,18 +35,18 @@ class LocatedBatch:
     """A batch sorted by (source, destination), and where each entry is stored or would go.
 
     All arrays have one entry per edge of the batch, in sorted order. Of equal edges only the last entry counts: its
-    weight wins and its input edge carries the status; the others have the kind ``DUPLICATE``. If the guard is not zero
-    the batch is invalid, and no entry counts.
+    weight is stored and its input edge gets the status; the other ones have the kind ``DUPLICATE``. If the guard is not
+    zero, the batch is invalid, and no entry counts.
 
     Attributes:
         keys: ``uint64[m]``, ``src << 32 | dst``, ascending.
-        order: ``uint32[m]``, the position of the entry in the batch.
+        order: ``uint32[m]``, the position of the entry in the caller's batch.
         kind: ``uint8[m]``: ``DUPLICATE``, ``ABSENT`` or ``PRESENT``.
-        slot: ``int64[m]``: the slot if ``PRESENT``; else where the edge would go, if the layout knows.
-        most: upper bound of the entries that change the graph (absent ones for an insertion, present ones for a
-            deletion); exact on the CPU.
-        rank: CUDA only: ``int32[m]``, number of entries up to this one that change the graph.
-        guard: CUDA only: the guard or its address, or None.
+        slot: ``int64[m]``: the slot if ``PRESENT``; else where the edge would go, if the storage has such a place.
+        most: upper bound of the number of entries that change the graph (``ABSENT`` ones in an insertion, ``PRESENT``
+            ones in a deletion); exact on the CPU.
+        rank: CUDA only: ``int32[m]``, the number of entries up to and including this one that change the graph.
+        guard: CUDA only: ``uint32[1]`` on the device that is not zero if the batch is invalid, or its address, or None.
     """
 
     keys: Array
@@ -66,25 +67,25 @@ class LocatedBatch:
 
 
 class BatchKernels(Protocol):
-    """Steps on a located batch that both devices have (``cpu.py``, ``cuda.py``).
+    """The operations on located batches that the modules ``cpu.py`` and ``cuda.py`` both define.
 
-    Weights are bit patterns: ``weight`` has those of the store, by slot, ``batch_weight`` those of the batch.
+    Weights are bit patterns: ``weight`` has those of the store, by slot, ``batch_weight`` those of the caller's batch.
     """
 
     def rank(self, batch: LocatedBatch, kind: int) -> None:
-        """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this ``kind``; the CPU only counts them."""
+        """Count entries of a ``kind``: up to each entry in ``batch.rank`` (CUDA), or all in ``batch.most`` (CPU)."""
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-        """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges.
+        """Write the outcome of an insertion to ``report``, in the caller's order.
 
-        ``batch_weight`` has the new weights, by edge of the batch.
+        The weights of edges that were stored before are replaced in ``weight``, in place.
         """
 
     def report_deletion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
         """Write status and old weight of each edge of a deletion to ``report``, in the caller's order."""
 
     def answer(self, batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-        """Write whether each queried edge is there to ``found``, and its weight to ``result``, in the caller's order.
+        """Write the results of an edge query in the caller's order: whether each edge is stored, and its weight.
 
-        All duplicates of an edge get the answer of the last.
+        ``found`` gets bools, ``result`` the bit patterns of weights. All duplicates of an edge get the same result.
         """

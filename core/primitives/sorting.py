@@ -1,8 +1,8 @@
-"""Sorting a batch on the CPU: a large one by one distribution by the first bits of the source, then within the cache.
+"""Sorting a batch on the CPU: a large one is first distributed over buckets by the high bits of its sources.
 
-A word holds the rest of the source, the destination, and the place in the batch. The first pass distributes the words
-over buckets that a core's cache holds; a radix sort of each bucket then stays there. Threads share the passes by ranges
-of the batch, then of the buckets.
+A *sort word* (uint64) holds the low bits of the source, the destination, and the position in the batch. The first pass
+distributes the words over buckets that fit into a core's cache; then each bucket is sorted by a radix sort. Threads
+share the passes by ranges of the batch, then of the buckets.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ FEW = 24  #: so few words are sorted by insertion
 
 
 def top_bits(size: int, bits: int) -> int:
-    """Return the number of bits by which a batch with ids of ``bits`` bits is distributed."""
+    """Return by how many high bits of the source ``size`` edges with ids of ``bits`` bits are distributed."""
     return min(bits, TOP, max(1, (size >> BUCKET).bit_length()))
 
 
 def can_sort(size: int, bits: int) -> bool:
-    """Return whether a batch with ids of ``bits`` bits is large, and fits words of 64 bits."""
+    """Return whether ``size`` edges with ids of ``bits`` bits fit sort words of 64 bits, and ``size >= LARGE``."""
     return size >= LARGE and 2 * bits - top_bits(size, bits) + (size - 1).bit_length() <= 64
 
 
 class Buckets(NamedTuple):
-    """A batch distributed over buckets as sort words; bucket i ends at ``ends[i]``, and keeps the order of the batch.
+    """The sort words of a batch, ``uint64[m]``, in buckets by the high bits of the source.
 
-    A word has the lower ``shift`` bits of the source, ``bits`` of the destination and ``low`` of the position in the
-    batch.
+    Bucket i is ``words[ends[i - 1]:ends[i]]``, in the order of the batch (``ends[-1]`` of bucket 0 counts as 0). From
+    high to low, a word has the ``shift`` low bits of the source, ``bits`` bits of destination and ``low`` bits of
+    position.
     """
 
     ends: np.ndarray
@@ -47,9 +48,9 @@ class Buckets(NamedTuple):
 
 
 def distributed(src: np.ndarray, dst: np.ndarray, bits: int) -> Buckets:
-    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, in buckets by the first bits of their source.
+    """Return the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, distributed over buckets.
 
-    :func:`can_sort` says which batches are taken.
+    :func:`can_sort` must be true.
     """
     size, top = len(src), top_bits(len(src), bits)
     shift, low, buckets = bits - top, (size - 1).bit_length(), 1 << top
@@ -64,7 +65,7 @@ def distributed(src: np.ndarray, dst: np.ndarray, bits: int) -> Buckets:
 
 
 def shares(buckets: Buckets) -> list[threads.Range]:
-    """Return ranges of buckets that hold about equally many edges."""
+    """Return ranges ``(first, last)`` of buckets, ``last`` exclusive, that have about equally many edges."""
     size, count = len(buckets.words), len(buckets.ends)
     parts = threads.parts(size)
     edges = [0, *np.searchsorted(buckets.ends, size * np.arange(1, parts) // parts).tolist(), count]
@@ -72,9 +73,9 @@ def shares(buckets: Buckets) -> list[threads.Range]:
 
 
 def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
+    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination, in threads.
 
-    Both are as in :class:`suricate.primitives.SortedBatch`. :func:`can_sort` says which batches are taken.
+    Returns ``keys`` and ``order`` as in :class:`suricate.primitives.SortedBatch`. :func:`can_sort` must be true.
     """
     buckets = distributed(src, dst, bits)
     keys, order = np.empty(len(src), np.uint64), np.empty(len(src), np.uint32)
@@ -85,9 +86,10 @@ def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray,
 
 
 class Grouped(NamedTuple):
-    """Edges grouped by ranges of their sources, each in the order of the batch; ``place[i]`` is the position there.
+    """A batch divided into groups by source, so that all edges of a source are in one group.
 
-    All edges of a source are in one of the ``parts``, which are ranges of the arrays (``uint32[m]`` each).
+    Edge i is ``src[i] -> dst[i]``, at position ``place[i]`` of the batch (``uint32[m]`` each). ``parts`` are the
+    groups, as ranges of i; edges of one source keep the order of the batch.
     """
 
     src: np.ndarray
@@ -97,9 +99,9 @@ class Grouped(NamedTuple):
 
 
 def grouped(src: np.ndarray, dst: np.ndarray, bits: int) -> Grouped:
-    """Return the edges ``src`` to ``dst`` by ranges of their sources, one range per part of the work.
+    """Return the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, in groups by source, for several threads.
 
-    The ids have ``bits`` bits; :func:`can_sort` says which batches are taken.
+    :func:`can_sort` must be true.
     """
     buckets = distributed(src, dst, bits)
     us, vs, places = (np.empty(len(src), np.uint32) for _ in range(3))
@@ -111,10 +113,10 @@ def grouped(src: np.ndarray, dst: np.ndarray, bits: int) -> Grouped:
 
 @kernel
 def _unpack(first, last, ends, shift, bits, low, words, src, dst, place):
-    """Write the edges of the buckets from ``first`` to ``last`` to ``src``, ``dst`` and ``place`` (``uint32[m]`` each).
+    """Write the edges of the buckets ``first`` to ``last`` (exclusive) to ``src``, ``dst`` and ``place``.
 
-    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are those of :class:`Buckets`; ``place`` gets positions in the
-    batch.
+    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are the fields of :class:`Buckets`; ``src``, ``dst`` and
+    ``place`` (position in the batch) are ``uint32[m]``.
     """
     lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
@@ -127,17 +129,17 @@ def _unpack(first, last, ends, shift, bits, low, words, src, dst, place):
 
 @kernel
 def _count_top(src, begin, end, shift, counts):
-    """Add to ``counts[b]`` how many of ``src[begin:end]`` are ``b`` without their lower ``shift`` bits."""
+    """For each ``u`` in ``src[begin:end]``, add 1 to ``counts[u >> shift]``, the size of its bucket."""
     for i in range(begin, end):
         counts[src[i] >> shift] += 1
 
 
 @kernel
 def _distribute(src, dst, begin, end, shift, bits, low, places, words):
-    """Write the edges from ``begin`` to ``end`` to ``words``, as :class:`Buckets` has them.
+    """Write the sort words of the edges ``begin`` to ``end`` (exclusive) of the batch to their buckets in ``words``.
 
-    ``shift``, ``bits`` and ``low`` are the fields of a word; ``places[b]``, where the next word of bucket ``b`` goes,
-    is advanced in place.
+    ``shift``, ``bits`` and ``low`` are the fields of :class:`Buckets`. ``places[b]`` is the index at which the next
+    word of bucket ``b`` goes; it is advanced in place.
     """
     mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
     for i in range(begin, end):
@@ -150,10 +152,10 @@ def _distribute(src, dst, begin, end, shift, bits, low, places, words):
 
 @kernel
 def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, counts):
-    """Sort the buckets from ``first`` to ``last``; write ``keys`` (uint64[m]) and ``order`` (uint32[m]) of their edges.
+    """Sort the buckets ``first`` to ``last`` (exclusive); write ``keys`` (uint64[m]) and ``order`` (uint32[m]).
 
-    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are those of :class:`Buckets`; ``words`` is overwritten,
-    ``keys`` also holds words during the sort. ``counts`` (uint32[2, 2**DIGIT]) is scratch memory, zero before and
+    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are the fields of :class:`Buckets`; ``words`` is overwritten,
+    and ``keys`` serves as a buffer during the sort. ``counts`` (uint32[2, 2**DIGIT]) is scratch memory, zero before and
     after.
     """
     lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
@@ -171,10 +173,10 @@ def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, count
 
 @allocating_kernel
 def sort_small(src, dst, bits):
-    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
+    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination, in one thread.
 
-    Both are as in :class:`suricate.primitives.SortedBatch`. If source, destination and position fit a word of 64 bits,
-    one sort does; else there are two.
+    Returns ``keys`` and ``order`` as in :class:`suricate.primitives.SortedBatch`. If source, destination and position
+    fit into 64 bits together, such words are sorted once; otherwise there is one sort by destination and one by source.
     """
     n, low = len(src), 0
     while n >> low:
@@ -254,13 +256,12 @@ def _radix_sort(words, buffer, begin, end, low, high, counts):
 
 @inner
 def _radix_pass(words, buffer, begin, end, shift, width, mask, own, after):
-    """Move ``words[begin:end]`` to the same range of ``buffer``, ordered by one digit; the pass is stable.
+    """Move ``words[begin:end]`` to ``buffer[begin:end]``, sorted by one digit; the pass is stable.
 
     Args:
-        shift, mask: the digit of a word is ``words[i] >> shift & mask``.
-        width: bits of a digit.
-        own: words per value of this digit; used up.
-        after: gets the words per value of the next digit.
+        shift, width, mask: the digit of a word is ``words[i] >> shift & mask``, where ``mask`` has ``width`` one bits.
+        own: number of words per value of this digit; overwritten.
+        after: written: number of words per value of the next digit.
     """
     total = np.uint32(begin)
     for digit in range(mask + np.uint64(1)):
