@@ -1,8 +1,8 @@
-"""The names that a CPU template imports, to be replaced by those of a call: cursor, functions, reduction.
+"""The names that a CPU template imports: functions of a cursor, functions of a call, and the reduction.
 
-A template is an ordinary module: it imports these names and its functions run as they stand, over a
-contiguous view and the functions below. For any other combination ``instances`` writes a module in which the import of
-this file is replaced by the cursor of a backend, the functions of the call and a reduction.
+A template is an ordinary module: it imports these names and runs as it stands, over a contiguous view and the functions
+below. For every other combination ``instances`` writes a module in which the import of this file is replaced by the
+cursor of a backend, the functions of the call and its reduction.
 """
 
 from __future__ import annotations
@@ -44,70 +44,73 @@ in_any_order = True  #: whether the second phase lets no vertex join a queue
 
 @inner
 def edge(u, v, w, *args):
-    """Return the value of the edge from ``u``, the owner of the row, to ``v``: the user's edge function.
+    """Return the value of the edge between ``u``, the owner of the row, and its neighbour ``v``, with weight ``w``.
 
-    ``w`` is the weight of the edge.
+    In a module made for a call this calls the user's edge function.
     """
     return w
 
 
 @inner
 def far(g, *args):
-    """Return whether an array that the edge function reads at the neighbour is too large for the caches near a core."""
+    """Return whether an array that the edge function reads at the neighbour is too large for a core's own caches."""
     return False
 
 
 @inner
 def ask(v, *args):
-    """Prefetch the entries of neighbour ``v`` of the arrays that the edge function reads there."""
+    """Prefetch entry ``v`` of each array that the edge function reads at the neighbour ``v``."""
 
 
 @inner
 def visit(i, u, v, w, *args):
-    """Call the user's function of the edge from ``u`` to ``v`` with weight ``w``.
+    """Call the user's function of ``edge_map`` for the edge from ``u`` to ``v`` with weight ``w``.
 
-    ``i`` is the position of the vertex, or of the arc, in the list that the call was given.
+    ``i`` is the position of the vertex, or of the arc, among the vertices or arcs of the call.
     """
 
 
 @inner
 def visit_vertex(i, v, *args):
-    """Return what the user's function of a vertex returns for ``v`` at position ``i``."""
+    """Return whether the user's function of ``vertex_map`` is true for ``v``, the vertex at position ``i``."""
     return True
 
 
 @inner
 def then(v, given, *args):
-    """Return whether ``v`` joins the queue, the second phase; ``given`` is the step of a push, the value of a pull."""
+    """Run the second phase ``then`` for ``v``; return its result: in a push or pull, whether ``v`` joins the queue.
+
+    ``given`` is the number of the step (push), or the reduced value of ``v`` (pull).
+    """
     return True
 
 
 @inner
 def commit(v, *args):
-    """Do nothing; replaced by ``commit``, the third phase of a round, where there is one."""
+    """Run the third phase ``commit`` of ``converge`` for ``v``; does nothing if the call has none."""
 
 
 @inner
 def combine(old, new):
-    """Return the values ``old`` and ``new`` reduced to one; replaced by the operator's ``reduce``."""
+    """Return the reduction of the two values ``old`` and ``new`` by the operator's ``reduce``."""
     return old + new
 
 
 @inner
 def final(total):
-    """Return whether no further value can alter the reduction ``total``."""
+    """Return whether no further value can change ``total``, the reduction so far."""
     return False
 
 
 @inner
 def value(i, u, v, x, *args):
-    """Return the value of ``x``, a common neighbour of ``u`` and ``v``, the pair at position ``i``."""
+    """Return the value of ``x``, a common neighbour of ``u`` and ``v``, which are the pair at position ``i``."""
     return 1
 
 
 @inner
 def store(out, v, value):
-    """Reduce ``value`` into ``out[v]``, in place; return whether that altered it (of words: their keys)."""
+    """Reduce ``value`` into ``out[v]``, in place; return whether that changed the entry (of words: their keys)."""
     old = out[v]
     new = combine(old, cast(value))
     out[v] = new
@@ -122,11 +125,14 @@ def put(out, i, value):
 
 @inner
 def copied(g, c, into, at):
-    """Copy the keys of the span at cursor ``c`` to ``into[at:]`` if storage is not contiguous; return the end."""
+    """Copy the keys of the span at cursor ``c`` to ``into[at:]``; return the index after the last one.
+
+    Here nothing is copied and ``at`` is returned, since contiguous spans are read in place.
+    """
     return at
 
 
 @inner
 def arc_weight(weights, i):
-    """Return the weight of arc ``i`` of a list: ``weights[i]``, or 1 where edges have no weights."""
+    """Return the weight of arc ``i`` of an arc list: ``weights[i]``, or 1 on an unweighted graph."""
     return weights[i]

@@ -122,9 +122,10 @@ _instances = Once[tuple, ModuleType]()
 
 
 class Traversal(NamedTuple):
-    """How a template walks: over ``view``, and with ``both`` over a second one.
+    """How a template walks edges: over ``view``, and if ``both`` is set also over a second view.
 
-    ``swapped``: the neighbour is the parameter ``u`` of edge functions, and the owner of the row is ``v``.
+    If ``swapped`` is set, the edge function gets the neighbour as ``u`` and the owner of the row as ``v``. ``view`` is
+    None if no edges are walked.
     """
 
     view: StoreView | None
@@ -133,9 +134,9 @@ class Traversal(NamedTuple):
 
 
 def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False) -> ModuleType:
-    """Return the module of ``template`` over the cursor of the view of ``walk``, with the functions of ``call``.
+    """Return the module made from ``template`` with the cursor of ``walk.view`` and the functions of ``call``.
 
-    ``shared``: several threads write to the same places, so that values are exchanged by compare-and-swap.
+    It is made once. If ``shared`` is set, several threads write to the same entries, by compare-and-swap.
     """
     view = walk.view
     cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
@@ -146,9 +147,9 @@ def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False
 
 
 def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) -> str:
-    """Return the source of an instance of ``template``: its bindings, then the template with those it imports.
+    """Return the source of an instance: the definitions that replace the bindings, then the text of the template.
 
-    ``walk``, ``call`` and ``shared`` are those of :func:`instance`.
+    The parameters are those of :func:`instance`.
     """
     wanted: set[str] = set()
     instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
@@ -170,9 +171,9 @@ def _imports(call: Call) -> list[str]:
 
 
 def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
-    """Yield the sources of the constants and functions of ``call`` whose names in templates are in ``wanted``.
+    """Yield source text that defines the constants and user functions in ``wanted``, a set of names of ``bindings``.
 
-    ``walk`` says whether edges have weights, and in which order the edge function takes their ends.
+    ``walk`` determines whether edges have weights, and in which order the edge function gets their ends.
     """
     weighted = walk.view is not None and walk.view.weight_dtype is not None
     constants = {
@@ -199,9 +200,9 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
 
 
 def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:
-    """Return which arrays the edge function reads at the neighbour: position of the argument -> bytes per entry.
+    """Return the arrays that the edge function reads at the neighbour: position of the argument -> bytes per entry.
 
-    Only arrays of one word per entry count; ``walk`` says which end of an edge is the neighbour.
+    Words of 128 bits are left out. ``walk`` determines which parameter of the function is the neighbour.
     """
     positions = call.function.indexed.get("u" if walk.swapped else "v", ())
     arguments = ((position, call.function.arguments[position]) for position in positions)
@@ -210,7 +211,10 @@ def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:
 
 
 def _asking(read: dict[int, int]) -> Iterator[str]:
-    """Yield the source of ``far`` and ``ask``, which prefetch; ``read``: bytes per entry by position of an argument."""
+    """Yield source text of the functions ``far`` and ``ask`` of ``bindings``, which control prefetching.
+
+    ``read`` is the result of :func:`_read_at_neighbour`.
+    """
     sizes = [f"{size} * len(a{position}) > {FAR}" for position, size in read.items()]
     yield f"@inner\ndef far(g, *args):\n    return {' or '.join(sizes) or 'False'}"
     lines = [f"prefetch(a{position}, min(np.int64(v), len(a{position}) - 1))" for position in read]
@@ -220,9 +224,9 @@ def _asking(read: dict[int, int]) -> Iterator[str]:
 
 
 def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, ...], name: str) -> Iterator[str]:
-    """Yield the source of ``name``, which templates call with the parameters ``given``.
+    """Yield source text of a function ``name`` with the parameters ``given``, which templates call.
 
-    It calls the user's ``function`` with ``taken``, the same parameters in another order or fewer of them.
+    It passes those named in ``taken``, in that order, to the user's ``function``.
     """
     if given == taken:
         yield _function_text(function, name)
@@ -236,9 +240,10 @@ def _function_text(function: TypedFunction, name: str) -> str:
 
 
 def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
-    """Yield the sources of what the templates take of the reduction and of the type of its values, if in ``wanted``.
+    """Yield source text that defines ``cast``, ``combine``, ``identity``, ``put`` and ``store`` for ``call``.
 
-    With ``shared`` values are stored by compare-and-swap, for several threads.
+    ``final`` is included if it is in ``wanted``; nothing is yielded if ``wanted`` has none of the other names. If
+    ``shared`` is set, ``store`` uses compare-and-swap, for several threads.
     """
     if not wanted & {"cast", "combine", "identity", "put", "store"}:
         return
@@ -264,15 +269,16 @@ def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
 
 
 def _ends_early(call: Call) -> bool:
-    """Return whether one edge may decide the value of a pull, so that the others need not be visited."""
+    """Return whether a pull may stop at the first true value: an ``"or"`` of bools that adds to no ``su.Scalar``."""
     counts = any(argument.kind == "accumulator" for argument in call.function.arguments)
     return call.reduce == "or" and call.function.result == "bool" and not counts
 
 
 def expanded(template: Path, wanted: set[str], instead: dict[str, str]) -> str:
-    """Return a template in which imports of other templates are replaced by their text, or by the text in ``instead``.
+    """Return the text of ``template`` with each import of another template replaced by the text of that template.
 
-    The names that they import from ``bindings`` are added to ``wanted``.
+    ``instead`` maps names of templates to the names of those to insert in their place. The names that are imported from
+    ``bindings`` are added to ``wanted``, in place.
     """
     text = _HEADER.sub("", template.read_text(), count=1)
 

@@ -1,4 +1,8 @@
-"""Loops of operators on the CPU that depend on no graph and no function: sets of vertices."""
+"""Loops that build queues of vertices for operators on the CPU; they depend on no backend and no user function.
+
+``queue`` has ``queued`` entries in use when a loop begins. ``stamp[v] == step`` says that ``v`` is in the queue. Ids
+that are not below ``num_vertices`` are ignored.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,7 @@ from suricate.cpu.queues import queue_once
 
 @kernel
 def collect(num_vertices, ids, count, stamp, step, queue, queued):
-    """Append the first ``count`` of ``ids`` to ``queue``, each vertex once; return the length of the queue.
-
-    ``queued`` is the length before. ``stamp[v] == step`` says that ``v`` is in the queue, and is set; ids that are not
-    below ``num_vertices`` are ignored.
-    """
+    """Append to ``queue`` those of ``ids[:count]`` that it lacks, and stamp them ``step``; return its new length."""
     for i in range(count):
         if ids[i] < num_vertices:
             queued = queue_once(ids[i], stamp, step, queue, queued)
@@ -21,10 +21,9 @@ def collect(num_vertices, ids, count, stamp, step, queue, queued):
 
 @kernel
 def collect_ends(num_vertices, src, dst, status, wanted, size, stamp, step, queue, queued):
-    """Append both ends of the first ``size`` arcs to ``queue``, each vertex once; return the length of the queue.
+    """Append to ``queue`` both ends of each arc that it lacks, and stamp them ``step``; return its new length.
 
-    Arc ``i`` is ``src[i] -> dst[i]``; it does not count if ``status[i] != wanted``, unless ``status`` is empty. Other
-    parameters are those of :func:`collect`.
+    Arc ``i < size`` is ``src[i] -> dst[i]``; it counts if ``status`` is empty or ``status[i] == wanted``.
     """
     for i in range(size):
         if len(status) and status[i] != wanted:
@@ -37,10 +36,7 @@ def collect_ends(num_vertices, src, dst, status, wanted, size, stamp, step, queu
 
 @kernel
 def collect_below(num_vertices, count, stamp, step, queue, queued):
-    """Append the vertices below ``count`` to ``queue``, each once; return the length of the queue.
-
-    Other parameters are those of :func:`collect`.
-    """
+    """Append to ``queue`` those ids below ``count`` that it lacks, and stamp them ``step``; return its new length."""
     for i in range(min(count, num_vertices)):
         queued = queue_once(i, stamp, step, queue, queued)
     return queued

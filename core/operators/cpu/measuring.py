@@ -1,6 +1,7 @@
-"""Counts of edges, for CPU templates that choose a method by the amount of work.
+"""Counts of edges, by which CPU templates choose a method or divide the work.
 
-The vertices are the first ``count`` of a list; if ``everything`` is set, they are those below ``count``.
+``g`` is the data of a view; ``h`` is a second one, used only if a call walks both directions. A list of vertices is the
+first ``count`` ids of an array or, if ``everything`` is set, all ids below ``count``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ MANY = np.int64(1) << np.int64(62)
 
 @kernel
 def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write to ``work[b]`` the number of vertices and edges of block ``b`` of the list; a block has ``block`` vertices.
+    """Write to ``work[b]`` the number of vertices plus the number of edges of block ``b`` of a list of vertices.
 
-    ``g`` and ``h`` are the data of two views; ids that are not below ``num_vertices`` have no edges.
+    A block is ``block`` consecutive entries of the list; ids that are not below ``num_vertices`` have no edges.
     """
     for b in range(len(work)):
         first = b * block
@@ -34,9 +35,9 @@ def measure(g, h, num_vertices, vertices, everything, count, block, work):
 
 @inner
 def edges_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of ``frontier[:count]``, or of vertices below ``count`` if ``everything``.
+    """Return the number of edges of the vertices ``frontier[:count]`` (if ``everything``: of all below ``count``).
 
-    ``g`` and, if both directions are walked, ``h`` are views. Counting stops above ``enough``.
+    Counting stops as soon as the number exceeds ``enough``.
     """
     edges = np.int64(0)
     for i in range(count):
@@ -52,11 +53,7 @@ def edges_of(g, h, num_vertices, frontier, everything, count, enough):
 
 @kernel
 def largest_degree(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of the first ``count`` of ``vertices``, or of all vertices.
-
-    ``g`` and, if both directions are walked, ``h`` are the data of views. Tables of modes and h-indices must hold as
-    many values.
-    """
+    """Return the largest number of edges of one of ``vertices[:count]`` (if ``everything``: of ids below ``count``)."""
     most = np.int64(0)
     for i in range(count):
         u = np.uint32(i) if everything else vertices[i]
@@ -70,10 +67,7 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
 
 @inner
 def edges_of_rest(g, h, begin, end, stamp, step):
-    """Return the number of edges of the vertices ``begin`` to ``end`` (exclusive) whose stamps are below ``step``.
-
-    ``g`` and, if both directions are walked, ``h`` are views.
-    """
+    """Return the number of edges of all vertices ``v`` in ``begin <= v < end`` with ``stamp[v] < step``."""
     edges = np.int64(0)
     for v in range(begin, end):
         if stamp[v] < step:

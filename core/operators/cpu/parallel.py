@@ -1,7 +1,7 @@
-"""Operators on several threads: into which parts the work of a call is cut, and what each part is passed.
+"""Operators on several threads: how the vertices of a call are cut into parts, and what each part is passed.
 
-Parts are ranges of the vertices of a call, with about equally many edges. Their results are put together in the order
-of the ranges, so that they do not depend on who computed what, or when.
+A part is a range of the vertices of a call; all parts have about equally many edges. The results are put together in
+the order of the parts, so that they do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Values = tuple[Any, ...]
 
 
 class Cuts:
-    """Per graph and direction: the ranges into which all its vertices were last cut for parallel parts.
+    """The last result of :func:`cut` for all vertices, by direction; one object per graph.
 
-    They are valid for the view that was walked, for the limit of threads, and for the most parts per thread.
+    An entry is used again for the same view, the same limit of threads, and the same number of parts per thread.
     """
 
     def __init__(self, device: Device) -> None:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
     def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
-        """Return the ranges of all vertices as :func:`cut` does, recomputed after a change of the graph."""
+        """Return the ranges of :func:`cut` for all vertices; they are computed again after a change of the graph."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:
@@ -61,13 +61,15 @@ def cut(
     *,
     each: int = threads.EACH,
 ) -> list[threads.Range]:
-    """Return the ranges of ``vertices`` for parallel parts with about equal work; one range if the work is small.
+    """Cut ``vertices`` into ranges of positions with about equal work, for parallel parts; return the ranges.
+
+    There is a single range if the work is small.
 
     Args:
-        walk, over: how and over which direction the edges are walked.
-        module: an instance, over ``views``, that has the loop ``measure``.
-        vertices: the list that is cut; a range is one of places in it.
-        each: the most parts per thread.
+        walk, over: how, and over which direction, the edges are walked.
+        module: an instance of a template with the loop ``measure``, which counts the edges in ``views``.
+        vertices: the list of vertices to cut.
+        each: the largest number of parts per thread.
     """
     few = vertices.size * DEGREE < threads.GRAIN or threads.limit() == 1 or bounds.CHECKED
     if few or threads.parts(graph.most_arcs + vertices.size) == 1:
@@ -92,10 +94,10 @@ def _cut(module: ModuleType, views: Views, vertices: Listed, each: int) -> list[
 
 
 def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any, ...]]) -> list[Any]:
-    """Run ``function`` once for each of ``parts``, in threads; return the results in the order of ``parts``.
+    """Call ``function(*part, *values)`` for each of ``parts``, in threads; return the results in the same order.
 
-    A part is the tuple of its first arguments; those of the functions of ``call``, ``values``, follow. Each part adds
-    to totals of its own, which are then added to those in ``values``.
+    ``values`` are the arguments of the functions of ``call``. If there are scalars (``su.Scalar``) among them, each
+    part gets a total of its own, and at the end these are reduced into those of ``values``.
     """
     shares = Shares(call, values, len(parts))
     results = threads.run(function, [(*part, *own) for part, own in zip(parts, shares.of, strict=True)])
@@ -104,7 +106,10 @@ def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any,
 
 
 class Shares:
-    """The arguments of each part of a call, as ``of``: each part adds to totals of its own."""
+    """The arguments of the user's functions for each parallel part of a call: ``of[p]`` are those of part ``p``.
+
+    They are the arguments of the call, except that each part has its own total of each scalar (``su.Scalar``).
+    """
 
     def __init__(self, call: Call, values: Values, number: int) -> None:
         self._places = [i for i, one in enumerate(call.function.arguments) if one.kind == "accumulator"]
@@ -120,7 +125,7 @@ class Shares:
         return tuple(own)
 
     def fold(self) -> None:
-        """Reduce the totals of all parts into those of the call, in place."""
+        """Reduce the totals of all parts into the totals of the call, in place."""
         for place, fold in zip(self._places, self._folds, strict=True):
             total = self._values[place][1]
             for share in self.of:

@@ -1,4 +1,4 @@
-"""The inputs of calls on the CPU in the form that loops take: views, lists of vertices, arcs, arguments."""
+"""The inputs of a call on the CPU, converted to what compiled loops take: views, vertices, arcs and arguments."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ NO_STATUS = np.empty(0, np.uint8)
 
 
 def numba_values(call: Call) -> tuple[Any, ...]:
-    """Return the arguments of a call as Numba loops take them; call it once per operator."""
+    """Return the values of the functions' arguments for Numba loops; call it once per operator, as scalars advance."""
     return tuple([argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values)])  # noqa: B905
 
 
 def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Traversal, Any, Any]:
-    """Return how to walk over a direction, and the data of two views, which differ for ``"both"`` only.
+    """Return ``(walk, g, h)`` for a walk of ``graph`` over ``over``: a :class:`Traversal`, and the data of two views.
 
-    ``swapped``: whether the function sees an edge from the neighbour to the owner of the row, as a pull over in-edges
-    does.
+    ``h`` is the view of out-edges if ``over`` is ``"both"``, else the same as ``g``. ``swapped`` says that the edge
+    function gets the neighbour as ``u``, as in a pull over in-edges.
     """
     view = graph.view("out" if over == "out" else "in")
     other = graph.view("out") if over == "both" else view
@@ -36,7 +36,7 @@ def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Traver
 
 
 class Listed(NamedTuple):
-    """Vertices as loops take them: ``size`` ids, or all below ``size`` if ``everything``."""
+    """A set of vertices as loops take it: the first ``size`` of ``ids``; if ``everything``, all ids below ``size``."""
 
     ids: np.ndarray
     everything: bool
@@ -44,17 +44,17 @@ class Listed(NamedTuple):
 
 
 def listed(frontier: Frontier) -> Listed:
-    """Return the vertices of ``frontier`` as loops take them; if it is all vertices, without a list of ids."""
+    """Return ``frontier`` as :class:`Listed`, without copying its ids."""
     if frontier.is_all:
         return Listed(NO_VERTICES, True, len(frontier))
     return Listed(frontier.buffer, False, len(frontier))
 
 
 def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, ends: bool = False) -> Listed:
-    """Return the vertices of ``start``, each once; several frontiers are merged into ``queue``.
+    """Return the vertices of ``start``, each once; a union of several frontiers is written to ``queue``.
 
-    With ``ends`` both ends of the arcs of ``start`` are included. ``queue`` is ``uint32[num_vertices]``; ``stamps``
-    gives a new stamp.
+    If ``ends`` is set, both ends of the arcs of ``start`` are included. ``queue`` is ``uint32[num_vertices]``;
+    ``stamps`` is used to remove duplicates.
     """
     if len(start.frontiers) == 1 and start.frontiers[0].distinct and not (ends and start.arcs):
         return listed(start.frontiers[0])
@@ -71,14 +71,14 @@ def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, e
 
 
 def arcs_of(arcs: ArcList) -> tuple[Any, ...]:
-    """Return ``src, dst, weight, status, wanted, size`` of a list of arcs, as loops take them.
+    """Return ``(src, dst, weight, status, wanted, size)`` of ``arcs`` for a loop, with arrays in place of None.
 
-    Without weights ``src`` takes their place, without a status an empty array.
+    A missing ``weight`` is replaced by ``src`` (loops then do not read it), a missing ``status`` by an empty array.
     """
     src, dst, weight, status, wanted, size = arcs
     return src, dst, src if weight is None else weight, NO_STATUS if status is None else status, wanted, size
 
 
 def frontier_of(graph: Graph, vertices: np.ndarray, count: int) -> Frontier:
-    """Return the first ``count`` of ``vertices``, copied, as a frontier."""
+    """Return the first ``count`` entries of ``vertices`` as a frontier of ``graph``; they are copied."""
     return Frontier(graph.device, vertices[:count].copy(), num_vertices=graph.num_vertices)

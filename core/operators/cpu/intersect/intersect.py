@@ -1,7 +1,8 @@
-"""CPU template of ``intersect`` for pairs: common neighbours of ``u[i]`` by the cursor ``g`` and ``v[i]`` by ``h``.
+"""CPU template of ``intersect`` for pairs: common neighbours of ``u[i]`` in the view ``g`` and ``v[i]`` in ``h``.
 
-The functions of the second cursor have the prefix ``right_``. A pair does not count if its status is not ``wanted``
-(an empty ``status``: all count), or if ``once`` is set and ``u[i] >= v[i]``.
+The functions of the cursor of ``h`` have the prefix ``right_``. A pair counts if ``status`` is empty or ``status[i] ==
+wanted``, except that with ``once`` pairs with ``u[i] >= v[i]`` do not. ``at_right`` says that the larger one of two
+adjacencies, that of ``large``, lies in ``h``, and the smaller one, that of ``small``, in ``g``; otherwise vice versa.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
 
     Args:
         g, h: the views that have the neighbours of ``u[i]`` and of ``v[i]``.
-        u, v, status, wanted, once: the pairs, and which of them count: see the head of the file.
-        same: ``g`` and ``h`` are one view, so that a vertex has one adjacency.
-        bits: number of bits of a pair's index.
+        u, v, status, wanted, once: the pairs, and which of them count: see the module.
+        same: whether ``g`` and ``h`` are one view, so that a vertex has only one adjacency.
+        bits: number of bits that the index of a pair takes.
         keys: written: ``side << bits | pair``, where ``side`` is ``2 * vertex``, plus 1 for its adjacency in ``h``.
         smaller: by pair: the length of the smaller adjacency is written; it remains 0 if the pair is not listed.
     """
@@ -50,9 +51,9 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
 
 @inner
 def looked_up(g, h, at_right, large, small, i, a, b, *args):
-    """Return the sum of pair ``i`` of ``a`` and ``b``: look up each neighbour of ``small`` in the row of ``large``.
+    """Return the sum over the common neighbours of pair ``i``, vertices ``a`` and ``b``, found by edge queries.
 
-    ``large`` lies in the view ``h`` if ``at_right``, else in ``g``; ``small`` in the other one.
+    Each neighbour of ``small`` is looked up in the adjacency of ``large``; see the module for ``at_right``.
     """
     found = cast(0)
     if at_right:
@@ -70,8 +71,8 @@ def looked_up(g, h, at_right, large, small, i, a, b, *args):
 def members_marked(g, h, at_right, small, marks, step, shared):
     """Write the neighbours ``x`` of ``small`` with ``marks[x] == step`` to ``shared``; return their number.
 
-    ``small`` lies in the view ``g`` if ``at_right``, else in ``h``. There is no branch on marks: ``shared`` must have
-    space for one entry more than the adjacency has.
+    See the module for ``at_right``. ``shared`` must have one entry more than ``small`` has neighbours, since the loop
+    has no branch on marks.
     """
     found = np.uint64(0)
     if at_right:
@@ -87,10 +88,7 @@ def members_marked(g, h, at_right, small, marks, step, shared):
 
 @inner
 def mark(g, h, at_right, large, marks, step):
-    """Set ``marks[x]`` to ``step`` for each neighbour ``x`` of ``large``.
-
-    The row of ``large`` lies in the view ``h`` if ``at_right``, else in ``g``.
-    """
+    """Set ``marks[x]`` to ``step`` for each neighbour ``x`` of ``large``; see the module for ``at_right``."""
     if at_right:
         for x, _ in right_neighbors(h, large):
             marks[x] = step
@@ -101,16 +99,16 @@ def mark(g, h, at_right, large, marks, step):
 
 @kernel
 def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
-    """Write the sums over the common neighbours of the pairs in ``keys``, which are sorted.
+    """Write the sums over the common neighbours of all pairs in ``keys``, which are sorted.
 
-    The neighbours in a larger adjacency are marked once for all its pairs, unless look-ups are cheaper.
+    The neighbours in a larger adjacency are marked once for all its pairs, unless look-ups take less time.
 
     Args:
-        views: the left and the right view, and whether they are the same.
+        views: the left view, the right view, and whether they are the same.
         u, v: the vertices of each pair, on the left and on the right.
-        bits, keys, smaller: as passed to :func:`larger_sides` and written by it.
-        search: the cost of a look-up, in marks.
-        marks: by vertex: the number of the last marking. step: a number from which on none has been used.
+        bits, keys, smaller: as for :func:`larger_sides`, which wrote the last two.
+        search: the cost of looking up one neighbour, in units of the cost of marking one.
+        marks, step: ``uint32[n]`` by vertex; numbers above ``step`` are unused, and one is taken per marked adjacency.
         shared: scratch, longer than any smaller adjacency.
         total: whether ``out[0]`` gets the sum of all pairs; else ``out[i]`` gets that of pair ``i``.
         out: the sums; its dtype is that of the result.

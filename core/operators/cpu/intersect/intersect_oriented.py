@@ -16,9 +16,10 @@ from suricate.operators.cpu.bindings import cast, degree, neighbors, value
 
 @kernel
 def rank_vertices(g, by_degree, counts, rank, order):
-    """Rank vertices by ascending degree, then id, or by id alone; ``rank`` and its inverse ``order`` are written.
+    """Rank the vertices by ascending degree and id, or by id alone; write ``rank`` and its inverse ``order``.
 
-    Both are ``uint32[n]``. ``counts`` is scratch, ``int64[n + 2]``.
+    Both are ``uint32[n]``: ``order[rank[u]] == u``. ``by_degree`` selects the first ranking, by degrees in the view
+    ``g``. ``counts`` is scratch, ``int64[n + 2]``.
     """
     n = len(rank)
     counts[:] = 0
@@ -36,9 +37,9 @@ def rank_vertices(g, by_degree, counts, rank, order):
 
 @kernel
 def list_starts(g, order, starts, lengths):
-    """Write to ``starts[r]`` where row ``r`` begins, with space for all neighbours; return the total space.
+    """Write to ``starts[r]`` where row ``r`` begins if rows have space for all neighbours; return the total space.
 
-    ``order[r]`` is the vertex of rank ``r`` in the view ``g``; ``lengths`` becomes 0.
+    ``order[r]`` is the vertex of rank ``r`` in the view ``g``; all entries of ``lengths`` are set to 0.
     """
     at = np.int64(0)
     for r in range(len(order)):
@@ -49,10 +50,10 @@ def list_starts(g, order, starts, lengths):
 
 @kernel
 def orient(g, rank, order, starts, lengths, rows):
-    """Write the neighbours of higher rank of each rank ``r`` to ``rows[starts[r]:]``, ascending.
+    """Write the ranks of the higher neighbours of each rank ``r`` to ``rows[starts[r]:]``, ascending.
 
-    Their number is written to ``lengths[r]``, which is 0 before. ``g`` is the view; ``rank`` and ``order`` are those of
-    :func:`rank_vertices`, ``starts`` that of :func:`list_starts`.
+    Their number is added to ``lengths[r]``, which is 0 before. ``g`` is the view; ``rank`` and ``order`` were written
+    by :func:`rank_vertices`, ``starts`` by :func:`list_starts`.
     """
     for s in range(len(rank)):
         u = order[s]
@@ -65,10 +66,11 @@ def orient(g, rank, order, starts, lengths, rows):
 
 @kernel
 def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride, *args):
-    """Write to ``out[0]`` the sum over triangles whose lowest rank is ``begin_rank + k * stride``.
+    """Write to ``out[0]`` the sum of the function over the triangles of one part.
 
-    ``order[r]`` is the vertex of rank ``r``; its higher neighbours are ``rows[starts[r] : starts[r] + lengths[r]]``.
-    ``marked`` is scratch, ``uint8[n]``, zero before and after.
+    The part has the triangles whose lowest rank is ``begin_rank``, ``begin_rank + stride``, and so on. ``order[r]`` is
+    the vertex of rank ``r``; ``starts``, ``lengths`` and ``rows`` are described in the module. ``marked`` is scratch,
+    ``uint8[n]``, zero before and after.
     """
     total = cast(0)
     for r in range(begin_rank, len(order), stride):
@@ -90,9 +92,9 @@ def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride,
 
 @kernel
 def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, *args):
-    """Write to ``sums[r]`` the sum over the triangles that have rank ``r`` as a corner, and a lowest rank of this part.
+    """Write to ``sums[r]`` the sum of the function over those triangles of one part that have a corner of rank ``r``.
 
-    A part has the lowest ranks ``begin_rank + k * stride``; the other parameters are those of :func:`sum_triangles`.
+    The part and the other parameters are those of :func:`sum_triangles`.
     """
     sums[:] = cast(0)
     for r in range(begin_rank, len(order), stride):
@@ -119,7 +121,7 @@ def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, 
 
 @kernel
 def put_back(order, sums, out):
-    """Write to ``out[order[r]]`` the total of ``sums[part, r]`` over the parts, for each rank ``r``."""
+    """Set ``out[order[r]]``, the entry of the vertex of rank ``r``, to the sum of ``sums[part, r]`` over the parts."""
     for r in range(len(order)):
         total = sums[0, r]
         for p in range(1, len(sums)):

@@ -1,4 +1,4 @@
-"""``intersect`` on the CPU: which loop serves a call, and the instances of its two templates over two cursors."""
+"""``intersect`` on the CPU: the choice of a loop for a call, and the instances of templates over two cursors."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ def intersect(
     """Fill ``out`` with the sums over common neighbours: one per pair, the total (length 1), or one per vertex.
 
     Args:
-        left, right: the views in which the two vertices of a pair have their neighbours.
+        left, right: the views in which the first and the second vertex of a pair have their neighbours.
         pairs: the pairs; None: all edges of ``left``.
-        oriented: the order in which triangles are seen once, ``"degree"`` or ``"id"``; None: each pair counts.
-        method: ``"auto"``, or how common neighbours are found: ``"hash"`` by look-ups, otherwise by marks.
+        out: the array to fill; None: the function has effects and returns nothing.
+        oriented: the order in which each triangle is visited once, ``"degree"`` or ``"id"``; None: each pair counts.
+            With ``pairs`` it means that pairs with ``u >= v`` do not count.
+        method: ``"auto"``, or how common neighbours are found: ``"hash"`` by look-ups, ``"bitmap"`` by marks.
     """
     if pairs is None and oriented is not None:
         _triangles(graph, call, left, out, by_degree=oriented == "degree")
@@ -72,10 +74,10 @@ def intersect(
 
 
 def _search(left: StoreView, right: StoreView, method: str) -> int:
-    """Return how many neighbours are marked in the time in which one is looked up.
+    """Return the cost of looking up one neighbour, in units of the cost of marking one.
 
-    The view of ``left`` and ``right`` with the slower look-up counts. Unless ``method`` is ``"auto"``, the number is
-    one that makes the loop look up (``"hash"``) or mark.
+    It is that of the view with the slower look-up. A ``method`` other than ``"auto"`` is enforced by a cost of 0
+    (``"hash"``) or a very large one.
     """
     if method != "auto":
         return 0 if method == "hash" else LOOKUP_COST["linear"]
@@ -83,7 +85,10 @@ def _search(left: StoreView, right: StoreView, method: str) -> int:
 
 
 class Marks(Stamps):
-    """The marks of ``intersect.py``, per graph: by vertex, the number of the adjacency that had it last."""
+    """The marks of ``intersect.py``, one object per graph.
+
+    ``array[x]`` is the number of the last adjacency that had neighbour ``x``.
+    """
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:
@@ -116,14 +121,14 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None
 
 
 def _counts(graph: Graph, call: Call) -> bool:
-    """Return whether the function of ``call`` is the default one, which only counts."""
+    """Return whether the function of ``call`` is the default one, which counts common neighbours."""
     return call.function is bind_intersection(graph, None, (), everything=True).function
 
 
 def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bool:
-    """Write the number of triangles of ``view`` to ``out[0]`` if all rows are short; return whether they are.
+    """Write the number of triangles of ``view`` to ``out[0]``, unless a row is too long; return whether this worked.
 
-    ``most_arcs`` is an upper bound of the number of arcs. If False is returned, ``out`` may hold anything.
+    ``most_arcs`` is an upper bound of the number of arcs. If False is returned, the content of ``out`` is undefined.
     """
     n, data = view.num_vertices, without_weights(view)
     ranges = threads.ranges(n, threads.parts(n))
@@ -149,9 +154,10 @@ def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bo
 
 
 def _parts(call: Call, edges: int, most: int) -> int:
-    """Return into how many parts a sum over all triangles is divided, at most ``most``; each has memory of its own.
+    """Return the number of parts for a sum over all triangles, at most ``most``; each part needs memory of its own.
 
-    ``edges`` is the amount of work. A function with effects, or of the user's own Numba code, is run in one part.
+    ``edges`` is the number of edges visited. A function with effects or written with Numba by the user runs in one
+    part.
     """
     alone = call.function.by_hand or call.function.effects or bounds.CHECKED
     return 1 if alone else min(threads.limit(), threads.parts(edges), most)
@@ -169,7 +175,7 @@ def _values(call: Call) -> tuple[Any, ...]:
 
 
 def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, call: Call) -> ModuleType:
-    """Return the module of ``template`` over the cursors of ``left`` and ``right``, with the function of ``call``."""
+    """Return the module of ``template`` with the cursors of ``left`` and ``right`` and the function of ``call``."""
     walks_right = left is not right and right is graph.view("out")
     walks = tuple((view.cursor, view.weight_dtype is not None, view.owner_per) for view in (left, right))
     key = (template, walks, walks_right, call.function.key, call.dtype)
@@ -179,9 +185,9 @@ def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, ca
 
 
 def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *, walks_right: bool) -> str:
-    """Return the source of an instance of ``template``: its bindings over the cursors of both views, then the template.
+    """Return the source of an instance of ``template``: the functions of both cursors and of ``call``, then its text.
 
-    ``walks_right``: the graph that the function may ask is the right operand.
+    ``walks_right``: the user's function makes edge queries in the right operand, not in the left one.
     """
     body = TEMPLATES[template].read_text()
     found = BINDINGS_IMPORT.search(body)
@@ -207,9 +213,9 @@ def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *
 
 
 def _function_text(call: Call) -> str:
-    """Return the source of ``value(i, u, v, x, ...)``, which calls the user's function of ``call``.
+    """Return source text of ``value(i, u, v, x, ...)``, which calls the user's function of ``call``.
 
-    The user's function may take no ``i``, and may return nothing: then ``value`` returns 0.
+    ``i`` is not passed if the user's function does not take it; if that returns nothing, ``value`` returns 0.
     """
     decorator = "@njit" if call.function.by_hand else "@inner"
     own = f"{decorator}\n{call.function.numba_source('own_value')}"

@@ -1,8 +1,8 @@
-"""CPU template of ``intersect`` that only counts all triangles of an undirected graph whose rows are short.
+"""CPU template that counts all triangles of an undirected graph without vertices of large degree.
 
-Each triangle ``w < v < u`` is counted once, where the ascending rows of ``u`` and ``v`` meet. Rows begin at
-``begins[u]`` and end at ``ends[u]`` in ``rows``; of a row only what is below its vertex is read. The loops end, and
-return -1, when they meet a row that is not short.
+Row ``u`` is ``rows[begins[u] : ends[u]]``, ascending; only neighbours below ``u`` are read. Each triangle ``w < v < u``
+is counted once, as a common entry ``w`` of the rows ``u`` and ``v``. A loop returns -1 as soon as it finds a row longer
+than :data:`SHORT`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def sum_degrees(g, first_vertex, last_vertex):
 
 @kernel
 def list_lower(g, at, begins, ends, rows, first_vertex, last_vertex):
-    """Write the smaller neighbours of each vertex of a range to ``rows[at:]``, ascending; return the end.
+    """Write the neighbours below ``u`` of each vertex ``u`` of a range to ``rows[at:]``; return the index behind them.
 
-    The range is ``first_vertex`` to ``last_vertex`` (exclusive) of the view ``g``. Row ``u`` becomes ``rows[begins[u] :
-    ends[u]]``. Returns -1 as soon as a vertex has more than :data:`SHORT` neighbours.
+    The range is ``first_vertex`` to ``last_vertex`` (exclusive) of the view ``g``. ``begins[u]`` and ``ends[u]`` are
+    written too. Returns -1 as soon as a vertex has more than :data:`SHORT` neighbours.
     """
     for u in range(first_vertex, last_vertex):
         if degree(g, u) > SHORT:
@@ -51,8 +51,8 @@ def list_lower(g, at, begins, ends, rows, first_vertex, last_vertex):
 def count_triangles(begins, ends, rows, first_vertex, last_vertex):
     """Return the number of triangles whose largest vertex is in ``first_vertex`` to ``last_vertex`` (exclusive).
 
-    Row ``u`` is ``rows[begins[u] : ends[u]]``, ascending. Returns -1 as soon as a row has more than :data:`SHORT`
-    entries.
+    ``begins``, ``ends`` and ``rows`` are described in the module. Returns -1 as soon as a row has more than
+    :data:`SHORT` entries.
     """
     total = 0
     for u in range(first_vertex, last_vertex):

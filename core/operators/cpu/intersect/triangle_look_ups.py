@@ -1,7 +1,7 @@
-"""CPU template of ``intersect`` that only counts all triangles of an undirected graph of short rows, by hash look-ups.
+"""CPU template that counts all triangles of an undirected graph without vertices of large degree, by edge queries.
 
-Each triangle ``w < v < u`` is counted once, where the pairs of neighbours below ``u`` are looked up as they are stored:
-nothing is copied or sorted. The loop ends, and returns -1, when it meets a row that is not short.
+Each triangle ``w < v < u`` is counted once: for every two neighbours of ``u`` below it, the edge between them is looked
+up. Nothing is sorted. The loop returns -1 as soon as it finds a row longer than ``SHORT``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ from suricate.operators.cpu.intersect.triangle_count import SHORT
 
 @inner
 def list_below(g, u, lower):
-    """Write the neighbours below ``u`` in the view ``g`` to ``lower``; return how many there are.
-
-    Keys of empty slots and tombstones are above all vertices.
-    """
+    """Write the neighbours of ``u`` that are below it, in the view ``g``, to ``lower``; return their number."""
     count = np.uint64(0)
     for k in range(buckets(g, u)):
         c = first(g, u, k)

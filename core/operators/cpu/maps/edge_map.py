@@ -1,6 +1,7 @@
-"""CPU template of ``edge_map``: a function per edge, for its effects. Over both directions ``h`` is a second view.
+"""CPU template of ``edge_map``: a function per edge, for its effects.
 
-If ``everything`` is set, vertex ``i`` is at place ``i``. Ids that are not below ``num_vertices`` are ignored.
+``g`` is the data of a view; ``h`` is a second one, used only over both directions. If ``everything`` is set, position
+``i`` is vertex ``i``. Ids that are not below ``num_vertices`` are ignored.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers cal
 
 @inner
 def map_row(g, i, u, without_loop, place, low, high, *args):
-    """Visit the edges of ``u`` in the view ``g`` whose places are from ``low`` to ``high`` (exclusive).
+    """Call the user's function for the edges of ``u`` in the view ``g`` at the places ``low`` to ``high`` (exclusive).
 
-    ``i`` is the position of ``u`` in the list of vertices, ``place`` the place of its first edge. Returns the place
-    behind the last edge seen. With ``without_loop`` the loop of ``u`` is left out.
+    A place counts the edges of ``u`` in storage order; ``place`` is that of the first edge in ``g``. ``i`` is the
+    position of ``u`` in the list of vertices. If ``without_loop`` is set, the self-loop of ``u`` is left out. Returns
+    the place after the last edge seen.
     """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
@@ -32,10 +34,10 @@ def map_row(g, i, u, without_loop, place, low, high, *args):
 
 @kernel
 def edge_map(g, h, num_vertices, vertices, everything, low, high, first_place, last_place, *args):
-    """Call the function for edges of ``vertices[first_place:last_place]``: those at places ``low`` to ``high``.
+    """Call the user's function for edges of each of ``vertices[first_place:last_place]`` (``last_place`` exclusive).
 
-    A place is that of an edge in the row of its vertex; ``high`` is exclusive. ``g`` and ``h`` are the data of two
-    views; places continue from ``g`` to ``h``.
+    These are the edges at the places ``low`` to ``high`` (exclusive) of each vertex, in storage order; places continue
+    from the view ``g`` to ``h``.
     """
     for i in range(first_place, last_place):
         u = np.uint32(i) if everything else vertices[i]
@@ -47,10 +49,10 @@ def edge_map(g, h, num_vertices, vertices, everything, low, high, first_place, l
 
 @kernel
 def map_arcs(num_vertices, src, dst, weights, status, wanted, first_place, last_place, *args):
-    """Call the function for the arcs ``src[i] -> dst[i]`` from ``i = first_place`` to ``last_place`` (exclusive).
+    """Call the user's function for the arcs ``src[i] -> dst[i]``, ``first_place <= i < last_place``.
 
-    Arcs with ``status[i] != wanted`` do not count, unless ``status`` is empty, nor do those with an end that is not
-    below ``num_vertices``. ``weights`` are those of the arcs.
+    The weight is ``weights[i]``. An arc counts if ``status`` is empty or ``status[i] == wanted``, and if both ends are
+    below ``num_vertices``.
     """
     for i in range(first_place, last_place):
         u, v = src[i], dst[i]

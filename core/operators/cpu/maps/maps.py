@@ -1,4 +1,4 @@
-"""Functions per vertex and per edge on the CPU, and the repetition of operators."""
+"""``vertex_map``, ``edge_map`` and ``iterate`` on the CPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY_PLACE = (0, 2**63 - 1)
 
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
-    """Call the function of ``call`` for each vertex of ``start``; return those for which it is true."""
+    """Call the function of ``call`` for each vertex of ``start``; return those for which it is true, as a frontier."""
     vertices = _vertices(graph, call, start, ends=True)
     kept = np.empty(vertices.size, np.uint32)
     module = instance("vertex_map", Traversal(graph.view() if call.function.needs_view else None), call)
@@ -37,10 +37,10 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
-    """Call the function of ``call`` for its effects on every arc of ``start``, and on the edges of its vertices.
+    """Call the function of ``call``, for its effects, on every arc of ``start`` and on the edges of its vertices.
 
-    ``over`` is the direction of the edges; ``first``: the range of places, in the row of each vertex, of the edges that
-    are visited (None: all).
+    ``over`` is the direction of the edges. ``first``, a pair ``(begin, end)``, restricts the edges of each vertex to
+    these places in storage order (None: all).
     """
     walk, g, h = walk_over(graph, over)
     values, views, alone = numba_values(call), (g, h, graph.num_vertices), call.function.by_hand or bounds.CHECKED
@@ -60,9 +60,9 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
 
 
 def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> Listed:
-    """Return the vertices of ``start`` for a loop: each once, or unchanged if the function of ``call`` takes positions.
+    """Return the vertices of ``start`` for a loop, each once; if the function takes positions, the list as it is.
 
-    With ``ends`` the ends of its arcs are included.
+    If ``ends`` is set, both ends of the arcs of ``start`` are included.
     """
     if _keeps_repeats(call):
         return listed(start.frontiers[0])
@@ -77,7 +77,7 @@ def _keeps_repeats(call: Call) -> bool:
 def iterate(
     device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Any, Any], ...]
 ) -> int:
-    """Call ``body`` until ``until`` ends the loop, at most ``max_steps`` times; return the number of calls.
+    """Call ``body`` until the condition ``until`` holds, at most ``max_steps`` times; return the number of calls.
 
     Between two calls the contents of each pair of arrays in ``swap`` are exchanged in place.
     """

@@ -10,9 +10,9 @@ from suricate.operators.cpu.bindings import visit_vertex
 
 @kernel
 def vertex_map(num_vertices, vertices, everything, begin, end, kept, *args):
-    """Write the vertices of ``vertices[begin:end]`` for which the function is true to ``kept[begin:]``.
+    """Call the user's function for each of ``vertices[begin:end]`` (if ``everything``: of the ids in this range).
 
-    Returns the index behind the last one.
+    Those for which it is true are written to ``kept[begin:]``; returns the index after the last one.
     """
     passed = begin
     for i in range(begin, end):

@@ -1,6 +1,7 @@
 """CPU template of ``converge``: rounds of pulls over an active set, all in one loop or each by several threads.
 
-A vertex is made active for the next round once: its stamp is then the number of that round.
+A vertex ``v`` is made active for the next round by ``stamp[v] = now``, where ``now`` is the stamp of this round, so
+that it is queued only once. ``vertices`` is the active set: an array of ids, whether it is all vertices, and its size.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ DENSE = 32  #: if more than 1 / DENSE are, it takes less time to look for stamps
 
 @inner
 def queue_row(g, u, stamp, now, queue, queued):
-    """Append the neighbours of ``u`` in the view ``g`` whose stamp is not ``now`` to ``queue``, and stamp them ``now``.
+    """Append each neighbour of ``u`` in the view ``g`` whose stamp is not ``now`` to ``queue``, and stamp it ``now``.
 
-    ``queued`` is the length of the queue before; its length afterwards is returned. There is no branch on stamps.
+    ``queued`` is the length of the queue before; returns the new length. The loop has no branch on stamps.
     """
     for v, _ in neighbors(g, u):
         if queued == np.uint64(len(queue)):  # all vertices are in it
@@ -36,9 +37,9 @@ def queue_row(g, u, stamp, now, queue, queued):
 
 @inner
 def stamp_row(g, u, shared, stamp, now):
-    """Write ``now`` to ``stamp`` for each neighbour of ``u`` in the view ``g``.
+    """Write ``now`` to ``stamp[v]`` for each neighbour ``v`` of ``u`` in the view ``g``.
 
-    With ``shared`` only stamps that differ are written, so that threads that stamp the same vertices write little.
+    If ``shared`` is set, for several threads, a stamp is only written if it differs, so that fewer cache lines change.
     """
     for v, _ in neighbors(g, u):
         if not shared or stamp[v] != now:
@@ -47,9 +48,9 @@ def stamp_row(g, u, shared, stamp, now):
 
 @inner
 def gather_range(begin, end, stamp, now, queue, queued):
-    """Append the vertices ``v`` of ``begin`` to ``end`` (exclusive) with ``stamp[v] == now`` to ``queue``, ascending.
+    """Append the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue``, ascending.
 
-    ``queued`` is the length of the queue before; its length afterwards is returned.
+    ``queued`` is the length of the queue before; returns the new length.
     """
     whole = begin + (end - begin & ~np.int64(7))
     for block in range(begin, whole, 8):
@@ -67,28 +68,31 @@ def gather_range(begin, end, stamp, now, queue, queued):
 
 @inner
 def soon(active, i, count, num_vertices):
-    """Return the vertex :data:`AHEAD` places after the ``i``-th of the ``count`` vertices in ``active``.
+    """Return the vertex to prefetch: that at position ``i + AHEAD`` of ``active``, or at the last, ``count - 1``.
 
-    It is at most ``num_vertices - 1``, and the last one of ``active`` if fewer places follow.
+    An id that is not below ``num_vertices`` is replaced by ``num_vertices - 1``.
     """
     return np.uint64(min(active[np.uint64(min(i + AHEAD, count - 1))], num_vertices - 1))
 
 
 @inner
 def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args):
-    """Compute the vertices from ``begin`` to ``end`` of the active set, and activate those of the next round.
+    """Compute the vertices at positions ``begin`` to ``end`` (exclusive) of the active set, and activate others.
 
     Args:
-        views, wakers: the views to pull over, and over which vertices activate neighbours.
-        vertices: the active set: ids, whether it is all vertices, and its size.
-        stamp, now: by vertex: its stamp; the stamp that makes it active for the next round.
-        by: whether vertices are activated by stamps alone, and whether several threads do so; else also by ``queue``.
-        most: limit of the work, above which no vertex activates its neighbours.
-        queue: written: the vertices of the next round.
-        tables: scratch for modes and h-indices.
+        views: the data of both views to pull over, and the number of vertices.
+        wakers: two views, and over how many of them (0 to 2) a vertex activates its neighbours.
+        vertices: the active set, see the module.
+        stamp, now: stamps by vertex; the stamp that makes a vertex active in the next round.
+        by: ``(stamped, shared)``: whether vertices are activated by stamps alone, not also by ``queue``; whether
+            several threads do so.
+        most: limit of the work; once it is exceeded, no vertex activates its neighbours.
+        queue: the vertices of the next round are written to it, unless ``stamped``.
+        tables: scratch arrays ``(values, counts)`` for modes and h-indices.
 
     Returns:
-        The length of the queue, and the work: vertices, plus, if limited by ``most``, the edges to activate over.
+        The length of the queue, and the work: the number of vertices plus, if there is a limit ``most``, of the edges
+        over which they activate neighbours.
     """
     g, h, num_vertices = views
     waking, also_waking, wakes = wakers
@@ -127,10 +131,7 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
 
 @inner
 def publish_range(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for the vertices at places ``begin`` to ``end`` (exclusive) of the active set.
-
-    ``vertices`` holds ids, whether the set is all vertices, and its size.
-    """
+    """Call ``commit`` for the vertices at positions ``begin`` to ``end`` (exclusive) of the active set ``vertices``."""
     active, everything, _ = vertices
     for i in range(begin, end):
         v = np.uint32(i) if everything else active[i]
@@ -143,16 +144,17 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
     """Compute rounds until the active set is empty, or until the work of a round exceeds ``most``.
 
     Args:
-        views: the views to pull over.
-        wakers: two views, and over how many of them vertices activate neighbours.
-        vertices: the active set, ``Listed``.
-        stamp, step: round ``i`` stamps with ``step + i``.
-        most: limit of the vertices and of the edges over which they would activate others.
-        share: a round with more edges is left to several threads, unless this is ``MANY``.
+        views, wakers, tables: as for :func:`compute_range`.
+        vertices: the active set, see the module.
+        stamp, step: round ``i`` uses the stamp ``step + i``.
+        max_steps: the largest number of rounds.
+        most: limit of the work of a round: its vertices plus the edges over which they would activate others.
+        share: return before a round with more edges, which several threads will compute; ``MANY``: no limit.
         queue, buffer: ``uint32[num_vertices]``; ``buffer`` may hold the active set.
 
     Returns:
-        The numbers of rounds, of vertices computed and of vertices still active, and whether ``most`` was exceeded.
+        The numbers of rounds, of vertices computed and of vertices still active, and whether ``most`` was exceeded. The
+        active set is in ``queue`` after an odd number of rounds, in ``buffer`` after an even number above 0.
     """
     g, h, num_vertices = views
     active, everything, count = vertices
@@ -180,10 +182,10 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
 
 @kernel
 def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
-    """Compute the vertices at places ``begin`` to ``end`` of the active set, one of several threads; return the work.
+    """Compute positions ``begin`` to ``end`` (exclusive) of the active set, as one of several threads; return the work.
 
-    Parameters are those of :func:`compute_range`. Vertices of the next round get the stamp ``now``; ``queue`` is
-    unused.
+    Vertices of the next round get the stamp ``now``; ``queue`` is unused. The parameters are those of
+    :func:`compute_range`.
     """
     by = True, True
     return compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args)[1]
@@ -191,14 +193,14 @@ def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables
 
 @kernel
 def publish(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for places ``begin`` to ``end`` of the active set ``vertices``, as one of several threads."""
+    """Call ``commit`` for positions ``begin`` to ``end`` (exclusive) of the active set, as one of several threads."""
     publish_range(num_vertices, vertices, begin, end, *args)
 
 
 @kernel
 def gather(begin, end, stamp, now, queue):
-    """Write the vertices ``begin`` to ``end`` (exclusive) with the stamp ``now`` to ``queue[begin:]``, ascending.
+    """Write the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue[begin:]``, ascending.
 
-    Returns the index behind the last one.
+    Returns the index after the last one.
     """
     return np.int64(gather_range(begin, end, stamp, now, queue, np.uint64(begin)))

@@ -17,9 +17,9 @@ SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the 
 
 @inner
 def put_those_with_edges_first(g, begin, size, order):
-    """Write ``0 .. size - 1`` to ``order``: first those ``i`` whose vertex ``begin + i`` has edges in the view ``g``.
+    """Write a permutation of ``0 .. size - 1`` to ``order``: the ``i`` whose vertex ``begin + i`` has edges come first.
 
-    ``order`` is overwritten; returns how many of these vertices have edges.
+    Returns how many of these vertices have edges in the view ``g``.
     """
     some, none = 0, size
     for i in range(size):
@@ -32,9 +32,9 @@ def put_those_with_edges_first(g, begin, size, order):
 
 @inner
 def are_a_range(vertices, everything, begin, end, num_vertices):
-    """Return whether ``vertices[begin:end]`` are nearly a range of ids, whose rows lie in this order in storage.
+    """Return whether ``vertices[begin:end]`` are about a range of ids, so that their rows are close in storage.
 
-    They are if ``everything`` is set, or if they are many and their first and last id lie close together.
+    That is assumed if ``everything`` is set, or if they are many and the first and the last id are close.
     """
     size = end - begin
     if everything or size * MANY < num_vertices or size < 2:
@@ -44,11 +44,10 @@ def are_a_range(vertices, everything, begin, end, num_vertices):
 
 @inner
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
-    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue.
+    """Reduce over the edges of each vertex of ``vertices[begin:end]``; return the new length of the queue.
 
-    Parameters are those of :func:`neighbor_reduce`. The queue has the order of the list. Without a queue, vertices
-    without edges are handled last in each block of all vertices, if there are many, since a branch that is hard to
-    predict costs more.
+    The parameters are those of :func:`neighbor_reduce`. The queue keeps the order of the list. If the order is free, as
+    without a queue, vertices without edges may be handled last in each block, which spares mispredicted branches.
     """
     g, h, num_vertices = views
     out, place, kept = target
@@ -79,27 +78,28 @@ def reduce_list(views, vertices, everything, begin, end, target, queued, tables,
 
 @kernel
 def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tables, *args):
-    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue of those that ``then`` keeps.
+    """Reduce over the edges of each vertex of ``vertices[begin:end]``; return the new length of the queue.
 
     Args:
         views: the data of both views, and the number of vertices.
-        vertices, everything: a list of ids, or all vertices if ``everything``.
-        begin, end: the places of the list to reduce for, ``end`` exclusive.
-        target: ``(out, place, queue)``: the array of values; how it is indexed: by position (1), by vertex (2), not at
-            all (0); ``uint32[n]``, to which the vertices that ``then`` keeps are appended.
-        queued: the length of the queue before.
-        tables: scratch of modes and h-indices: values and counts.
-        args: the arguments of the functions.
+        vertices, everything: an array of ids; if ``everything`` is set, position ``i`` is vertex ``i`` instead.
+        begin, end: the range of positions, ``end`` exclusive.
+        target: ``(out, place, queue)``. ``place`` says how ``out``, the array of values, is indexed: by position (1),
+            by vertex (2), or not at all (0). Vertices for which ``then`` is true are appended to ``queue``,
+            ``uint32[n]``.
+        queued: the length of the queue before the call.
+        tables: scratch arrays ``(values, counts)`` for modes and h-indices.
+        args: the arguments of the user's functions.
     """
     return reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args)
 
 
 @kernel
 def reduce_layers(views, vertices, ends, count, backwards, target, queued, tables, *args):
-    """Reduce over the edges of the vertices of ``count`` layers, one layer after the other.
+    """Reduce over the edges of each vertex of ``count`` layers, layer by layer; return the new length of the queue.
 
-    Layer ``i`` is ``vertices[ends[i] : ends[i + 1]]``; with ``backwards`` the last layer is first. The other parameters
-    are those of :func:`neighbor_reduce`. Returns the length of the queue.
+    Layer ``i`` is ``vertices[ends[i] : ends[i + 1]]``; if ``backwards`` is set, the last layer is first. The other
+    parameters are those of :func:`neighbor_reduce`.
     """
     for i in range(count):
         layer = count - 1 - i if backwards else i

@@ -31,10 +31,10 @@ TABLES = 8  #: entries per vertex that the tables of several threads have at mos
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: np.ndarray | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
-    """Fill ``out`` and run the second phase; return the vertices for which ``then`` is true, or None without ``then``.
+    """Fill ``out`` with reduced values or pass them to ``then``; return the vertices for which ``then`` is true.
 
-    Parameters are those of ``suricate.operators.neighbor_reduce``; ``call`` has its functions and arguments. There are
-    two loops: over the edges inserted since the mark, and one for all other schemes.
+    The parameters are those of ``suricate.operators.neighbor_reduce``, checked. Without ``then`` None is returned.
+    There are two loops: one over the edges inserted since the mark, one for all other schemes.
     """
     view = None
     if scheme == "updated":
@@ -63,7 +63,7 @@ def neighbor_reduce(
 
 
 class _Pull:
-    """A pull that is run for one list of vertices, or for the layers of a propagation."""
+    """One call of ``neighbor_reduce``, which is run for a list of vertices or for the layers of a propagation."""
 
     def __init__(self, graph: Graph, call: Call, over: str, view: Any, out: Any, place: int, queue: np.ndarray) -> None:
         walk, g, h = walk_over(graph, over, swapped=over != "out")
@@ -76,7 +76,7 @@ class _Pull:
         self._values = numba_values(call)
 
     def run(self, vertices: Listed) -> int:
-        """Pull for ``vertices``; return how many of them ``then`` keeps, which are in the queue."""
+        """Pull for ``vertices``; write those for which ``then`` is true to the queue, and return their number."""
         tables = tables_for(self._graph, self._call, self._module, self._views, vertices)
         each = 1 if self._call.reduce in AT_ONCE else threads.EACH
         ranges = cut(self._graph, self._walk, self._over, self._module, self._views, vertices, each=each)
@@ -95,7 +95,10 @@ class _Pull:
         return 0 if self._call.then is None else threads.compacted(self._target[-1], ranges, lasts)
 
     def run_layers(self, layers: Layers) -> int:
-        """Pull for all ``layers``, one after the other; return how many vertices ``then`` keeps, in the queue."""
+        """Pull for each of ``layers`` in turn; write the vertices for which ``then`` is true to the queue.
+
+        Returns the number of these vertices.
+        """
         count = len(layers)
         everybody = Listed(layers.vertices, False, int(layers.offsets[count]) if count else 0)
         tables = tables_for(self._graph, self._call, self._module, self._views, everybody)
@@ -104,10 +107,10 @@ class _Pull:
 
 
 def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
-    """Return scratch tables ``(values, counts)`` for modes and h-indices of ``vertices``, else empty ones.
+    """Return scratch arrays ``(values, counts)`` for modes or h-indices of ``vertices``; empty for other reductions.
 
-    ``module`` is an instance of a pull over ``views``. The size is a power of two, at least twice the largest degree;
-    an h-index needs no ``values``.
+    ``module`` is an instance that has ``largest_degree``; ``views`` are the data of both views and the number of
+    vertices. The length is a power of two, at least twice the largest degree; an h-index needs no ``values``.
     """
     if call.reduce not in AT_ONCE:
         return NO_VERTICES, NO_VERTICES
@@ -118,9 +121,9 @@ def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, A
 
 
 def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
-    """Return ``ranges`` and scratch tables for each; a single range if separate tables take too much memory.
+    """Return ``ranges``, and scratch tables for each; or a single range if separate tables would take too much memory.
 
-    ``tables`` are those of the whole call, which must not be used afterwards if there are several ranges.
+    ``tables`` are those of the whole call, whose memory is used again.
     """
     number, listed, size, array = len(ranges), len(tables[0]), len(tables[1]), graph.workspace.array
     if call.reduce not in AT_ONCE:
@@ -133,7 +136,7 @@ def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range
 
 
 def _data(call: Call, out: Any) -> np.ndarray:
-    """Return the array behind ``out``; without ``out`` an empty array of the same type and number of dimensions."""
+    """Return the array of ``out`` (an array or ``Words``); for None an empty one of the same type and dimensions."""
     if out is not None:
         return out if call.layout is None else out.data
     if call.layout is None:
@@ -149,15 +152,15 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return how many were made.
+    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return the outcome.
 
     Args:
         start: the active set of the first round.
         wake: the direction over which vertices activate neighbours; None: none are activated.
-        max_steps: the most rounds.
-        until: the condition that ends the loop, read after each call of the compiled loop, or after each round if
-            a function adds to a scalar.
-        most: limit of the work of a round; above it the loop ends as ``crowded``.
+        max_steps: the largest number of rounds.
+        until: the condition that ends the loop. It is checked after every round if a function adds to a scalar.
+        most: limit of the work of a round, its vertices plus the edges over which they would activate neighbours; a
+            round with more ends the loop as ``crowded``.
         swap: positions of pairs of arguments that are exchanged between rounds.
         after: the result of an earlier call, whose rounds count towards ``max_steps``; nothing runs unless it ended as
             ``crowded``.
@@ -216,10 +219,14 @@ def _shared_round(
     graph: Graph, call: Call, given: tuple[Any, ...], values: tuple[Any, ...], target: tuple[np.ndarray, np.uint32],
     queue: np.ndarray,
 ) -> tuple[Listed, int]:  # fmt: skip
-    """Compute a round by several threads; return the active set of the next one, which lies in ``queue``, and the work.
+    """Compute one round by several threads; return the active set of the next round, and the work.
 
-    ``given``: the module, the walk, the direction, views, wakers, the active set, the limit of the work, and the
-    tables; ``values``: the arguments of the functions; ``target``: stamps by vertex, and the stamp of the round.
+    Args:
+        given: ``(module, walk, over, views, wakers, vertices, most, tables)``, as in :func:`converge`; ``vertices`` is
+            the active set.
+        values: the arguments of the functions.
+        target: the stamps of all vertices, and the stamp of this round.
+        queue: ``uint32[num_vertices]``, to which the next active set is written.
     """
     module, walk, over, views, wakers, vertices, most, tables = given
     ranges = cut(graph, walk, over, module, views, vertices, each=1 if call.reduce in AT_ONCE else threads.EACH)

@@ -1,7 +1,8 @@
 """The reduction over the edges of a vertex, in one view or in two; shared by the CPU templates of pulls.
 
-For ``"mode"`` and ``"hindex"`` ``pulling_mode.py`` and ``pulling_hindex.py`` take its place; ``values`` and ``counts``
-are used there only.
+For ``"mode"`` and ``"hindex"`` it is replaced by ``pulling_mode.py`` and ``pulling_hindex.py``. ``total`` is the
+reduced value so far. If ``without_loop`` is set, the self-loop of ``u`` is left out, since the first view has it
+already.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ MOST = WORDS - 64  #: keys in the scratch array before others are copied
 
 @inner
 def reduce_keys(u, keys, count, without_loop, total, *args):
-    """Return ``total`` reduced with the edges of ``u`` to the first ``count`` of ``keys``, which weigh 1.
+    """Return ``total`` reduced with the values of the edges from ``u`` to ``keys[:count]``, of weight 1.
 
-    Tombstones are left out, as is the loop of ``u`` with ``without_loop``.
+    Tombstones are left out and, if ``without_loop`` is set, the self-loop of ``u``.
     """
     for i in range(count):
         v = keys[np.uint64(i)]
@@ -52,9 +53,10 @@ def reduce_keys(u, keys, count, without_loop, total, *args):
 
 @inner
 def reduce_copied(g, u, without_loop, total, *args):
-    """Return ``total`` reduced with the edges of ``u`` in the view ``g``, in one loop over a copy of its row.
+    """Return ``total`` reduced with the values of all edges of ``u`` in the unweighted view ``g``.
 
-    No ends of spans must be predicted then. With ``without_loop`` the loop of ``u`` is left out.
+    The keys are copied first, so that one loop runs over many spans. If ``without_loop`` is set, the self-loop of ``u``
+    is left out.
     """
     keys, count = scratch(), 0
     for k in range(buckets(g, u)):
@@ -69,10 +71,11 @@ def reduce_copied(g, u, without_loop, total, *args):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return whether to prefetch what a pull over ``g`` reads.
+    """Return whether it pays to prefetch what the edge function reads at the neighbours.
 
-    It does so if arrays are large, and in a sample of rows at least a third of the neighbours are far apart.
-    ``in_order``: whether the pull is for all vertices, or most of a range; ``args``: the arguments of the functions.
+    It does if the arrays read there are large, and in a sample of rows at least a third of the neighbours have ids far
+    from that of the vertex. ``in_order``: whether the pull is for all vertices or most of a range; ``args``: the
+    arguments of the functions.
     """
     apart, step = 0, max(1, num_vertices // SAMPLES)
     if looks_ahead and in_order and far(g, *args):
@@ -88,10 +91,10 @@ def asks_ahead(g, num_vertices, in_order, *args):
 
 @inner
 def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
-    """Return ``total`` reduced with the edges of ``u`` in slots ``start`` to ``stop`` (exclusive) of the view ``g``.
+    """Return ``total`` reduced with the values of the edges of ``u`` in the slots ``start`` to ``stop`` (exclusive).
 
-    It ends early if no edge can change the total. ``asks``: whether to prefetch; ``without_loop``: leave out the loop
-    of ``u``.
+    The loop ends early if no edge can change the total. If ``asks`` is set, what later edges read is prefetched; if
+    ``without_loop``, the self-loop of ``u`` is left out.
     """
     for slot in range(start, stop):
         if asks:
@@ -107,9 +110,10 @@ def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
 
 @inner
 def reduce_row(g, u, asks, without_loop, total, *args):
-    """Return ``total`` reduced with the edges of ``u`` in the view ``g``; ends early if no edge can change it.
+    """Return ``total`` reduced with the values of all edges of ``u`` in the view ``g``.
 
-    ``asks``: whether to prefetch; ``without_loop``: leave out the loop of ``u``, which another view has counted.
+    The loop ends early if no edge can change the total. If ``asks`` is set, what later edges read is prefetched; if
+    ``without_loop``, the self-loop of ``u`` is left out.
     """
     if copies:
         return reduce_copied(g, u, without_loop, total, *args)
@@ -129,10 +133,10 @@ def reduce_row(g, u, asks, without_loop, total, *args):
 
 @inner
 def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
-    """Return the reduction over the edges of ``u`` in the view ``g``, and in ``h`` if both directions are walked.
+    """Return the reduced value of ``u`` over its edges in the view ``g``, and in ``h`` if both directions are walked.
 
-    An id that is not below ``num_vertices`` has no edges. ``asks``: whether to prefetch; ``values`` and ``counts`` are
-    unused.
+    An id that is not below ``num_vertices`` gets the neutral value. If ``asks`` is set, what later edges read is
+    prefetched. ``values`` and ``counts`` are unused.
     """
     total = cast(identity)
     if u < num_vertices:

@@ -1,7 +1,7 @@
 """The reduction ``"hindex"``, in place of ``pulling.py``: the largest h such that h values are at least h.
 
-No h is above the number of edges d, so values above d count as d. ``counts[h]`` is the number of values h; it is
-longer than the largest degree. ``values`` is empty.
+No h is above the degree d of the vertex, so values above d count as d. ``counts[k]`` is the number of values k; it is
+longer than the largest degree. ``values`` is unused.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ ONE = np.uint64(1)
 
 @inner
 def count_row(g, u, without_loop, most, counts, *args):
-    """Count the positive values of the edges of ``u`` in the view ``g``: each adds 1 to ``counts[min(value, most)]``.
+    """For each edge of ``u`` in the view ``g`` with a positive value, add 1 to ``counts[min(value, most)]``.
 
-    With ``without_loop`` the loop of ``u`` is left out.
+    If ``without_loop`` is set, the self-loop of ``u`` is left out.
     """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
@@ -30,7 +30,7 @@ def count_row(g, u, without_loop, most, counts, *args):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: nothing is prefetched, since values are counted one by one. Parameters are unused."""
+    """Return False: an h-index prefetches nothing."""
     return False
 
 
@@ -38,8 +38,8 @@ def asks_ahead(g, num_vertices, in_order, *args):
 def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
     """Return the h-index over the edges of ``u`` in the view ``g``, and in ``h`` if both directions are walked.
 
-    Without edges, or for an id that is not below ``num_vertices``, it is 0. ``counts`` is scratch: its first entries,
-    one more than ``u`` has edges, are overwritten. ``asks`` and ``values`` are unused.
+    A vertex without edges and an id that is not below ``num_vertices`` get 0. ``counts`` is scratch: of ``d`` edges the
+    first ``d + 1`` entries are overwritten. ``asks`` and ``values`` are unused.
     """
     if u >= num_vertices:
         return cast(0)

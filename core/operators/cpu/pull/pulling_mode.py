@@ -1,12 +1,12 @@
 """The reduction ``"mode"``, in place of ``pulling.py``: the most frequent value of the edges of a vertex.
 
-The values of a vertex are listed first. Up to four are sorted. Of more, a candidate for the majority is counted; if
-it has more than half of the values, no table is needed. Else each value is written to the slot of its hash; values
-found in their slot are counted, and those whose slot another value has overwritten are listed for the next round,
-until few are left, which are compared with each other. So few branches depend on values.
+First all values of a vertex are listed. Up to four are sorted. Of more, one candidate is counted: if more than half of
+the values equal it, it is the mode. Otherwise rounds follow: each value is written to the table entry that its hash
+selects; values that are found in their entry afterwards are counted there, and those overwritten by another value are
+left for the next round. The last few values are compared with each other. So few branches depend on values.
 
-``values`` and ``counts`` have a power of two of places that is no less than the largest degree, and ``values`` as many
-for the list. Of several most frequent values the smallest counts; a NaN does not count.
+``counts`` has a power of two of entries, at least twice the largest degree, and so has ``values``: its first half is
+the table, its second half the list. Of several most frequent values the smallest counts; a NaN does not count.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ ONE, TWO, THREE, FOUR = (np.uint64(one) for one in (1, 2, 3, 4))
 
 @inner
 def place_of(value, shift, mask):
-    """Return the place of ``value`` in a table of ``mask + 1`` entries: the bits of its hash from bit ``shift`` on."""
+    """Return the table index of ``value``, at most ``mask``: the bits of its hash from bit ``shift`` on."""
     return (np.float64(np.float64(value) + 0.0).view(np.uint64) * FACTOR >> shift) & mask
 
 
 @inner
 def list_row(g, u, without_loop, values, listed, *args):
-    """Write the values of the edges of ``u`` in the view ``g`` to ``values`` from index ``listed`` on; return the end.
+    """Write the values of the edges of ``u`` in the view ``g`` to ``values[listed:]``; return the index after the last.
 
-    NaNs are left out, as is the loop of ``u`` with ``without_loop``.
+    NaNs are left out and, if ``without_loop`` is set, the self-loop of ``u``.
     """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
@@ -45,17 +45,17 @@ def list_row(g, u, without_loop, values, listed, *args):
 
 @inner
 def count_in_table(values, counts, begin, listed, shift, best, most):
-    """Count the values of ``values[begin:listed]`` that own their place in the table of a round.
+    """Make one round: count some of ``values[begin:listed]`` in the table, and leave the others for the next round.
 
-    The table is the beginning of ``values`` and ``counts``, which is overwritten. Values that do not own their place
-    are moved to ``values[begin:left]``.
+    Each value is written to its table entry (``values`` and ``counts`` from index 0 on). Those that another value has
+    overwritten are moved to ``values[begin:left]``.
 
     Args:
-        shift: the bit of the hash at which places begin; each round has another one.
-        best, most: the most frequent value so far, and how often it occurs.
+        shift: selects the bits of the hash; each round uses another one.
+        best, most: the most frequent value of earlier rounds, and how often it occurs.
 
     Returns:
-        ``left``, and ``best`` and ``most`` brought up to date.
+        ``(left, best, most)``, the last two after this round.
     """
     mask = ONE
     while mask < listed - begin:
@@ -86,7 +86,7 @@ def ordered(a, b):
 
 @inner
 def mode_of_four(values, begin, count, best):
-    """Return the mode of ``values[begin : begin + count]``, at most four values; of none ``best``, the neutral one."""
+    """Return the mode of ``values[begin : begin + count]``, at most four values; ``best`` if there are none."""
     a, b = values[begin] if count > 0 else best, values[begin + ONE] if count > 1 else best
     c, d = values[begin + TWO] if count > 2 else best, values[begin + THREE] if count > 3 else best
     a, b = ordered(a, b)
@@ -101,9 +101,9 @@ def mode_of_four(values, begin, count, best):
 
 @inner
 def majority_of(values, begin, listed, other):
-    """Return the value that more than half of ``values[begin:listed]`` have, or ``other``.
+    """Return the value that more than half of ``values[begin:listed]`` equal, or ``other`` if none is found.
 
-    Only one value is tried, chosen from three sampled places, so that a majority may be missed.
+    Only one candidate is counted, chosen from three samples, so that a majority may be missed.
     """
     head, middle, last = values[begin], values[begin + (listed - begin >> ONE)], values[listed - ONE]
     candidate, times = middle if middle == last else head, np.uint64(0)
@@ -114,11 +114,9 @@ def majority_of(values, begin, listed, other):
 
 @inner
 def mode_of(values, counts, begin, listed, best, most):
-    """Return the mode of ``values[begin:listed]``, or ``best`` if that is empty.
+    """Return the mode of ``values[begin:listed]``; if that is empty, ``best``, the neutral value.
 
-    ``best`` is the neutral value, and ``most`` is 0. ``counts``, the entries of ``values`` before ``begin`` and the
-    list itself are overwritten: each round counts some of the values in a table, and moves the others to the front of
-    the list.
+    ``most`` must be 0. The table (``counts``, and ``values`` before ``begin``) and the list itself are overwritten.
     """
     if listed - begin <= FOUR:
         return mode_of_four(values, begin, np.int64(listed - begin), best)
@@ -141,7 +139,7 @@ def mode_of(values, counts, begin, listed, best, most):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: nothing is prefetched, since values are listed before they are counted. Parameters are unused."""
+    """Return False: a mode prefetches nothing, as values are listed before they are counted."""
     return False
 
 
@@ -149,9 +147,8 @@ def asks_ahead(g, num_vertices, in_order, *args):
 def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
     """Return the mode over the edges of ``u`` in the view ``g``, and in ``h`` if both directions are walked.
 
-    Without edges, or for an id that is not below ``num_vertices``, it is the neutral value. ``values`` and ``counts``
-    are scratch and overwritten: the table of a round, and in the second half of ``values`` the list. ``asks`` is
-    unused.
+    A vertex without edges and an id that is not below ``num_vertices`` get the neutral value. ``values`` and ``counts``
+    are scratch, see the module. ``asks`` is unused.
     """
     if u >= num_vertices:
         return cast(identity)

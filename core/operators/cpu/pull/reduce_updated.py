@@ -24,10 +24,10 @@ from suricate.operators.cpu.bindings import (
 
 @kernel
 def neighbor_reduce(g, num_vertices, out, *args):
-    """Write to ``out[u]`` the reduction over the inserted edges of each vertex ``u``; the neutral value without any.
+    """Write to ``out[u]`` the reduction over those edges of each vertex ``u`` that were inserted since the mark.
 
-    ``g`` is the data of a view with an iterator over updated edges; a segment whose owner is not below ``num_vertices``
-    is free.
+    ``g`` is the data of a view whose cursor lists such edges. A vertex without any gets the neutral value. Segments
+    whose owner is not below ``num_vertices`` are free.
     """
     out[:] = cast(identity)
     for i in range(updated_count(g)):

@@ -1,7 +1,7 @@
-"""CPU template of ``advance``: the two phases of one step, and the first step of a propagation from arcs or a union.
+"""CPU template of ``advance``: the phases of one step, and the first step of a propagation from arcs or a union.
 
-``queue`` is ``uint32[num_vertices]``, of which ``queued`` entries are in use. ``fn`` reads ``out`` while it changes: it
-may see values of the same step.
+``queue`` is ``uint32[num_vertices]``, of which ``queued`` entries are in use. The edge function may read ``out`` while
+it changes, and so see values of the same step.
 """
 
 from __future__ import annotations
@@ -14,30 +14,19 @@ from suricate.operators.cpu.push.pushing import push_list, second_phase_of
 
 @kernel
 def push(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
-    """Offer along the edges of the first ``count`` vertices of ``frontier``, as the first phase of a step.
+    """First phase of a step: offer along the edges of ``frontier[:count]`` (if ``everything``: of ids below ``count``).
 
-    Values in ``out`` change in place; each vertex whose value changed is stamped ``step`` and appended to ``queue``
-    once.
-
-    Args:
-        g, h, num_vertices: the data of two views (``h`` only counts over both directions), and the number of vertices.
-        frontier, everything, count: ids; all vertices below ``count`` if ``everything``.
-        out: the array of values. stamp: by vertex: the step that queued it last.
-        queued: the length of the queue before.
-
-    Returns:
-        The length of the queue.
+    The parameters and the result are those of :func:`push_list`.
     """
     return push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args)
 
 
 @kernel
 def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp, step, queue, queued, *args):
-    """Offer along the first ``size`` arcs ``src[i] -> dst[i]``, the first phase of a step; return the queue's length.
+    """First phase of a step: offer along the arcs ``src[i] -> dst[i]``, ``i < size``; return the queue's new length.
 
-    Arcs with ``status[i] != wanted`` do not count, unless ``status`` is empty. ``weights`` are those of the arcs.
-    Values in ``out`` change in place; each vertex whose value changed is stamped ``step`` and appended to ``queue``,
-    which held ``queued`` vertices before.
+    An arc counts if ``status`` is empty or ``status[i] == wanted``; its weight is ``weights[i]``. Values in ``out``
+    change in place; each vertex whose value changes gets the stamp ``step`` and is appended to ``queue`` once.
     """
     for i in range(size):
         u, v = src[i], dst[i]
@@ -50,8 +39,8 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp,
 
 @kernel
 def second_phase(queue, queued, number, *args):
-    """Keep the vertices of ``queue[:queued]`` for which ``then`` is true in step ``number``; return their number.
+    """Call ``then(v, number)`` for each vertex of ``queue[:queued]``, and remove those for which it is false.
 
-    They are moved to the front of ``queue``, in their order.
+    The remaining ones move to the front of ``queue``, in their order; returns their number.
     """
     return second_phase_of(queue, queued, number, *args)

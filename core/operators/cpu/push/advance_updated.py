@@ -23,10 +23,10 @@ from suricate.operators.cpu.bindings import (
 
 @kernel
 def advance(g, num_vertices, out, stamp, step, changed, *args):
-    """Push along the edges inserted since the mark; list vertices whose value changed, and return their number.
+    """Push along the edges inserted since the mark; return how many vertices changed.
 
-    ``g`` is the data of a view. Values in ``out`` change in place. Changed vertices are written to ``changed``, each
-    once: they get the stamp ``step`` in ``stamp``.
+    ``g`` is the data of a view with ``num_vertices`` vertices. Values in ``out`` change in place. The vertices that
+    change get the stamp ``step`` in ``stamp``, and are written to ``changed``, each once.
     """
     queued = 0
     for i in range(updated_count(g)):

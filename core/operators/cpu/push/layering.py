@@ -1,4 +1,4 @@
-"""Lists of the vertices of each step, shared by the CPU templates of propagations."""
+"""Recording the vertices of each step as a layer, shared by the CPU templates of propagations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from suricate.cpu.jit import inner
 
 @inner
 def append_layer(layers, ends, number, frontier, everything, count):
-    """Append the first ``count`` vertices of ``frontier`` as layer ``number``; return whether they fit.
+    """Append ``frontier[:count]`` (if ``everything``: ids below ``count``) as layer ``number``; return whether it fits.
 
-    ``layers`` is ``uint32[capacity]``, and layer ``i`` is ``layers[ends[i] : ends[i + 1]]``; if ``ends`` is empty, no
-    layers are kept. With ``everything`` the vertices are those below ``count``.
+    Layer ``i`` is ``layers[ends[i] : ends[i + 1]]``; ``layers`` is ``uint32[capacity]``. If ``ends`` is empty, layers
+    are not wanted, and nothing happens.
     """
     if len(ends) == 0:
         return True

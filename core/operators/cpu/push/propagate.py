@@ -1,7 +1,7 @@
-"""CPU template of ``propagate``: pushes along all edges of the frontier, then ``then`` if it is given; next step.
+"""CPU template of ``propagate``: in each step push along all edges of the frontier, then run ``then`` if there is one.
 
-Without ``then`` vertices may see values of the same step. The frontier of each step is appended to ``layers`` if that
-is not empty: layer ``i`` ends at ``ends[i + 1]``.
+Without ``then`` an edge function may see values of the same step. The frontier of each step is appended to ``layers``
+as ``layers[ends[i] : ends[i + 1]]``, unless ``ends`` is empty.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ def propagate(views, vertices, target, number, max_steps, share, queue, buffer, 
 
     Args:
         views: the data of both views, and the number of vertices.
-        vertices: the frontier, ``Listed``.
-        target: the array of values, changed in place, a stamp per vertex, and ``step``: vertices reached in step ``i``
-            get the stamp ``step + i``.
-        number: the number of steps done before.
+        vertices: the frontier, a ``Listed``.
+        target: the array of values, changed in place; a stamp per vertex; ``step``. Vertices reached in step ``i`` get
+            the stamp ``step + i``.
+        number: the number of steps made before.
         max_steps: return after the step of this number.
-        share: return before a step with more edges, for several threads to do; ``MANY``: no limit.
+        share: return before a step with more edges, which several threads will make; ``MANY``: no limit.
         queue, buffer: scratch, ``uint32[num_vertices]``; ``buffer`` may hold the frontier.
-        kept: ``layers`` and ``ends``, see the head of the file.
+        kept: ``layers`` and ``ends``, see the module.
         args: the arguments of the edge function and of ``then``.
 
     Returns:
         The number of the last step, the number of vertices that pushed, and the size of the remaining frontier, -1 if
-        ``layers`` was too short. It is in ``queue`` after an odd number of steps of this call, and in ``buffer``
+        ``layers`` was too short. That frontier is in ``queue`` after an odd number of steps of this call, in ``buffer``
         after an even number above 0.
     """
     g, h, num_vertices = views

@@ -1,8 +1,8 @@
 """CPU template of ``propagate`` where a value is final after one step: large frontiers are pulled (Beamer et al.).
 
-A vertex that was altered before, or that the search started from, takes no further offers. Its stamp is the number of
-the step in which it joined; a vertex that ``then`` keeps out has the stamp ``step``, below all of these. A pull
-recognises the vertices of the frontier by their stamps, and those that were never altered by stamps below ``step``.
+A vertex whose value has changed, or from which the search started, takes no further offers. Its stamp tells the step in
+which it joined; a vertex that ``then`` keeps out has the stamp ``step``, which is below all of these. A vertex that was
+never reached has a stamp below ``step``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ PULLED = 14  #: a larger one is pulled if its edges are more than this part of a
 
 @kernel
 def propagate(views, reverse, equal, vertices, target, number, max_steps, share, queue, buffer, kept, *args):
-    """Push or pull until no vertex joins the frontier; other parameters and results are those of ``propagate.py``.
+    """Push or pull until no vertex joins the frontier.
 
-    Vertices that join in step ``i`` get the stamp ``step + i + 1``. Unless ``share`` is ``MANY``, the loop ends before
-    a step for several threads: one whose frontier is a large part of all vertices, or has more than ``share`` edges.
+    Vertices that join in step ``i`` get the stamp ``step + i + 1``. Unless ``share`` is ``MANY``, the loop returns
+    before a step for several threads: one whose frontier is a large part of all vertices, or has more than ``share``
+    edges.
 
     Args:
         reverse: the data of both views of the reverse direction, over which steps pull.
-        equal: whether all offers to a vertex in one step are equal, so that the first one will do.
+        equal: whether all offers to a vertex in one step are equal, so that a pull may stop at the first one.
+
+    The other parameters and the result are those of the template ``propagate.py``.
     """
     g, h, num_vertices = views
     back, also_back = reverse

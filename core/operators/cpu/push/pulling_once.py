@@ -1,6 +1,7 @@
-"""Pull steps, shared by the CPU templates of searches: the vertices of a range take offers of their neighbours.
+"""Pull steps, shared by the CPU templates of searches: unreached vertices take offers from their neighbours.
 
-``back`` and ``also_back`` are the views of the reverse direction; other parameters are those of ``pushing.py``.
+``back`` and ``also_back`` are the data of the views of the reverse direction, the second for ``over="both"`` only.
+``out`` has the values, ``stamp`` the stamp of each vertex; ``args`` go to the user's functions.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from suricate.operators.cpu.bindings import both, edge, neighbors, store, then, 
 
 @inner
 def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
-    """Apply the offers of neighbours with the stamp ``joined`` to ``out[v]``, in place; return whether it changed.
+    """Apply the offers of neighbours ``u`` of ``v`` with ``stamp[u] == joined`` to ``out[v]``; return if it changed.
 
-    ``g`` is the view that has the neighbours. With ``equal`` the first offer that changes the value ends the loop; with
-    ``without_loop`` the loop of ``v`` is left out.
+    The neighbours are those of ``v`` in the view ``g``. If ``equal`` is set, the first offer that changes the value
+    ends the loop; if ``without_loop``, the self-loop of ``v`` is left out.
     """
     altered = False
     for u, slot in neighbors(g, v):
@@ -31,11 +32,11 @@ def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
 
 @inner
 def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, at, *args):
-    """Pull over ``back`` for the vertices ``begin`` to ``end`` (exclusive) that the search has not reached.
+    """Pull for each vertex from ``begin`` to ``end`` (exclusive) whose stamp is below ``step``: it was not reached yet.
 
-    Their stamps are below ``step``. Offers come from vertices that joined in the step before: stamps ``step + number``.
-    Vertices whose value in ``out`` changes are written to ``queue[at:]``; returns the index behind the last one. Stamps
-    are only read.
+    Offers come from the vertices that joined in the step before, which have the stamp ``step + number``; if ``equal``
+    is set, one offer is enough. Vertices whose value in ``out`` changes are written to ``queue[at:]``; returns the
+    index after the last one. Stamps are not changed.
     """
     for v in range(begin, end):
         if stamp[v] >= step:
@@ -51,10 +52,10 @@ def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, que
 
 @inner
 def let_join_range(begin, end, stamp, joined, refused, number, queue, *args):
-    """Call ``then`` for the vertices ``queue[begin:end]`` in step ``number``; those for which it is true join.
+    """Call ``then(v, number)`` for each vertex of ``queue[begin:end]``; those for which it is true join the frontier.
 
-    They get the stamp ``joined`` and are moved to the front of the range; the others get ``refused``. Returns the index
-    behind the last vertex that joined.
+    These get the stamp ``joined`` and move to the front of the range, the others get the stamp ``refused``. Returns the
+    index after the last vertex that joined.
     """
     at = begin
     for i in range(begin, end):

@@ -32,10 +32,10 @@ def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
-    """Push once from ``start`` into ``out``; return the vertices that changed, with ``then`` those that it keeps.
+    """Push once from ``start`` into ``out``, in place; return the vertices that changed and, with ``then``, joined.
 
-    Parameters are those of ``suricate.operators.advance``; values in ``out`` change in place. There are two loops: over
-    the edges inserted since the mark, and one for all other schemes.
+    The parameters are those of ``suricate.operators.advance``, checked. There are two loops: one over the edges
+    inserted since the mark, one for all other schemes.
     """
     push = _push_of(graph, call, out, over)
     if scheme == "updated":
@@ -50,9 +50,9 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
-    """Make step 1 from ``arcs`` and ``vertices``, with the stamp ``step``; return how many vertices join.
+    """Make step 1 from ``arcs`` and ``vertices``, with the stamp ``step``; return the number of vertices that join.
 
-    They are then at the beginning of ``push.queue``.
+    These are written to the beginning of ``push.queue``.
     """
     least = shared_from(push.graph, push.out)
     if least < MANY and (steps := SharedSteps(push)).is_large(arcs, vertices, least):
@@ -81,11 +81,11 @@ def _advance_updated(push: Push) -> Frontier:
 def propagate(
     graph: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, layers: bool, once: str
 ) -> Propagated:
-    """Push from ``start`` until nothing changes, or for ``max_steps`` steps; return the counts of steps and pushes.
+    """Push from ``start`` until no vertex joins the frontier, or for ``max_steps`` steps; return the outcome.
 
-    Parameters are those of ``suricate.operators.propagate``; values in ``out`` change in place. ``layers``: keep the
-    frontier of each step; ``once``: ``""``, ``"final"`` (a value is final after the step that changes it) or
-    ``"equal"`` (as are all offers to a vertex in a step).
+    The parameters are those of ``suricate.operators.propagate``, checked; values in ``out`` change in place. ``once``
+    is ``""``, ``"final"`` (a value is final after the step that changes it) or ``"equal"`` (in addition all offers to a
+    vertex in one step are equal).
 
     Raises:
         CapacityError: with ``layers``, if a vertex joined several times.
@@ -119,9 +119,9 @@ def _no_layers(graph: Graph) -> Layers:
 
 
 def _from_arcs(push: Push, start: Start, vertices: Listed, step: int, kept: Layers | None) -> Listed:
-    """Make step 1 of a propagation from the arcs of ``start`` and ``vertices``; return the vertices that joined.
+    """Make step 1 of a propagation from the arcs of ``start`` and from ``vertices``; return the vertices that joined.
 
-    They get the stamp ``step`` and lie in ``push.queue``; ``vertices`` become layer 0 of ``kept``.
+    They get the stamp ``step`` and lie in ``push.queue``; ``vertices`` become layer 0 of ``kept``, unless that is None.
     """
     if kept is not None:
         kept.vertices[: vertices.size] = _ids(vertices)
@@ -130,7 +130,7 @@ def _from_arcs(push: Push, start: Start, vertices: Listed, step: int, kept: Laye
 
 
 def _ids(vertices: Listed) -> np.ndarray:
-    """Return the ids of ``vertices`` in a new array."""
+    """Return the ids of ``vertices`` as a new array, ``uint32[size]``."""
     if vertices.everything:
         return np.arange(vertices.size, dtype=np.uint32)
     return vertices.ids[: vertices.size].copy()
@@ -139,12 +139,12 @@ def _ids(vertices: Listed) -> np.ndarray:
 def _loop(
     push: Push, vertices: Listed, first: int, number: int, max_steps: int, kept: Layers | None, once: str
 ) -> tuple[int, int, int]:
-    """Run the steps of a propagation from ``vertices`` on; large steps run on several threads.
+    """Run all steps of a propagation whose frontier is ``vertices``: small ones on this thread, large ones on several.
 
     Args:
-        first: step ``i`` stamps with ``first + i``, or one more.
+        first: stamps of step ``i`` are ``first + i`` or, in a search (``once``), ``first + i + 1``.
         number: the number of steps made before.
-        kept: the layers to append to; None: layers are not kept.
+        kept: the layers to append to; None: layers are not wanted.
         once: as for :func:`propagate`.
 
     Returns:
@@ -176,9 +176,9 @@ def _loop(
 
 
 def _loop_of(push: Push, once: str) -> Callable[..., tuple[int, int, int]]:
-    """Return the compiled loop of a propagation, to be called without the views and the arguments of functions.
+    """Return the compiled loop of a propagation, with its views and the arguments of the user's functions bound.
 
-    It is that of ``propagate_once.py`` if a value is final after one step (``once``) and the graph has in-edges.
+    It is made from ``propagate_once.py`` if ``once`` is set and the graph has in-edges, else from ``propagate.py``.
     """
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)

@@ -1,10 +1,8 @@
-"""CPU template of one step of a push, or of the first phase of a pull of a search, by several threads.
+"""CPU template of one step of a push or of a search, divided into parts for several threads.
 
-A part is a range of the frontier. Vertices that an offer alters get the stamp of the step; who does so does not matter,
-since all write the same. Then parts are ranges of all vertices: those with the stamp are the queue, in ascending order.
-``store`` exchanges values by compare-and-swap here.
-
-Other parameters are those of ``pushing.py``.
+In a push, a part offers along the edges of a range of the frontier, and stamps the vertices that it changes with the
+number of the step; several threads may write the same stamp. Then each part collects the stamped vertices of a range of
+ids, in ascending order. ``store`` writes values by compare-and-swap. Other parameters are those of ``pushing.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from suricate.operators.cpu.push.stamping import stamp_row
 
 @kernel
 def push(g, h, num_vertices, frontier, everything, begin, end, out, stamp, step, *args):
-    """Offer along the edges of ``frontier[begin:end]``, or of the vertices ``begin`` to ``end`` if ``everything``.
+    """Offer along the edges of ``frontier[begin:end]`` (if ``everything``: of the vertices ``begin`` to ``end``).
 
     ``g`` and ``h`` are the data of two views. Values in ``out`` change in place; vertices that change get the stamp
     ``step``.
@@ -37,8 +35,8 @@ def push(g, h, num_vertices, frontier, everything, begin, end, out, stamp, step,
 def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, stamp, step, *args):
     """Offer along the arcs ``src[i] -> dst[i]`` of weight ``weights[i]`` for ``begin <= i < end``.
 
-    Arcs with ``status[i] != wanted`` do not count, unless ``status`` is empty. Values in ``out`` change in place;
-    vertices that change get the stamp ``step``.
+    An arc counts if ``status`` is empty or ``status[i] == wanted``. Values in ``out`` change in place; vertices that
+    change get the stamp ``step``.
     """
     for i in range(begin, end):
         u, v = src[i], dst[i]
@@ -50,10 +48,10 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, 
 
 @kernel
 def gather(begin, end, stamp, step, refused, number, queue, *args):
-    """Write the vertices from ``begin`` to ``end`` (exclusive) with the stamp ``step`` to ``queue[begin:]``.
+    """Collect the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == step`` and a true ``then(v, number)``.
 
-    A vertex that ``then`` keeps out of step ``number`` gets the stamp ``refused`` instead. Returns the index behind
-    the last one written.
+    They are written to ``queue[begin:]``; those for which ``then`` is false get the stamp ``refused``. Returns the
+    index after the last one written.
     """
     at = begin
     for v in range(begin, end):
@@ -68,36 +66,38 @@ def gather(begin, end, stamp, step, refused, number, queue, *args):
 
 @kernel
 def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *args):
-    """Pull over ``back`` for the vertices from ``begin`` to ``end`` (exclusive) that the search has not reached.
+    """Pull for the vertices from ``begin`` to ``end`` (exclusive) that the search has not reached.
 
-    Vertices whose value in ``out`` changes are written to ``queue[begin:]``; returns the index behind the last one.
-    ``stamp`` is only read, since other threads read it, too; ``propagate_once.py`` explains the stamps and ``equal``.
+    Vertices whose value in ``out`` changes are written to ``queue[begin:]``; returns the index after the last one.
+    ``stamp``, which other threads read, is not changed. The parameters are those of :func:`pull_range` in
+    ``pulling_once.py``.
     """
     return pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, begin, *args)
 
 
 @kernel
 def let_join(begin, end, stamp, step, refused, number, queue, *args):
-    """Call ``then`` for ``queue[begin:end]`` in step ``number``; stamp those that join ``step``, others ``refused``.
+    """Call ``then(v, number)`` for each vertex of ``queue[begin:end]``; those for which it is true join the frontier.
 
-    Those that join are moved to the front of the range; returns the index behind the last of them.
+    These get the stamp ``step`` and move to the front of the range, the others get the stamp ``refused``. Returns the
+    index after the last vertex that joined.
     """
     return let_join_range(begin, end, stamp, step, refused, number, queue, *args)
 
 
 @kernel
 def work_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of the first ``count`` vertices of ``frontier``; counting stops above ``enough``.
+    """Return the number of edges of ``frontier[:count]`` (if ``everything``: of all ids below ``count``).
 
-    ``g`` and ``h`` are the data of two views; with ``everything`` the vertices are those below ``count``.
+    ``g`` and ``h`` are the data of two views. Counting stops as soon as the number exceeds ``enough``.
     """
     return edges_of(g, h, num_vertices, frontier, everything, count, enough)
 
 
 @kernel
 def work_of_rest(g, h, begin, end, stamp, step):
-    """Return the number of edges of the vertices from ``begin`` to ``end`` that a search has not reached.
+    """Return the number of edges of all vertices ``v`` in ``begin <= v < end`` with ``stamp[v] < step``.
 
-    Their stamps are below ``step``; ``g`` and ``h`` are the data of two views.
+    ``g`` and ``h`` are the data of two views. In a search these are the vertices that were not reached.
     """
     return edges_of_rest(g, h, begin, end, stamp, step)

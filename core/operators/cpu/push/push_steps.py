@@ -26,8 +26,9 @@ REVERSE = {"out": "in", "in": "out", "both": "both"}
 
 
 class Push(NamedTuple):
-    """The data of one push: graph, functions, direction ``over``, values ``out``, the functions' arguments ``values``.
+    """The data of one push.
 
+    ``over`` is the direction, ``out`` the array of values, ``values`` the arguments of the functions of ``call``.
     ``queue`` and ``buffer`` are ``uint32[num_vertices]``: the vertices that change, and scratch for the frontier.
     """
 
@@ -42,7 +43,7 @@ class Push(NamedTuple):
 
 
 def shared_from(graph: Graph, out: np.ndarray) -> int:
-    """Return the least number of edges of a step that several threads share; ``MANY`` if one thread makes all steps.
+    """Return the number of edges from which on a step is made by several threads; ``MANY``: one thread makes all steps.
 
     ``out`` is the array that the push changes.
     """
@@ -55,9 +56,9 @@ def shared_from(graph: Graph, out: np.ndarray) -> int:
 
 
 class SharedSteps:
-    """The steps of one push that several threads make together: each thread takes a range of the frontier.
+    """The steps of one push that several threads make together, each for a range of the frontier.
 
-    All threads write to the same values and stamps (``push_parts.py``), values by compare-and-swap.
+    All threads write to the same values and stamps (``push_parts.py``), to values by compare-and-swap.
     """
 
     def __init__(self, push: Push) -> None:
@@ -68,7 +69,7 @@ class SharedSteps:
         self._pulling, self._enough = False, -1  # of a search: whether it pulls, and the edges from which it does
 
     def is_large(self, arcs: tuple[ArcList, ...], vertices: Listed, least: int) -> bool:
-        """Return whether a step from ``arcs`` and ``vertices`` has more than ``least`` edges; counting stops there."""
+        """Return whether a step from ``arcs`` and ``vertices`` has more than ``least`` edges in all."""
         given = sum(some.size for some in arcs)
         if given <= least and (vertices.everything or vertices.size * DEGREE >= threads.GRAIN):
             given += self._module.work_of(*self._views, *vertices, least)
@@ -89,12 +90,12 @@ class SharedSteps:
         self._run(self._module.push_arcs, [(self._views[2], *given, *part, *target) for part in ranges])
 
     def gather(self, step: int, refused: int, number: int, queue: np.ndarray) -> int:
-        """Build the frontier of step ``number`` from the vertices that the last offers changed; return its size.
+        """Collect the frontier of step ``number`` from the vertices that its offers have changed; return its size.
 
         Args:
             step: the stamp of the changed vertices.
-            refused: the stamp given to those that the function ``then`` keeps out.
-            number: the step, as ``then`` sees it.
+            refused: the stamp given to those for which ``then`` is false.
+            number: the number of the step, which ``then`` gets.
             queue: ``uint32[num_vertices]``; the frontier is written to its beginning.
         """
         size = self._views[2]

@@ -1,10 +1,9 @@
-"""Offers along the edges of a vertex, of a list of vertices, and along given arcs; shared by CPU templates of pushes.
+"""Offers along the edges of one vertex and of a list of vertices; shared by the CPU templates of pushes.
 
-A vertex that an offer alters is queued once per step: ``stamp[v]`` holds the number of the step that queued it last, so
-that nothing has to be cleared between steps. Over both directions ``g`` and ``h`` are two views, else one.
-
-The vertices are the first ``count`` of ``frontier``; if ``everything`` is set, they are those below ``count``. ``out``
-has the values that offers change, ``queue`` the ``queued`` altered vertices; ``args`` go to the user's functions.
+``g`` is the data of a view; ``h`` is a second one, used only over both directions. ``out`` has the values that offers
+change in place. Each vertex whose value changes gets ``stamp[v] = step`` and is appended to ``queue``, unless it has
+that stamp already, so that it is queued once per step. ``queued`` is the length of the queue before a call, which
+returns the new length. ``args`` go to the user's functions.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
-    """Offer along the edges of ``u`` in the view ``g``; return the length of the queue.
+    """Offer along the edges of ``u`` in the view ``g``; return the new length of the queue.
 
-    Values in ``out`` change in place. Vertices whose value changes get the stamp ``step`` and are appended to
-    ``queue``, unless they had it; ``queued`` is the length of the queue before. With ``without_loop`` the loop of ``u``
-    is left out.
+    Values in ``out`` change in place; vertices that change are stamped ``step`` and queued. If ``without_loop`` is set,
+    the self-loop of ``u`` is left out.
     """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
@@ -36,14 +34,18 @@ def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
 
 @inner
 def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
-    """Offer along the edges of the first ``count`` vertices of ``frontier``; return the length of the queue.
+    """Offer along the edges of ``frontier[:count]`` (if ``everything``: of all ids below ``count``).
 
     Args:
-        g, h, num_vertices: the data of two views, and the number of vertices; other ids are ignored.
-        frontier, everything, count: the ids; all vertices below ``count`` if ``everything``.
+        g, h, num_vertices: the data of two views, ``h`` for both directions only, and the number of vertices; ids that
+            are not below it are ignored.
+        frontier, everything, count: the vertices.
         out: values, changed in place.
-        stamp, step: vertices whose value changes get the stamp ``step``.
-        queue, queued: those that did not have it are appended to ``queue``; its length before.
+        stamp, step: each vertex whose value changes gets ``stamp[v] = step``.
+        queue, queued: it is appended to ``queue``, which has ``queued`` entries before, unless it had this stamp.
+
+    Returns:
+        The new length of the queue.
     """
     for i in range(count):
         if not everything and i + AHEAD < count and frontier[i + AHEAD] < num_vertices:
@@ -58,9 +60,9 @@ def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step,
 
 @inner
 def second_phase_of(queue, queued, number, *args):
-    """Keep the vertices of ``queue[:queued]`` for which ``then`` is true in step ``number``; return their number.
+    """Call ``then(v, number)`` for each vertex of ``queue[:queued]``, and remove those for which it is false.
 
-    They are moved to the front of ``queue``, in their order.
+    The remaining ones move to the front of ``queue``, in their order; returns their number.
     """
     kept = 0
     for i in range(queued):

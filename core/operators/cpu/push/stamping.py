@@ -1,4 +1,4 @@
-"""Offers along the edges of a vertex that stamp the vertices they change; shared by templates for several threads."""
+"""Offers along the edges of a vertex that stamp changed vertices but queue none; for templates with several threads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from suricate.operators.cpu.bindings import edge, neighbors, store, weight
 
 @inner
 def stamp_row(g, u, without_loop, out, stamp, step, *args):
-    """Offer along the edges of ``u`` in the view ``g``, but its loop with ``without_loop``.
+    """Offer along the edges of ``u`` in the view ``g``; if ``without_loop`` is set, its self-loop is left out.
 
-    Values in ``out`` change in place; vertices whose value changes get the stamp ``step`` in ``stamp``.
+    Values in ``out`` change in place; each vertex ``v`` whose value changes gets ``stamp[v] = step``.
     """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
