@@ -1,4 +1,7 @@
-"""Binding what users pass to operators: functions typed by their arguments, arguments checked, values' types chosen."""
+"""Conversion of a call as the user wrote it to a :class:`~suricate.operators.call.Call`.
+
+Functions are compiled for the types of their arguments, arguments are checked, and types of values are chosen.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ PULLS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")  #: reductions o
 
 
 def one(u: int, v: int, x: int) -> int:
-    """Return 1 for every common neighbour ``x`` of ``u`` and ``v``: the default function of ``intersect``."""
+    """Return 1 for a common neighbour ``x`` of ``u`` and ``v``: the default function of ``intersect``, which counts."""
     return 1
 
 
 def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
-    """Return the description of each of ``args``, and the checked values; a string names a column of the graph."""
+    """Return the types of the arguments ``args``, and their checked values; a string names a column of ``graph``."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
@@ -56,14 +59,14 @@ def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[A
 def typed(graph: Graph, fn: Any, arguments: tuple[Argument, ...], leading: tuple[str, ...], role: str) -> TypedFunction:
     """Return ``fn`` compiled for the types of ``arguments`` and for the weights of ``graph``.
 
-    ``leading`` are the names of the parameters before them, such as ``("u", "v", "w")``; ``role`` is the kind of
-    function, ``"edge"``, ``"vertex"`` or ``"effect"``.
+    ``leading`` are the names of the parameters before these arguments, such as ``("u", "v", "w")``; ``role`` is the
+    kind of function, ``"edge"``, ``"vertex"`` or ``"effect"``.
     """
     return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, role=role)
 
 
 def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
-    """Return ``leading`` with ``"i"`` in front if the first parameter of ``fn`` is named so."""
+    """Return the names of parameters ``leading``, with ``"i"`` in front if the first parameter of ``fn`` is ``i``."""
     if isinstance(fn, EdgeFunction):
         names: Sequence[str] = fn._source.parameters()[:1]
     else:
@@ -73,9 +76,9 @@ def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
-    """Return the call of ``fn`` with ``args``, without further phases; ``fn`` must return a value.
+    """Return the call that reduces the values of ``fn`` by ``reduce``, without ``then``; ``args`` are its arguments.
 
-    ``reduce`` is the reduction, ``leading`` the parameters of ``fn`` before ``args``.
+    ``leading`` are the names of the parameters of ``fn`` before ``args``. ``fn`` must return a value.
     """
     arguments, values = arguments_of(graph, args)
     return Call(_valued(fn, typed(graph, fn, arguments, leading, "edge")), values, reduce)
@@ -88,12 +91,12 @@ def _valued(fn: Any, function: TypedFunction) -> TypedFunction:
 
 
 def _words_function(graph: Graph, fn: Any, arguments: tuple[Argument, ...], layout: Layout) -> TypedFunction:
-    """Return ``fn``, which returns the fields of a word of ``layout``, compiled for the types of ``arguments``."""
+    """Return ``fn`` compiled for the types of ``arguments``; it returns all fields of a word with this ``layout``."""
     return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=EDGE, result_layout=layout)
 
 
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
-    """Return the call of a push of ``fn`` into ``out``, compiled for the types of ``args``, with the values to pass.
+    """Return the call of a push of ``fn`` into ``out``: functions compiled for the types of ``args``, checked values.
 
     ``args`` None: ``out`` is the only argument. ``reduce`` is the reduction, ``then`` the second phase or None; ``out``
     must have one entry per vertex of ``graph``.
@@ -119,9 +122,10 @@ def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, 
 def bind_pull(
     graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, dtype: Any, then: Any, commit: Any = None
 ) -> Call:
-    """Return the call of a pull of ``fn`` with ``args``, reduced by ``reduce``; ``then`` and ``commit`` may be None.
+    """Return the call of a pull of ``fn`` with the arguments ``args``, whose values are reduced by ``reduce``.
 
-    Its values have the dtype of ``out``, else ``dtype``, else that of what ``fn`` returns.
+    ``then`` and ``commit`` are the second and the third phase, or None. The dtype of the values is that of ``out``,
+    else ``dtype``, else the one that ``fn`` returns.
     """
     one_of("reduce", reduce, PULLS)
     arguments, values = arguments_of(graph, args)
@@ -144,13 +148,13 @@ def bind_pull(
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of ``fn`` with ``args`` once per vertex, compiled for the types of the arguments."""
+    """Return the call of ``fn`` for vertices, compiled for the types of its arguments ``args``."""
     arguments, values = arguments_of(graph, args)
     return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values)
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of ``fn`` with ``args`` once per edge, for its effects; it returns nothing.
+    """Return the call of ``fn`` for edges, for its effects, with the arguments ``args``.
 
     Raises:
         ParameterError: ``fn`` has no effect, so that the call would do nothing.
@@ -167,10 +171,10 @@ def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
 
 
 def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:
-    """Return the call of ``fn`` with ``args`` per pair and common neighbour; None: the function that counts them.
+    """Return the call of ``fn`` for common neighbours of pairs, with the arguments ``args``.
 
-    It may have effects and return nothing. ``everything``: the pairs are all edges, so that they have no position
-    ``i``.
+    ``fn`` None: the function that counts them. It may have effects and return nothing. ``everything``: the pairs are
+    all edges of the graph, so that ``fn`` must not take a position ``i``.
     """
     fn = one if fn is None else fn
     leading = with_position(fn, ("u", "v", "x"))
@@ -181,7 +185,7 @@ def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everythin
 
 
 def position_of(call: Call, start: Start) -> None:
-    """Raise if the function of ``call`` takes a position ``i``, but ``start`` is a union of sets without an order."""
+    """Raise if the function of ``call`` takes a position ``i`` but ``start`` is not one single list of ids or edges."""
     if call.function.leading[0] == "i" and len(start.frontiers) + len(start.arcs) != 1:
         raise RequirementError("i is a position in ids or edges: pass one of them, not a tuple")
 
@@ -190,7 +194,7 @@ def position_of(call: Call, start: Start) -> None:
 
 
 def reducible(result: Any, reduce: str, dtype: Any) -> None:
-    """Raise unless values of type ``result`` can be reduced into ``dtype``."""
+    """Raise ``DTypeError`` unless values of dtype ``result`` can be reduced by ``reduce`` into values of ``dtype``."""
     if result.kind == "f" and dtype.kind != "f":
         raise DTypeError(
             f"the edge function returns {result}, out has dtype {dtype}: use a float array, or return int(...)"
@@ -204,7 +208,7 @@ def reducible(result: Any, reduce: str, dtype: Any) -> None:
 
 
 def value_dtype(call: Call, out: Array | None, dtype: Any) -> np.dtype:
-    """Return the type of the values of a pull: that of ``out``, else ``dtype``, else what the edge function returns."""
+    """Return the dtype of the values of a pull: that of ``out``, else ``dtype``, else that of the function's result."""
     wanted: Any = getattr(out, "dtype", None)
     if out is None:
         natural = call.result if call.result in OUT_DTYPES[2:] else np.dtype(np.int64)
@@ -219,7 +223,7 @@ def value_dtype(call: Call, out: Array | None, dtype: Any) -> np.dtype:
 
 
 def _value_type(dtype: Any) -> np.dtype:
-    """Return ``dtype`` as a NumPy dtype that values can be reduced in."""
+    """Return ``dtype`` as a NumPy dtype; raise ``DTypeError`` unless values can be reduced in it."""
     wanted = named_dtype(dtype)
     if wanted is None or wanted not in OUT_DTYPES:
         raise DTypeError(f"dtype {shown(dtype)} cannot be reduced: use one of {', '.join(map(str, OUT_DTYPES))}")

@@ -89,13 +89,13 @@ class Call(NamedTuple):
     """A validated call of an operator.
 
     Attributes:
-        function: the edge function (predicate, effect) for the types of its arguments.
-        values: the arguments as they were given, checked.
+        function: the edge function (or predicate, or effect), compiled for the types of its arguments.
+        values: the arguments as the user gave them, checked.
         reduce: the reduction.
-        dtype: type of the values that are reduced; None if there are none (effects) or several (``"argmin"``).
+        dtype: dtype of the reduced values; None if there are none (effects), or words (``"argmin"``).
         then: the second phase, with the same arguments, or None.
         commit: the third phase of ``converge``, or None.
-        layout: the fields of the values if ``"argmin"`` reduces words, else None.
+        layout: the fields of the words that ``"argmin"`` reduces, else None.
     """
 
     function: TypedFunction
@@ -108,15 +108,15 @@ class Call(NamedTuple):
 
     @property
     def result(self) -> np.dtype:
-        """Type of what the edge function returns."""
+        """The dtype that the edge function returns."""
         assert self.function.result is not None
         return self.function.result
 
 
 class Start(NamedTuple):
-    """What a push, a map or a pull with ``then`` starts from: the union of frontiers, and arcs.
+    """The frontiers and arcs from which a push, a map or a pull with ``then`` starts; their union is meant.
 
-    A push applies its function to the arcs as they are, and to the edges of the vertices. A vertex that occurs several
+    A push applies its function to the given arcs and to the edges of the given vertices. A vertex that occurs several
     times counts once (drivers use stamps for that); an id that is not below ``num_vertices`` is ignored.
     """
 
@@ -125,14 +125,14 @@ class Start(NamedTuple):
 
     @property
     def single(self) -> Frontier | None:
-        """The only frontier, if there is one and its ids are distinct, and there are no arcs."""
+        """The frontier if there is exactly one, its ids are distinct and there are no arcs; else None."""
         if len(self.frontiers) == 1 and not self.arcs and self.frontiers[0].distinct:
             return self.frontiers[0]
         return None
 
     @property
     def at_most(self) -> int:
-        """An upper bound of the number of vertices and arcs, known without waiting for the device."""
+        """An upper bound of the number of vertices and arcs, which is known without waiting for the device."""
         return sum(one.at_most for one in self.frontiers) + sum(arcs.size for arcs in self.arcs)
 
 
@@ -140,19 +140,22 @@ Swap = tuple[tuple[int, int], ...]  #: positions in ``Call.values`` of arrays th
 
 
 class Until(NamedTuple):
-    """The condition that ends a loop: after a round the total of ``scalar`` is not above ``bound``, or is NaN."""
+    """The condition that ends a loop: the total of ``scalar`` in the last round is at most ``bound``, or NaN."""
 
     scalar: Any
     bound: float
 
     def ends_loop(self) -> bool:
-        """Return whether the condition holds after the last round; waits for the device."""
+        """Read the scalar and return whether the condition holds; waits for the device."""
         return not self.scalar.read() > self.bound
 
 
 @cache
 def identity_of(reduce: str, dtype: np.dtype) -> Any:
-    """Return the neutral value of a reduction as a scalar of ``dtype``: 0, or the largest or smallest value."""
+    """Return the neutral value of the reduction ``reduce`` as a scalar of ``dtype``.
+
+    It is 0, or the largest (``"min"``) or smallest (``"max"``) value of the dtype.
+    """
     if reduce in ("sum", "or", "hindex"):
         return dtype.type(0)
     if dtype.kind == "f":
@@ -162,10 +165,10 @@ def identity_of(reduce: str, dtype: np.dtype) -> Any:
 
 
 class Stamps:
-    """Numbers by vertex that keep a frontier free of duplicates; one object per graph.
+    """A number per vertex, by which loops see that a vertex is in a queue already; one object per graph.
 
-    ``array`` is ``uint32[num_vertices]``. Every step of every operator has its own number, so that old stamps never
-    count; the array is cleared only when the numbers run out.
+    ``array`` is ``uint32[num_vertices]``. Every step of every operator has a number of its own, so that earlier stamps
+    need not be cleared; the array is set to 0 only when the numbers run out.
     """
 
     def __init__(self, device: Device) -> None:
@@ -173,7 +176,7 @@ class Stamps:
         self._last = 0
 
     def steps(self, count: int) -> int:
-        """Return the first of ``count`` consecutive unused numbers, none of which is 0."""
+        """Reserve ``count`` consecutive unused numbers, none of which is 0; return the first."""
         if self._last + count > LAST_STEP:
             self.array.fill(0)
             self._last = 0
@@ -182,24 +185,24 @@ class Stamps:
         return first
 
     def give_back(self, next_step: int) -> None:
-        """Make the numbers from ``next_step`` on available again."""
+        """Release the reserved numbers from ``next_step`` on, which were not used."""
         self._last = next_step - 1
 
 
 def stamps_of(graph: Graph) -> Stamps:
-    """Return the stamps of ``graph``, extended to its number of vertices."""
+    """Return the stamps of ``graph``, with one entry per vertex it has now."""
     stamps = graph.workspace.state(Stamps)
     stamps.array = graph.workspace.array("operators.stamp", graph.num_vertices, np.uint32)
     return stamps
 
 
 def driver_of(graph: Graph) -> ModuleType:
-    """Return the module that runs operators on the graph's device."""
+    """Return the module whose functions run operators on the device of ``graph``."""
     return driver_on(graph.device)
 
 
 def driver_on(device: Device) -> ModuleType:
-    """Return the module that runs operators on ``device``."""
+    """Return the module whose functions run operators on ``device``."""
     return _driver(device.kind)
 
 

@@ -30,9 +30,9 @@ DIRECTIONS = ("out", "in", "both")
 
 
 def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
-    """Return along which edges a push ``over`` goes: ``"out"``, ``"in"`` or ``"both"``; ``"out"`` if undirected.
+    """Return along which edges a push goes, ``"out"``, ``"in"`` or ``"both"``; ``"out"`` on an undirected graph.
 
-    Raises if ``graph`` keeps no in-edges but they are needed; ``parameter`` is the name of ``over`` in errors.
+    Raises ``RequirementError`` if in-edges are needed but ``graph`` keeps none. ``parameter`` names ``over`` in errors.
     """
     one_of(parameter, over, DIRECTIONS)
     if over == "out" or not graph.directed:
@@ -42,9 +42,9 @@ def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
 
 
 def pull_direction(graph: Graph, over: str) -> str:
-    """Return where a pull ``over`` reads: ``"out"``, ``"in"`` or ``"both"``; on an undirected graph never ``"both"``.
+    """Return over which edges a pull goes, ``"out"``, ``"in"`` or ``"both"``; never ``"both"`` on an undirected graph.
 
-    Raises if ``graph`` keeps no in-edges but they are needed.
+    Raises ``RequirementError`` if in-edges are needed but ``graph`` keeps none.
     """
     one_of("over", over, DIRECTIONS)
     if over == "out":
@@ -54,7 +54,10 @@ def pull_direction(graph: Graph, over: str) -> str:
 
 
 def scheme_of_vertices(scheme: str, everything: bool, argument: str) -> None:
-    """Raise ``RequirementError`` if ``scheme`` needs the whole graph and ``argument`` names some vertices."""
+    """Raise ``RequirementError`` if ``scheme`` needs the whole graph but a call is for some vertices only.
+
+    ``everything`` is True if the parameter ``argument``, which the message names, was None.
+    """
     if scheme in WHOLE_GRAPH and not everything:
         raise RequirementError(
             f"scheme {scheme!r} {WHOLE_GRAPH[scheme]}: use it with {argument}=None, or choose 'auto' for some vertices"
@@ -62,7 +65,7 @@ def scheme_of_vertices(scheme: str, everything: bool, argument: str) -> None:
 
 
 def scheme_of_edges(scheme: str) -> None:
-    """Raise ``RequirementError`` if ``scheme`` says how to walk storage: explicit edges are not in storage."""
+    """Raise ``RequirementError`` if a call that starts from edges has a ``scheme``, which is a way to walk storage."""
     if scheme not in ("auto", "vertex"):
         raise RequirementError(
             f"scheme {scheme!r} walks the storage of the graph: use it with frontier=None, not with edges"
@@ -70,25 +73,25 @@ def scheme_of_edges(scheme: str) -> None:
 
 
 def plain_scheme(scheme: str, with_what: str) -> None:
-    """Raise ``RequirementError`` for ``scheme="updated"`` where an operator cannot be restricted to inserted edges."""
+    """Raise ``RequirementError`` for ``scheme="updated"``; ``with_what`` names the parameter that does not allow it."""
     if scheme == "updated":
         raise RequirementError(f"scheme 'updated' cannot be combined with {with_what}: pass the edges as an EdgeList")
 
 
 def step_limit(max_steps: int | None) -> int:
-    """Return the number of steps allowed, at most ``MAX_STEPS``."""
+    """Return the parameter ``max_steps``, checked and limited to ``MAX_STEPS``, which None also means."""
     return MAX_STEPS if max_steps is None else min(integer("max_steps", max_steps, low=0), MAX_STEPS)
 
 
 def work_limit(most: int | None) -> int:
-    """Return the largest work of a round, at most ``UNLIMITED``."""
+    """Return the parameter ``most`` (vertices and edges per round), checked; None means ``UNLIMITED``."""
     return UNLIMITED if most is None else min(integer("most", most, low=0), UNLIMITED)
 
 
 def once(value: Any, reduce: str) -> str:
     """Return the parameter ``once`` (False, True or ``"equal"``) as ``""``, ``"final"`` or ``"equal"``.
 
-    If ``reduce`` is ``"sum"``, ``"equal"`` becomes ``"final"``: all offers count.
+    If ``reduce`` is ``"sum"``, ``"equal"`` becomes ``"final"``, since every offer changes a sum.
     """
     if isinstance(value, str) and value == "equal":
         return "final" if reduce == "sum" else "equal"
@@ -98,7 +101,7 @@ def once(value: Any, reduce: str) -> str:
 
 
 def places(first: Any) -> tuple[int, int] | None:
-    """Return the places in storage order that ``first`` selects, ``(begin, end)``, or None for all."""
+    """Return the slice ``first``, the places to visit in each adjacency, as ``(begin, end)``; None for None."""
     if first is None:
         return None
     if not isinstance(first, slice) or first.step not in (None, 1):
@@ -112,7 +115,7 @@ def places(first: Any) -> tuple[int, int] | None:
 
 
 def belongs(graph: Graph, held: Any, name: str) -> None:
-    """Raise unless ``held`` (a frontier, words, ...) has the device and the number of vertices of ``graph``."""
+    """Raise if ``held`` (a frontier, words, ...) is on another device than ``graph`` or made for more vertices."""
     if held.device != graph.device:
         raise DeviceError(f"{name} is on {held.device}, the graph on {graph.device}")
     if held.num_vertices > graph.num_vertices:
@@ -120,7 +123,7 @@ def belongs(graph: Graph, held: Any, name: str) -> None:
 
 
 def until_of(until: Any) -> Until:
-    """Return the condition that ends a loop, from ``until``: a ``Scalar``, whose bound is 0, or ``(Scalar, bound)``."""
+    """Return the parameter ``until``, a ``Scalar`` (with the bound 0) or ``(Scalar, bound)``, as an :class:`Until`."""
     scalar, bound = until if isinstance(until, tuple) and len(until) == 2 else (until, 0)
     if not hasattr(scalar, "read") or not isinstance(getattr(scalar, "device", None), Device):
         raise ParameterError(f"until must be a Scalar or (Scalar, bound), got {type(scalar).__name__}")
@@ -130,7 +133,7 @@ def until_of(until: Any) -> Until:
 
 
 def until_on(graph: Graph, until: Any) -> Until | None:
-    """Return the condition ``until`` that ends a loop over ``graph``, checked; None if there is none."""
+    """Return the parameter ``until`` of a loop over ``graph`` as an :class:`Until`, checked; None for None."""
     if until is None:
         return None
     found = until_of(until)
@@ -140,7 +143,7 @@ def until_on(graph: Graph, until: Any) -> Until | None:
 
 
 def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
-    """Check the pairs of arrays that ``iterate`` swaps, and return them."""
+    """Return the parameter ``swap`` of ``iterate`` as a tuple of pairs of arrays, checked."""
     pairs = tuple(swap) if isinstance(swap, tuple | list) else (None,)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -154,7 +157,7 @@ def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
 
 
 def places_of(graph: Graph, call: Call, swap: Any) -> Swap:
-    """Check the pairs of arrays that ``converge`` swaps; return their positions in ``call.values``."""
+    """Return, for each pair of arrays in the parameter ``swap`` of ``converge``, their positions in ``call.values``."""
     if swap == ():
         return ()
     places = []
@@ -167,7 +170,7 @@ def places_of(graph: Graph, call: Call, swap: Any) -> Swap:
 
 
 def apart(call: Call) -> None:
-    """Raise if, in a round of a pull, ``then`` writes an array that ``fn`` reads at other vertices."""
+    """Raise if ``then`` writes an array that a function of the same pull reads at other vertices."""
     assert call.then is not None
     written = {id(call.values[position]) for position in call.then.writes}
     for function in (call.function, call.then):
@@ -179,8 +182,8 @@ def apart(call: Call) -> None:
 def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool, by_host: bool = False) -> None:
     """Raise unless ``after`` is None or the result of a loop over all vertices that ``converge`` can continue.
 
-    ``swap`` is that of the call; ``is_recording``: whether it is in the body of ``iterate``; ``by_host``: the host
-    drives the rounds, also on CUDA.
+    ``swap`` is that parameter of the call; ``is_recording``: the call is in the body of ``iterate``; ``by_host``: the
+    host makes the rounds one by one, so that on CUDA, too, the result need not be on the device.
     """
     if after is None:
         return
@@ -205,7 +208,7 @@ def lies_on(device: Device, array: Array) -> bool:
 
 
 def misplaced(device: Device, array: Array, label: str) -> DeviceError:
-    """Return the error for ``array``, named ``label``, which is not on ``device``."""
+    """Return the ``DeviceError`` that says that ``array``, named ``label``, is not an array on ``device``."""
     if isinstance(array, device.xp.ndarray):
         return DeviceError(f"{label} is on cuda:{array.data.device_id}, the graph on {device}")
     kind = "a CuPy array" if device.is_cuda else "a NumPy array"
@@ -218,7 +221,7 @@ def vertex_array(graph: Graph, array: Array, label: str) -> None:
 
 
 def vertex_words(graph: Graph, given: Any, label: str) -> None:
-    """Raise unless ``given`` is a ``Words`` with one word per vertex of ``graph``."""
+    """Raise unless ``given``, named ``label`` in errors, is a ``Words`` with one word per vertex of ``graph``."""
     if not isinstance(given, Words):
         raise DTypeError(f"reduce='argmin' takes a Words as {label}, not {type(given).__name__}: make one by words()")
     if given.device != graph.device:
@@ -228,9 +231,9 @@ def vertex_words(graph: Graph, given: Any, label: str) -> None:
 
 
 def layout_of_values(graph: Graph, out: Any, dtype: Any) -> Layout:
-    """Return the fields of the words that a pull reduces: those of ``out``, or of ``dtype`` if ``out`` is None.
+    """Return the layout of the words that a pull reduces: that of ``out``, or of ``dtype`` if ``out`` is None.
 
-    Both are ``Words``.
+    The one that is used must be a ``Words`` on the device of ``graph``.
     """
     given, label = (dtype, "dtype") if out is None else (out, "out")
     if not isinstance(given, Words):
@@ -258,9 +261,9 @@ def _target(graph: Graph, array: Array, label: str, length: int) -> None:
 
 
 def result_array(graph: Graph, call: Call, out: Array | None, length: int, *, aliased: bool = False) -> Array:
-    """Return ``out``, checked, or a new array of ``length`` values of the type of ``call``.
+    """Return the array for the results of ``call``: ``out``, checked, or a new one of ``length`` values.
 
-    ``aliased``: ``out`` may share memory with arguments.
+    If ``aliased`` is set, ``out`` may share memory with arguments.
     """
     if call.layout is not None:
         return _result_words(call, out, length, aliased=aliased)
@@ -292,10 +295,10 @@ def _share_memory(device: Device, a: Array, b: Array) -> bool:
 
 
 def stored(graph: Graph, call: Call, out: Array | None, *, aliased: bool = False) -> Array | None:
-    """Return the array for a pull that stores one value per vertex of ``graph``: ``out``, checked, or a new one.
+    """Return the array in which a pull stores one value per vertex of ``graph``: ``out``, checked, or a new one.
 
-    Returns None if ``out`` is None and ``call`` has a second phase ``then``. ``aliased``: ``out`` may share memory with
-    arguments.
+    None is returned if ``out`` is None and ``call`` has a function ``then``: nothing is stored. If ``aliased`` is set,
+    ``out`` may share memory with arguments.
     """
     if out is None and call.then is not None:
         return None

@@ -20,7 +20,7 @@ def closed_triples(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> np.nd
     """Return the number of triangles at each vertex, ``int64[num_vertices]``.
 
     Args:
-        src: sources of arcs, each edge once or in both directions, no arc twice; self-loops are ignored.
+        src: sources of arcs; each edge is there once or in both directions, no arc twice. Self-loops are ignored.
         dst: destinations.
         num_vertices: number of vertices.
     """
@@ -39,9 +39,10 @@ def closed_triples(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> np.nd
 
 
 def _of_range(offsets: np.ndarray, targets: np.ndarray, begin: int, end: int) -> Any:
-    """Return the triangles at each vertex (``int64[n]``) whose lowest corner is in ``begin`` to ``end`` (exclusive).
+    """Count the triangles whose lowest corner is in ``begin`` to ``end`` (exclusive), at all their corners.
 
-    The out-neighbours of ``u`` are ``targets[offsets[u] : offsets[u + 1]]``.
+    Returns their number at each vertex, ``int64[n]``. The out-neighbours of ``u`` are ``targets[offsets[u] : offsets[u
+    + 1]]``.
     """
     found = np.zeros(len(offsets) - 1, np.int64)
     _count(offsets, targets, np.full(len(found), EMPTY, np.uint32), found, begin, end)
@@ -50,7 +51,7 @@ def _of_range(offsets: np.ndarray, targets: np.ndarray, begin: int, end: int) ->
 
 @kernel
 def _count(offsets, targets, marks, found, begin, end):
-    """Add the triangles whose lowest corner is in ``begin`` to ``end`` (exclusive) to ``found`` at all three corners.
+    """Add 1 to ``found`` at each corner of every triangle whose lowest corner is in ``begin`` to ``end`` (exclusive).
 
     The out-neighbours of ``u`` are ``targets[offsets[u] : offsets[u + 1]]``; ``marks`` is scratch, ``uint32[n]``,
     filled with ``EMPTY`` before.

@@ -108,10 +108,10 @@ def _intersect(
 
 
 class EdgeSetScope:
-    """Stands in for the graph if both operands are edge sets; scratch memory is shared by all on a device.
+    """Takes the place of the graph if both operands of ``intersect`` are edge sets; there is one workspace per device.
 
     Args:
-        edges: the edge set whose device and range of ids it takes.
+        edges: the edge set that gives device, number of vertices and view.
     """
 
     checks, weight_dtype = "eager", None
@@ -125,14 +125,14 @@ class EdgeSetScope:
         self.view = edges.view
 
     def exclusive(self) -> Lock:
-        """Return the lock of the scratch memory."""
+        """Return the lock of the workspace."""
         return self._lock
 
 
 def _graph_of(left: Any, right: Any) -> Any:
-    """Return the graph of an intersection: ``left`` or ``right`` (None: ``left``), whichever is a graph.
+    """Return that one of the operands ``left`` and ``right`` (None: the same as ``left``) that is a graph.
 
-    Of two edge sets it is an :class:`EdgeSetScope`, which has what operators use of a graph.
+    If both are edge sets, it is an :class:`EdgeSetScope`, which has those attributes of a graph that operators use.
     """
     for given, label in ((left, "left"), (left if right is None else right, "right")):
         if not isinstance(given, EdgeSet) and not hasattr(given, "exclusive"):
@@ -142,7 +142,7 @@ def _graph_of(left: Any, right: Any) -> Any:
 
 
 def views_of(graph: Graph, left: Any, right: Any) -> tuple[StoreView, StoreView]:
-    """Return the views of ``left`` and ``right``, which must have the same vertices, on the device of ``graph``."""
+    """Return the views of ``left`` and ``right``; raise if vertices or devices of these and of ``graph`` differ."""
     if left.num_vertices != right.num_vertices:
         raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
     return _view_of(graph, left), _view_of(graph, right)
@@ -155,9 +155,9 @@ def _view_of(graph: Graph, given: Any) -> StoreView:
 
 
 def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
-    """Return the pairs ``(u[i], v[i])`` as arcs on the graph's device; None, for every arc, if both are None.
+    """Return the pairs ``(u[i], v[i])`` as an arc list on the graph's device; None, which means every arc, for None.
 
-    ``u`` may also be an ``EdgeSet`` or ``EdgeList`` that holds both ends.
+    ``u`` may also be an ``EdgeSet`` or ``EdgeList`` whose arcs are the pairs.
     """
     if u is None and v is None:
         return None
@@ -183,7 +183,7 @@ def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
 def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: str) -> None:
     """Raise unless ``oriented`` is None or fits the other parameters of ``intersect``.
 
-    ``u`` are the first vertices of pairs, None for all edges; ``same``: whether both operands are ``graph``.
+    ``u`` has the first vertices of the pairs, None for all edges; ``same``: whether both operands are ``graph``.
     """
     if oriented is None:
         return
@@ -201,15 +201,15 @@ def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: s
 
 
 def check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
-    """Raise unless ``method`` fits both operands."""
+    """Raise ``RequirementError`` if ``method`` is ``"hash"`` and an operand finds edges by a linear search."""
     if method == "hash" and any(view.find == "linear" for view in views):
         raise RequirementError("method 'hash': this backend finds edges by a linear search; use 'auto' or 'bitmap'")
 
 
 def walked_together(graph: Graph, views: tuple[StoreView, StoreView]) -> tuple[StoreView, StoreView]:
-    """Return ``views``, of both operands, in a form that one CUDA program can walk: one may be replaced by a copy.
+    """Return ``views``, those of both operands; on CUDA one is replaced by a copy unless a program can contain both.
 
-    A program includes a header once, with one set of constants, and headers of two backends may share names.
+    A program includes a header once, with one set of constants, and headers of two backends may define the same names.
     """
     left, right = views
     if left.header == right.header:
@@ -229,10 +229,10 @@ def _copied(graph: Graph, view: StoreView) -> StoreView:
 def target_of(
     graph: Graph, call: Call, out: Array | None, pairs: ArcList | None, oriented: str | None
 ) -> tuple[Call, Array | None]:
-    """Return ``call`` with the type of its values, and the array to fill: ``out``, checked, or a new one.
+    """Return ``call`` with the dtype of its values, and the array to fill: ``out``, checked, or a new one.
 
-    It has an entry per pair; one if ``pairs`` is None, or one per vertex if the call is ``oriented`` and ``out`` has as
-    many. The array is None if the function returns nothing.
+    The array has one entry per pair; without ``pairs`` one entry, or one per vertex if the call is ``oriented`` and
+    ``out`` has this length. It is None if the function returns nothing.
     """
     if call.function.result is None:
         if out is not None:

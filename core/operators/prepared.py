@@ -1,10 +1,10 @@
-"""Calls that come again: on CUDA a graph keeps what an operator checked, bound and prepared for its arguments.
+"""Prepared calls: on CUDA a graph keeps what an operator has checked, compiled and packed, for the next such call.
 
 A loop in Python calls an operator with the same function and the same arrays again and again, and for a short frontier
-it is the host that takes the time. A call is found again by the identity of what it was passed: the code of its
-function, which must see the same numbers from outside as before, and arrays, which are not held; of numbers the type
-counts, their values are passed on. Its second occurrence is prepared. What is unusual (``then``, structures as
-arguments, arcs, unions, words) takes the ordinary way, and so does every call within ``iterate``, which is recorded.
+most of the time goes to the host. A call is recognised by a key: the identity of the function's code and of the arrays,
+which are not kept alive, and the types of numbers, whose values are passed with each call. The second call with a key
+is prepared. Unusual calls (with ``then``, structures as arguments, arcs, unions, words) are never prepared, nor are
+calls within ``iterate``, which are recorded.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ Key = tuple[Any, ...]
 
 
 class PreparedCalls:
-    """The calls of one graph by their keys, used under the graph's lock.
+    """The prepared calls of one graph by key, used under the graph's lock.
 
-    The value of a key is the prepared call; None if the call occurred once; False if its arrays were freed before it
-    was prepared, since later arrays may have the same identity.
+    The value of a key in ``made`` is the prepared call; None if the call occurred once; False if it is not to be
+    prepared, for instance since its arrays were freed early: other arrays may get the same identity.
     """
 
     def __init__(self, device: Device) -> None:
         self.made: dict[Key, Any] = {}
 
     def prepare(self, graph: Graph, key: Key, arrays: list[Any], *given: Any) -> None:
-        """Prepare the call ``key`` in the driver, with the arguments ``given``.
+        """Prepare the call with this ``key``; the arguments ``given`` go to ``prepare`` of the driver.
 
         The prepared call is dropped when one of ``arrays`` is freed.
         """
@@ -63,7 +63,7 @@ class PreparedCalls:
 def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: Any) -> Key | None:
     """Return the key of a call of ``operator`` with ``fn`` and ``args`` into ``out``; None if it cannot be prepared.
 
-    Arrays are in it by identity, numbers by type. ``options`` should be strings.
+    The key contains the identity of arrays, the types of numbers, and the strings ``options``.
     """
     if not graph.device.is_cuda or type(fn) is not FunctionType or type(args) is not tuple:
         return None
@@ -74,10 +74,10 @@ def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: 
 
 
 def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...]) -> Any:
-    """Make the prepared call ``key`` on ``given``, a frontier or None for all vertices; return its result.
+    """Make the prepared call with this ``key`` on ``given``, a frontier or None for all vertices; return its result.
 
-    Returns ``MISSED``, and launches nothing, if there is none or it does not serve ``fn`` any more. ``args``: the
-    arguments of ``fn``, of which numbers may differ from those before.
+    If there is no prepared call, or it cannot be used for ``fn`` any more, nothing is launched and ``MISSED`` is
+    returned. ``args`` are the arguments of ``fn``; their numbers may differ from those of earlier calls.
     """
     if key is None or not (given is None or type(given) is Frontier):
         return MISSED
@@ -91,10 +91,9 @@ def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...
 
 
 def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: Any, over: str, scheme: str = "") -> None:
-    """Note that the call ``key`` was made without preparation, or prepare it if it had been made before.
+    """Record that a call with this ``key`` was made unprepared; if it is the second one, prepare it.
 
-    ``fn`` and ``given`` are those of :func:`run`; ``call``, ``out``, ``over`` and ``scheme`` are what its driver was
-    passed.
+    ``fn`` and ``given`` are those of :func:`run`; ``call``, ``out``, ``over`` and ``scheme`` are what the driver got.
     """
     if key is None or not (given is None or type(given) is Frontier):
         return
@@ -112,7 +111,10 @@ def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: An
 
 
 def _is_plain(key: Key, call: Call) -> bool:
-    """Return whether ``call`` has one function, whose arguments are arrays, and numbers whose types are in ``key``."""
+    """Return whether ``call`` can be prepared: it has one function, and its arguments are arrays and numbers.
+
+    Numbers must be in ``key`` by their type.
+    """
     if call.then is not None or call.layout is not None:
         return False
     arguments = call.function.arguments

@@ -1,8 +1,8 @@
 """Operators over all vertices that are called repeatedly with the same functions and arrays: bound only once.
 
-To check arguments, to find a program and to pack all arguments takes the host longer than a small batch takes the
-device. What an algorithm does after every batch it may do through :class:`Repeated`: on CUDA a call with the same
-objects as an earlier one is launched with the arguments of that, but for the few that differ from launch to launch.
+On the host, checking arguments, finding a program and packing arguments takes longer than a small batch takes on the
+device. An algorithm may make the calls that follow every batch through :class:`Repeated`: on CUDA, a call with the same
+objects as an earlier one then reuses its packed arguments, and only the few that change are packed again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ MOST = 16  #: launches that are kept
 class Repeated:
     """Calls of operators over all vertices of one graph, made repeatedly; on the CPU they are the plain calls.
 
-    Up to 16 calls are kept, found by the identity of their functions, arrays and scalars: pass the same objects again.
-    What functions take from closures and globals must not change. The graph may change. Use it under the graph's lock.
+    Up to 16 calls are kept, recognised by the identity of their functions, arrays and scalars: pass the same objects
+    again. Values that functions take from closures and globals must not change; the graph may. Use it under the graph's
+    lock.
 
     Args:
         graph: the graph.
@@ -69,9 +70,9 @@ class Repeated:
         swap: tuple[tuple[Any, Any], ...],
         after: Propagated | None = None,
     ) -> Propagated:
-        """Reduce ``fn`` over in-edges by sums, in rounds over all vertices; ``then`` gets the sums.
+        """Pull in rounds over all vertices: sum ``fn`` over the in-edges of each vertex, and pass the sum to ``then``.
 
-        The parameters and the result are those of ``converge`` with ``swap``, where ``reduce="sum"``, ``over="in"`` and
+        The parameters and the result are those of ``converge`` with ``swap``, ``reduce="sum"``, ``over="in"`` and
         ``wake=None``.
         """
         graph, (scalar, bound) = self._graph, until
@@ -98,9 +99,9 @@ class Repeated:
         return graph.device.is_cuda and graph.partition is None and graph.num_vertices > 0 and not bounds.CHECKED
 
     def _find(self, held: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Return the launch for exactly the objects ``held``; None if they come for the first time.
+        """Return the kept launch for the objects ``held``; None if this is the first call with exactly these.
 
-        The second time it is built by ``make()``, and kept; also when it no longer fits the graph.
+        The second call builds the launch by ``make()``; so does a later one if the launch no longer fits the graph.
         """
         key = tuple(map(id, held))
         found = self._made.get(key)

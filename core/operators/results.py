@@ -1,4 +1,4 @@
-"""What operators return besides arrays and frontiers: the outcome of a propagation, and the vertices of its steps.
+"""Results of operators besides arrays and frontiers: the outcome of a propagation, and the vertices of its steps.
 
 Both stay on the device until they are read.
 """
@@ -46,18 +46,18 @@ class Layers:
 
     @property
     def reversed(self) -> Layers:
-        """The same layers, to be walked from the last to the first; shares the arrays."""
+        """The same layers in the opposite order for operators that walk them; the arrays are shared."""
         return Layers(
             self.device, self.vertices, self.offsets, self.count,
             num_vertices=self.num_vertices, backwards=not self.backwards,
         )  # fmt: skip
 
     def __len__(self) -> int:
-        """Number of layers; waits for the device."""
+        """Return the number of layers; waits for the device."""
         return int(self.device.to_numpy(self.count)[0])
 
     def __getitem__(self, index: int) -> Array:
-        """Return the vertices of a layer, ``uint32[k]``; waits for the device."""
+        """Return the vertices of layer ``index``, ``uint32[k]``; waits for the device."""
         count = len(self)
         if not -count <= index < count:
             raise IndexError(f"there are {count} layers, not a layer {index}")
@@ -90,7 +90,7 @@ class Propagated:
     def of(
         cls, steps: int, touched: int, converged: bool, crowded: bool = False, *, layers: Layers | None = None
     ) -> Propagated:
-        """Return an outcome whose numbers are known on the host; parameters are the properties of these names."""
+        """Return an outcome with the given numbers; the parameters are the properties of the same names."""
         numbers = int(steps), int(touched), bool(converged), bool(crowded)
         made = cls(lambda: numbers, layers)
         made._numbers = numbers
@@ -98,7 +98,7 @@ class Propagated:
 
     @property
     def steps(self) -> int:
-        """Number of steps; waits for the device."""
+        """Number of steps, or of rounds; waits for the device."""
         return self._all()[0]
 
     @property
@@ -108,12 +108,15 @@ class Propagated:
 
     @property
     def converged(self) -> bool:
-        """Whether the frontier became empty, rather than ``max_steps``, ``until`` or ``most`` ended the loop; waits."""
+        """Whether the loop ended because no vertex was left to process; waits for the device.
+
+        It is False if ``max_steps``, ``until`` or ``most`` ended the loop.
+        """
         return self._all()[2]
 
     @property
     def crowded(self) -> bool:
-        """Whether ``most`` ended the loop; waits for the device."""
+        """Whether a round with more work than ``most`` ended the loop; waits for the device."""
         return self._all()[3]
 
     def _all(self) -> tuple[int, int, bool, bool]:
@@ -129,7 +132,7 @@ class Propagated:
 
 
 def empty_layers(device: Device, num_vertices: int, capacity: int) -> Layers:
-    """Return layers with space for ``capacity`` vertices in all, of a graph of ``num_vertices``; their number is 0."""
+    """Return layers without content, with space for ``capacity`` vertices in all, of a graph of ``num_vertices``."""
     xp = device.xp
     arrays = xp.empty(capacity, np.uint32), xp.empty(capacity + 2, np.int64), xp.zeros(1, np.int64)
     return Layers(device, *arrays, num_vertices=num_vertices)

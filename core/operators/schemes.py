@@ -1,8 +1,8 @@
-"""Schemes: the ways in which an operator walks the edges, and which of them serves a call.
+"""Schemes: the ways in which an operator walks the edges on CUDA, and the choice among them.
 
-The host knows neither degrees nor, often, how long a frontier is, and never waits to learn it. So ``"auto"`` decides by
-what it does know, and skew is dealt with on the device, within ``"vertex"``: the buckets of heavy vertices are split
-across the whole grid.
+The host knows neither degrees nor, often, how long a frontier is, and does not wait to learn it. So ``"auto"`` decides
+by what the host knows; uneven degrees are handled on the device, within ``"vertex"``: the buckets of heavy vertices are
+split across the whole grid.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ MAX_SPLIT = 16384
 
 
 def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> str:
-    """Return the scheme by which ``neighbor_reduce`` serves a call with ``scheme`` over ``view`` on CUDA.
+    """Return the scheme that ``neighbor_reduce`` over ``view`` uses on CUDA if the user passes ``scheme``.
 
-    ``everything``: whether it is for all vertices of ``graph``.
+    ``"auto"`` becomes ``"scan"`` if that pays for a call that is for all vertices of ``graph`` (``everything``);
+    otherwise it stays and means vertex by vertex, where heavy vertices are split.
     """
     if scans_by_owner(view):
         scans = _scan_pays(view)
@@ -72,15 +73,15 @@ def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> 
 
 
 def scans_by_owner(view: StoreView) -> bool:
-    """Return whether a scan of ``view`` reduces segment by segment: it can scan, and a segment has one owner.
+    """Return whether a scan of ``view`` reduces the edges of one vertex at a time: its segments have one owner each.
 
-    If each slot has an owner of its own, a scan goes edge by edge.
+    If every slot has an owner of its own, a scan goes edge by edge.
     """
     return view.can_scan and view.owner_per == "segment"
 
 
 def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
-    """Return whether pulls with ``then`` over all vertices of ``view`` use the scheme "scan" on CUDA.
+    """Return whether a pull with ``then`` over all vertices uses the scheme ``"scan"`` of ``view`` on CUDA.
 
     ``rows``: an upper bound of the number of vertices with edges; None: all.
     """
@@ -89,20 +90,24 @@ def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
 
 
 def all_passes_scan(graph: Graph, over: str) -> bool:
-    """Return :func:`passes_scan` for the view of the edges ``over``; False for a graph of several processes."""
+    """Return :func:`passes_scan` for the view of direction ``over``; False if several processes share the graph."""
     return graph.partition is None and passes_scan(graph, graph.view(over))
 
 
 def _scan_pays(view: StoreView) -> bool:
-    """Return whether a scan, which adds to sums at random, takes less time than to walk the row of each vertex.
+    """Return whether a scan of ``view``, whose segments have one owner each, takes less time than walking its rows.
 
-    The segments of ``view`` have owners.
+    A scan adds to the sums of vertices in random order.
     """
     return view.chained or view.num_vertices <= SCAN_VERTICES
 
 
 def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:
-    """Return the scheme by which ``advance`` serves a call with ``scheme`` from ``frontier`` over ``view`` on CUDA."""
+    """Return the scheme that ``advance`` from ``frontier`` over ``view`` uses on CUDA if the user passes ``scheme``.
+
+    ``"auto"`` becomes ``"scan"`` or ``"bucket"`` if that pays; otherwise it stays and means vertex by vertex, where
+    heavy vertices are split.
+    """
     if scheme == "auto" and view.can_scan:
         if frontier.is_all and frontier.capacity == view.num_vertices:
             return "scan"
@@ -125,7 +130,7 @@ EVERYTHING, ITERATOR, LISTED = "everything", "iterator", "listed"
 
 
 def updated_source(graph: Graph, over: str, view: StoreView) -> str:
-    """Return where to read the edges inserted since ``mark()``.
+    """Return how the edges inserted since ``mark()`` can be read.
 
     Args:
         graph: the graph.
@@ -142,7 +147,7 @@ def updated_source(graph: Graph, over: str, view: StoreView) -> str:
 
 
 def inserted_view(graph: Graph, over: str) -> StoreView:
-    """Return a view of the edges inserted since the mark, to be walked like a graph; waits on CUDA."""
+    """Return a view of the edges inserted since the mark, copied from the store ``over``; on CUDA this waits."""
     from suricate.cursors.contiguous import view_of_edges  # imports Numba, which CUDA does without otherwise
 
     edges, xp = graph.store(over).updated(), graph.device.xp

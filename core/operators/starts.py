@@ -1,4 +1,4 @@
-"""What users name as the vertices or edges to start from, checked and in one form (:class:`~..call.Start`)."""
+"""Conversion of the vertices or edges that a user passes to an operator to :class:`~..call.Start`, with checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
-    """Return, checked, what a push or ``edge_map`` on ``graph`` starts from.
+    """Return ``given``, from which a push or ``edge_map`` on ``graph`` starts, checked, as a :class:`Start`.
 
     ``given`` is None (all vertices), a frontier, ids, edges, or a tuple of these; ``label`` is its name in errors.
     """
@@ -40,7 +40,7 @@ def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
 
 
 def vertices_of(graph: Graph, given: Any, label: str) -> Start:
-    """Return, checked, what an operator on vertices of ``graph`` starts from.
+    """Return ``given``, the vertices for an operator on ``graph``, checked, as a :class:`Start`.
 
     ``given`` is None (all vertices), a frontier, ids, or a tuple of these; edges are refused. ``label`` is its name in
     errors.
@@ -94,9 +94,9 @@ def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
 
 
 def _noted(graph: Graph, ids: Array, label: str) -> Array:
-    """Return ``ids``, which lie on the device of ``graph``, as ``uint32[k]``, checked without a wait.
+    """Return ``ids``, an array on the device of ``graph``, as ``uint32[k]``, and check it without waiting.
 
-    Kernels pass over those out of range; the error, which names ``label``, is raised by a later call.
+    If an id is out of range, kernels ignore it, and a later call raises the error, which names ``label``.
     """
     assert graph.ingest is not None
     graph.ingest.ids.check(ids, label, graph.num_vertices, graph.version)
@@ -104,7 +104,7 @@ def _noted(graph: Graph, ids: Array, label: str) -> Array:
 
 
 def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
-    """Return ``u`` and ``v`` as two arrays of ids, ``uint32[k]``, of equal length on the graph's device."""
+    """Return ``u`` and ``v`` as arrays of ids, ``uint32[k]``, on the graph's device; raise if their lengths differ."""
     left, right = vertex_ids(graph, u, "u"), vertex_ids(graph, v, "v")
     if len(left) != len(right):
         raise ShapeError(f"u has {len(left)} entries and v has {len(right)}: pass one of each per pair")
@@ -115,7 +115,7 @@ def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
 
 
 def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
-    """Return ``edges`` as contiguous arrays on the graph's device; with weights exactly if the graph has weights.
+    """Return ``edges`` as contiguous arrays on the graph's device; they have weights if and only if the graph has.
 
     Ids on a CUDA device are checked there without a wait, even on graphs with ``checks="eager"``.
     """

@@ -1,4 +1,4 @@
-"""What the launches of operators on CUDA have in common: grids, frontiers as kernels take them, counters, lists."""
+"""What the launches of all operators on CUDA use: grid sizes, frontiers as kernel arguments, counters, merged lists."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ NO_SPLITS = False, np.uint32(EMPTY), (NULL, NULL, NOTHING)
 
 
 def blocks(items: int, per_block: int) -> int:
-    """Return the number of blocks for ``items`` at ``per_block`` each, rounded up."""
+    """Return the number of blocks for ``items`` items, of which a block handles ``per_block``."""
     return -(-items // per_block)
 
 
 def full_grid(device: Device) -> int:
-    """Return how many blocks of ``BLOCK`` threads fill the device."""
+    """Return the number of blocks of ``BLOCK`` threads that ``device`` can run at the same time."""
     return BLOCKS_PER_SM * multiprocessors(device)
 
 
 def fair_share(device: Device, count: int) -> int:
-    """Return how many of ``count`` vertices each block handles: few enough that every block has some."""
+    """Return how many of ``count`` vertices a block should handle so that all blocks of a full grid have work."""
     return min(BLOCK, WARPS * blocks(count, WARPS * full_grid(device)))
 
 
@@ -49,7 +49,11 @@ def fair_share(device: Device, count: int) -> int:
 
 
 def frontier_arguments(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
-    """Return a frontier as kernels take it: ids or null, their number on the device or null, their number if known."""
+    """Return ``frontier`` as the three arguments ``(ids, address, count)`` of kernels.
+
+    ``ids`` is null for all vertices. ``address`` is the device address of their number if only the device knows it,
+    else null; then ``count`` is the number.
+    """
     if frontier.is_all:
         return NULL, NULL, np.uint32(frontier.capacity)
     known = frontier.known_count
@@ -59,7 +63,10 @@ def frontier_arguments(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
 
 
 def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
-    """Return the arrays of a list of heavy vertices with a place for every vertex: ``uint32[n]`` ids, ``int64[n]``."""
+    """Return scratch arrays for a list of heavy vertices: ``uint32[n]`` and ``int64[n]``.
+
+    The first gets their ids, the second for each the total number of buckets of the vertices before it in the list.
+    """
     workspace, size = graph.workspace, graph.num_vertices
     workspace.state(WideArray).holds = None
     return workspace.array("operators.heavy", size, np.uint32), workspace.array("operators.heavy_base", size, np.int64)
@@ -68,10 +75,11 @@ def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
 def split_list(
     graph: Graph, walks: Sequence[Walk], *, wanted: bool = True
 ) -> tuple[bool, np.uint32, tuple[Any, Any, np.uint32]]:
-    """Return how heavy vertices are split: whether any may be, above which degree, and an empty list of them.
+    """Return how a launch over ``walks`` splits heavy vertices: ``(splits, limit, list)``.
 
-    The list is given as kernels take it: memory, total and capacity. None are split unless ``wanted``, or if the views
-    of ``walks`` together have too few vertices for such a degree.
+    ``splits`` says whether there may be vertices to split, ``limit`` is the degree above which a vertex is split, and
+    ``list`` is the empty list of them as kernels take it: memory, address of its length, capacity. No vertex is split
+    unless ``wanted``, or if the views have too few vertices for such a degree.
     """
     if not wanted or sum([walk.num_vertices for walk in walks]) <= schemes.HEAVY_DEGREE:
         return NO_SPLITS
@@ -80,18 +88,18 @@ def split_list(
 
 
 def split_memory(graph: Graph) -> tuple[Array, np.uint32]:
-    """Return the memory of a list of vertices to split, and how many it holds: few on small graphs."""
+    """Return the memory for a list of vertices to split, and its capacity in vertices."""
     return graph.workspace.state(SplitMemory).of(graph)
 
 
 class SplitMemory:
-    """The memory of a list of vertices to split, allocated again when the size of the graph changes."""
+    """The memory for a list of vertices to split, allocated again when the number of vertices changes."""
 
     def __init__(self, device: Device) -> None:
         self._size, self._held = -1, (None, NOTHING)
 
     def of(self, graph: Graph) -> tuple[Array, np.uint32]:
-        """Return the memory for ``graph`` at its current size."""
+        """Return the memory, ``uint8[HEAVY_BYTES * capacity]``, and its capacity in vertices, for ``graph``."""
         if graph.num_vertices != self._size:
             most = min(schemes.MAX_SPLIT, max(16, graph.num_vertices // 16))
             self._held = graph.workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), np.uint32(most)
@@ -100,16 +108,16 @@ class SplitMemory:
 
 
 class WideArray:
-    """What the scratch array of eight bytes per vertex is known to contain; see :func:`wide_array`."""
+    """Records in ``holds`` what the array of :func:`wide_array` contains (None: unknown); one object per graph."""
 
     def __init__(self, device: Device) -> None:
         self.holds: Any = None
 
 
 def wide_array(graph: Graph, content: Any, dtype: np.dtype, value: Any) -> Array:
-    """Return scratch ``dtype[num_vertices]`` filled with ``value``, in the memory that pushes use for heavy vertices.
+    """Return a scratch array ``dtype[num_vertices]`` filled with ``value``; it shares memory with :func:`heavy_arrays`.
 
-    The caller must leave it filled with ``value``: a later call with the same key ``content`` does not fill it again.
+    The caller must leave it filled with ``value``: the next call with the same key ``content`` does not fill it again.
     """
     size = graph.num_vertices
     memory = graph.workspace.array("operators.heavy_base", size, np.int64)
@@ -122,7 +130,7 @@ def wide_array(graph: Graph, content: Any, dtype: np.dtype, value: Any) -> Array
 
 
 def merged(graph: Graph, start: Start) -> Frontier:
-    """Return the vertices of ``start`` without repeats, both ends of its arcs included."""
+    """Return the vertices of ``start`` as one frontier without repeats; both ends of its arcs are included."""
     if start.single is not None:
         return start.single
     capacity = min(start.at_most + sum(arcs.size for arcs in start.arcs), graph.num_vertices)
@@ -141,14 +149,17 @@ def merged(graph: Graph, start: Start) -> Frontier:
 
 
 def _frontier_list(frontier: Frontier, capacity: int) -> tuple[np.void, int]:
-    """Return a frontier as ``merge_vertices`` takes it, and its number of entries; ``capacity`` if that is unknown."""
+    """Return ``frontier`` as a struct ``List`` for the kernel ``merge_vertices``, and an upper bound of its length.
+
+    The bound is ``capacity`` if only the device knows the length.
+    """
     ids, number, size = frontier_arguments(frontier)
     listed = 0 if ids is NULL else ids.data.ptr
     return LIST.packed(listed, 0, int(number), 0, int(size), 0), int(size) if number is NULL else capacity
 
 
 def _arcs_list(arcs: ArcList) -> tuple[np.void, int]:
-    """Return both ends of ``arcs`` as ``merge_vertices`` takes them, and the number of arcs."""
+    """Return both ends of ``arcs`` as a struct ``List`` for the kernel ``merge_vertices``, and the number of arcs."""
     if not arcs.size:
         return NO_LIST
     status = address(arcs.status)
@@ -159,7 +170,7 @@ NO_LIST = LIST.packed(0, 0, 0, 0, 0, 0), 0
 
 
 def distinct_vertices(graph: Graph, start: Start) -> Frontier | None:
-    """Return the vertices of the frontiers of ``start`` without repeats, None if there are no frontiers."""
+    """Return the union of the frontiers of ``start`` without repeats; None if there are no frontiers."""
     if not start.frontiers or start.single is not None:
         return start.single
     return merged(graph, Start(start.frontiers))
@@ -171,20 +182,20 @@ def empty_frontier(graph: Graph) -> Frontier:
 
 
 class Counters:
-    """Zeroed counters on the device, handed out one per launch, so that no launch has to clear its own."""
+    """A supply of zeroed counters on the device; each serves one launch only, so that none has to clear its own."""
 
     def __init__(self, device: Device) -> None:
         self._counts, self._totals = _Zeros(device, np.uint32), _Zeros(device, np.uint64)
 
     def count(self) -> DeviceCount:
-        """Return a ``uint32`` on the device that is zero and that nothing else uses."""
+        """Return an unused ``uint32`` counter on the device, whose value is 0."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.count()) is not None:
             return found
         return DeviceCount(*self._counts.take())
 
     def total(self) -> np.uint64:
-        """Return the address of a ``uint64`` on the device that is zero and that nothing else uses."""
+        """Return the address of an unused ``uint64`` counter on the device, whose value is 0."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.total()) is not None:
             return found
@@ -192,7 +203,7 @@ class Counters:
 
 
 class _Zeros:
-    """Zeros of one dtype on the device, each of which is handed out once."""
+    """A supply of zeros of one dtype on the device; each is used only once."""
 
     SIZE = 2048
 
@@ -200,7 +211,7 @@ class _Zeros:
         self._xp, self._dtype, self._next = device.xp, dtype, self.SIZE
 
     def take(self) -> tuple[Array, int, np.uint64]:
-        """Return an array, the index of a zero in it, and the address of that zero."""
+        """Return ``(array, i, address)``: an array whose entry ``i`` is an unused zero, and that entry's address."""
         if self._next == self.SIZE:
             self._array, self._next = self._xp.zeros(self.SIZE, self._dtype), 0
             places = np.uint64(self._array.itemsize) * np.arange(self.SIZE, dtype=np.uint64)

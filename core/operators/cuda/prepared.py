@@ -1,8 +1,7 @@
-"""Prepared calls on CUDA: kernels with packed parameters, of which a call replaces a few.
+"""Prepared calls on CUDA: their kernels have packed arguments, of which a call replaces only the few that differ.
 
-There is a class per operator, for a frontier without repeats or all vertices. The graph may have changed since, but not
-its number of vertices. The kernels are those of ``push``, ``pull`` and ``maps``, which also serve all calls that are
-not prepared. Nothing here waits for the device.
+There is a class per operator, for frontiers without repeats or all vertices. The graph may change between calls, but
+not its number of vertices. The kernels are those of ``push``, ``pull`` and ``maps``. Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ ADDRESS, COUNT, LONG, INT = np.uint64(0), np.uint32(0), np.int64(0), np.int32(0)
 def prepare(
     operator: str, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str
 ) -> Prepared | None:
-    """Return the prepared call of ``operator`` on ``graph``; None if calls like it must take the general path.
+    """Return the prepared call of ``operator`` on ``graph``; None if such calls cannot be prepared.
 
-    ``fn`` is the user's function, ``call`` what it was bound to; ``out``, ``over`` and ``scheme`` are those of the
-    call.
+    ``fn`` is the user's function, ``call`` the call made from it; ``out``, ``over`` and ``scheme`` are the parameters
+    of the operator.
     """
     if (call.function.leading[0] == "i" and operator != "vertex_map") or call.reduce in AT_ONCE:
         return None
@@ -63,7 +62,10 @@ def prepare(
 
 
 class Prepared:
-    """Base of prepared calls: whether they may still be used, and their kernels, compiled at the first launch."""
+    """Base class of prepared calls.
+
+    It checks whether the call can still be used, and keeps its kernels, each compiled at its first launch.
+    """
 
     held: Any = None  #: weak references to the arrays of the call
     uses = 0  #: calls since it was prepared
@@ -81,14 +83,14 @@ class Prepared:
         self._kernels: dict[str, tuple[PreparedKernel, Any, int]] = {}
 
     def serves(self, graph: Graph, fn: Any) -> bool:
-        """Return whether this prepared call may be used for a call of ``fn`` with the same arrays."""
+        """Return whether this call can be used for ``fn``, with the same arrays, in the present state of ``graph``."""
         if self._translations.variant(fn) is not self.call.function or graph.num_vertices != self.size:
             return False
         view = graph.view(self.over)
         return graph.workspace.moves == self._moves and (view is self._view() or self._walks(view))
 
     def _walks(self, view: StoreView) -> bool:
-        """Pass ``view`` to the compiled kernels; return False if they were compiled for another kind of view."""
+        """Use ``view`` from now on; return False if the kernels were compiled for other types or constants."""
         walk = walk_of(view)
         if walk.prelude != self.walk.prelude:
             return False
@@ -99,9 +101,10 @@ class Prepared:
         return True
 
     def __call__(self, graph: Graph, frontier: Frontier | None, args: Numbers) -> Any:
-        """Make the call on ``frontier`` (None: all vertices), or return ``MISSED`` before anything was launched.
+        """Make the call on ``frontier`` (None: all vertices) and return the operator's result.
 
-        ``args`` are the arguments of the function, of which numbers are updated.
+        If that is not possible, nothing is launched and ``MISSED`` is returned. ``args`` are the arguments of the
+        user's function; only numbers among them may differ from those of earlier calls.
         """
         self.uses += 1
         for i in self._scalars:
@@ -123,22 +126,22 @@ class Prepared:
         Args:
             graph: the graph.
             frontier: the vertices; None: all.
-            listed: ids (null: all), their number on the device or null, and their number if known.
-            most: an upper bound of their number.
-            args: values of the function's arguments.
+            listed: the same as ``(ids, address, count)``, see ``frontier_arguments``; ``ids`` is an address, 0 for all.
+            most: an upper bound of the number of vertices.
+            args: the arguments of the user's function.
         """
         raise NotImplementedError
 
     def launch(self, name: str, grid: int, first: Numbers, changing: Numbers, last: Numbers, args: Numbers) -> None:
-        """Launch a kernel.
+        """Launch a kernel with the parameters ``first``, ``changing``, ``last``, and the function's arguments ``args``.
 
         Args:
-            name: name of the kernel.
+            name: name of the kernel, a key of ``CHANGING``.
             grid: number of blocks.
-            first: the first parameters, which change only with the view.
-            changing: the next ones, new in every call, of the types of ``CHANGING``.
-            last: further parameters that never change, followed by those of the function.
-            args: arguments of the function, of which only numbers are updated.
+            first: parameters that change only with the view, which are packed by ``_walks``.
+            changing: parameters that differ from call to call, of the types in ``CHANGING``.
+            last: parameters that never change.
+            args: arguments of the user's function, of which only the numbers are packed again.
         """
         ready = self._kernels.get(name)
         if ready is None:
@@ -154,15 +157,15 @@ class Prepared:
         kernel.launch(grid)
 
     def program(self) -> Program:
-        """Return the program of the kernels that the call launches."""
+        """Return the CUDA program with the kernels of this operator."""
         raise NotImplementedError
 
 
 class VertexMap(Prepared):
-    """A call of ``vertex_map`` whose types are known, to be launched again."""
+    """A prepared call of ``vertex_map``."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Launch ``map_vertices``; return the vertices for which the function is true.
+        """Launch ``map_vertices``; return the vertices for which the function is true, as a frontier.
 
         The parameters are those of :meth:`Prepared.run`.
         """
@@ -172,12 +175,12 @@ class VertexMap(Prepared):
         return Frontier(self.device, kept, count, num_vertices=self.size, distinct=not self.takes_position)
 
     def program(self) -> Program:
-        """Return the program of the kernel, which walks nothing."""
+        """Return the CUDA program with the kernel, which needs no cursor."""
         return program_of("vertex_map.cu", None, self.call, HAS_POSITION=int(self.takes_position), KEEPS=1)
 
 
 class EdgeMap(Prepared):
-    """A call of ``edge_map`` over the edges of vertices."""
+    """A prepared call of ``edge_map`` over the edges of vertices."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> bool:
         """Launch the function for the edges of the vertices; return True.
@@ -196,12 +199,12 @@ class EdgeMap(Prepared):
         return True
 
     def program(self) -> Program:
-        """Return the program of the kernels."""
+        """Return the CUDA program with the kernels."""
         return program_of("edge_map.cu", self.walk, self.call, OVER=f"OVER_{self.over.upper()}", HAS_POSITION=0)
 
 
 class Advance(Prepared):
-    """A call of ``advance`` along one direction."""
+    """A prepared call of ``advance`` over ``"out"`` or ``"in"``."""
 
     def __init__(self, graph: Graph, call: Call, fn: Any, out: Array, over: str, scheme: str) -> None:
         self._stamps, self._out, self._wide = stamps_of(graph), out.data.ptr, graph.workspace.state(WideArray)
@@ -209,7 +212,7 @@ class Advance(Prepared):
         super().__init__(graph, call, fn, out, over, scheme)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Push once from ``frontier`` or all vertices; return the vertices that changed.
+        """Push once from ``frontier`` (None: all vertices); return the vertices whose value changed, as a frontier.
 
         The parameters are those of :meth:`Prepared.run`.
         """
@@ -233,12 +236,12 @@ class Advance(Prepared):
         return Frontier(self.device, queue, count, num_vertices=self.size)
 
     def program(self) -> Program:
-        """Return the program of the kernels."""
+        """Return the CUDA program with the kernels."""
         return program_of("advance.cu", self.walk, self.call, self.call.dtype, SECOND_VIEW=0, PLAIN_WORD_LOADS=1)
 
 
 class NeighborReduce(Prepared):
-    """A call of ``neighbor_reduce`` that fills ``out`` or a new array."""
+    """A prepared call of ``neighbor_reduce`` that fills ``out`` or a new array."""
 
     def __init__(self, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str) -> None:
         self._out = None if out is None else weakref.ref(out)
@@ -247,7 +250,7 @@ class NeighborReduce(Prepared):
         super().__init__(graph, call, fn, out, over, scheme)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
-        """Fill the array and return it; ``MISSED`` where only the device knows how many vertices there are.
+        """Fill the array of results and return it; ``MISSED`` if only the device knows the number of vertices.
 
         The parameters are those of :meth:`Prepared.run`.
         """
@@ -274,7 +277,7 @@ class NeighborReduce(Prepared):
         return schemes.of_pull(self.scheme, graph, graph.view(self.over), everything=frontier is None)
 
     def program(self) -> Program:
-        """Return the program of the kernels."""
+        """Return the CUDA program with the kernels."""
         call = self.call
         return program_of("neighbor_reduce.cu", self.walk, call, call.dtype, **value_macros(call, self.over))
 
@@ -299,5 +302,5 @@ CHANGING: dict[str, Numbers] = {
 
 
 def _address(one: Any) -> Any:
-    """Return the address of an array, or ``one`` itself if it is a NumPy number."""
+    """Return the device address of an array; a NumPy number, which is an address already, is returned as it is."""
     return one if isinstance(one, np.generic) else np.uint64(one.data.ptr)

@@ -1,4 +1,4 @@
-"""The CUDA programs of the operators: a kernel template, a backend's cursor and an edge function.
+"""The CUDA programs of the operators: each is made from a kernel template, a backend's cursor and the user's functions.
 
 Assembling a program needs no CuPy and no GPU: see ``samples``, which lists some of each.
 """
@@ -62,9 +62,9 @@ MERGE = Program(HERE / "merge.cu", "\n".join((enum("", {"BLOCK": BLOCK}), LIST.d
 
 
 def call_text(call: Call) -> str:
-    """Return the C++ text of a call: the macros of its reduction and arguments, and its functions.
+    """Return the C++ text that a program needs for ``call``: macros of its reduction and arguments, and its functions.
 
-    It follows the prelude of the view, if any. ``operators.cuh`` explains the macros.
+    In a program it comes after the text of the cursor. ``operators.cuh`` explains the macros.
     """
     macros = {
         "REDUCE": call.reduce.upper(),
@@ -79,13 +79,16 @@ def call_text(call: Call) -> str:
 
 
 def _functions(call: Call) -> dict[str, TypedFunction]:
-    """Return the functions of a call by their names in C++."""
+    """Return the functions of ``call`` by the names that they get in C++."""
     named = {"edge_fn": call.function, "then_fn": call.then, "commit_fn": call.commit}
     return {name: function for name, function in named.items() if function is not None}
 
 
 def launch_values(call: Call) -> tuple[Any, ...]:
-    """Return the values for ``PARAMS`` of kernels; call it once per operator, for all of its launches."""
+    """Return the arguments of the user's functions as kernels take them; call it once per operator, for all launches.
+
+    Each call moves scalars (``su.Scalar``) on to their next total.
+    """
     given = zip(call.function.arguments, call.values, strict=True)
     if bounds.CHECKED:
         return tuple([argument.packed(value) for argument, value in given])
@@ -96,14 +99,14 @@ _PACKED = ("array", "scalar")  # numbers are since they were checked
 
 
 def array_of(out: Any) -> Array:
-    """Return the array of ``out``, an array or ``Words``."""
+    """Return the array behind ``out``, which is an array or a ``Words``."""
     return out.data if isinstance(out, Words) else out
 
 
 def skip_scalars(call: Call) -> None:
-    """Give the accumulators of ``call`` the neutral total, if it launches nothing.
+    """Set the total of each ``su.Scalar`` of ``call`` to that of no addition, for a call that launches nothing.
 
-    Called instead of :func:`launch_values`.
+    It takes the place of :func:`launch_values`.
     """
     for argument, value in zip(call.function.arguments, call.values, strict=True):
         if argument.kind == "accumulator":
@@ -117,14 +120,14 @@ _known: dict[tuple, Program] = {}  # by the functions themselves, which is quick
 def program_of(
     template: str | Path, walk: Walk | None, call: Call, dtype: np.dtype | None = None, **macros: Any
 ) -> Program:
-    """Return the program of a template over the cursor of ``walk`` (None: it walks no edges), made once.
+    """Return the program made from ``template`` for ``call``; equal programs are made once.
 
     Args:
         template: name of a ``.cu`` file of the operators; or the path of another one, which is launched cooperatively.
-        walk: the walk of a view, which has its cursor.
-        call: its functions and reduction.
-        dtype: the type ``out_t`` of the values reduced; None if there is none.
-        macros: further macros.
+        walk: the walk of a view, which gives the cursor; None: the kernels walk no edges.
+        call: its functions and reduction are compiled in.
+        dtype: the C++ type ``out_t`` of the reduced values; None: there are none.
+        macros: further macros, name and value.
     """
     others = walk and walk.prelude, call.reduce, dtype, call.layout, *macros, *macros.values()
     known = template, call.function, call.then, call.commit, *others

@@ -1,6 +1,6 @@
-"""Prepared launches over all vertices, for :class:`suricate.operators.repeated.Repeated`: most arguments stay.
+"""Prepared launches over all vertices, for :class:`suricate.operators.repeated.Repeated`: few arguments are repacked.
 
-An instance belongs to one graph and is used under its lock. Nothing here waits for the device.
+An object belongs to one graph and is used under its lock. Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ TURNS, OUTCOME_AT, AFTER = 5, 6, 7  #: places of arguments of ``passes`` behind 
 
 
 class _PreparedCall:
-    """A prepared kernel whose last arguments are those of a call; arrays and plain numbers are the same each time."""
+    """A prepared kernel launch whose last arguments are those of a call's function.
+
+    Arrays and plain numbers among these are packed once; all others, such as scalars, are packed again at every launch.
+    """
 
     def __init__(self, kernel: Any, shape: tuple[int, int], own: tuple[Any, ...], call: Call) -> None:
         self._kernel = PreparedKernel(kernel, *shape, (*own, *launch_values(call)))
@@ -51,13 +54,16 @@ class _PreparedCall:
 
 
 def map_all(graph: Graph, call: Call) -> None:
-    """Call the function of ``call`` for every vertex of ``graph`` once; its results are ignored."""
+    """Call the function of ``call`` for every vertex of ``graph``; its results are ignored."""
     program, grid, own = _map_of(graph, call)
     program.kernel("map_vertices")((grid,), (BLOCK,), (*own, *launch_values(call)))
 
 
 def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
-    """Return program, grid and leading arguments of ``map_vertices`` for ``call`` on all vertices of ``graph``."""
+    """Return program, number of blocks and first arguments of a launch of ``call`` on all vertices of ``graph``.
+
+    These are the arguments of the kernel ``map_vertices`` before those of the function.
+    """
     size = graph.num_vertices
     walk = walk_of(graph.view()) if call.function.needs_view else None
     program = program_of("vertex_map.cu", walk, call, HAS_POSITION=0, KEEPS=0)
@@ -66,7 +72,7 @@ def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
 
 
 class MapOfAll:
-    """A prepared launch of a function for every vertex; its results are ignored."""
+    """A prepared launch of a function for every vertex of a graph; the function's results are ignored."""
 
     def __init__(self, graph: Graph, call: Call) -> None:
         self._graph, self._size = graph, graph.num_vertices
@@ -75,17 +81,17 @@ class MapOfAll:
         self._launch = _PreparedCall(program.kernel("map_vertices"), (grid, BLOCK), own, call)
 
     def fits(self) -> bool:
-        """Return whether the launch still fits the graph: its kind of view, and its number of vertices."""
+        """Return whether the launch can still be used: vertices, and types and constants of the view, are as before."""
         kind = walk_of(self._graph.view()).prelude if self._kind is not None else None
         return kind == self._kind and self._graph.num_vertices == self._size
 
     def run(self) -> None:
-        """Launch the function for all vertices."""
+        """Launch the function for all vertices, without waiting for the device."""
         self._launch.launch()
 
 
 class Passes:
-    """Rounds of a pull over all vertices, between which arrays are swapped (see ``converge``)."""
+    """A prepared loop of ``converge`` with ``swap``: all vertices pull in every round, and arrays swap in between."""
 
     def __init__(self, graph: Graph, call: Call, over: str, until: Until | None, swap: Swap) -> None:
         self._graph, self._over, self._size = graph, over, graph.num_vertices
@@ -107,9 +113,10 @@ class Passes:
         return self._over != "both" and schemes.passes_scan(self._graph, self._graph.view(self._over))
 
     def fits(self) -> bool:
-        """Pass the current views to the launch; return whether it still fits the graph.
+        """Use the current views from now on; return whether the launch can still be used.
 
-        It does while the kind of view, the number of vertices, and whether passes scan the storage are the same.
+        It can if the number of vertices, types and constants of the views, and the choice to scan the storage are the
+        same.
         """
         walks = walks_of(self._graph, self._over)
         for place, (walk, held) in enumerate(zip(walks, self._walks, strict=True)):
@@ -121,9 +128,10 @@ class Passes:
         return self._graph.num_vertices == self._size and self._scans_now() == self._scans
 
     def run(self, max_steps: int, bound: float, after: Propagated | None) -> Propagated:
-        """Launch at most ``max_steps`` passes, until the total of the scalar is at most ``bound``; return the outcome.
+        """Launch at most ``max_steps`` rounds; return the outcome, without waiting for the device.
 
-        ``after``: the result of the loop that this one continues, or None.
+        The loop ends when the total of its scalar is at most ``bound``. ``after``: the result of the loop that this one
+        continues, or None.
         """
         outcome, turns, put = self._outcomes.take(), self._rounds.take(), self._launch.put
         given = self._memory.of(self._graph), split_memory(self._graph)[0], max_steps, bound

@@ -1,4 +1,4 @@
-"""``intersect`` on CUDA: its launches, and its programs, which may walk two views. Nothing waits for the device."""
+"""``intersect`` on CUDA: launches, and programs that may walk two views. Nothing here waits for the device."""
 
 from __future__ import annotations
 
@@ -61,10 +61,11 @@ def intersect(
     """Fill ``out`` with the sums over common neighbours: one per pair, the total (length 1), or one per vertex.
 
     Args:
-        left, right: the views in which the two vertices of a pair have their neighbours.
+        left, right: the views in which the first and the second vertex of a pair have their neighbours.
         pairs: the pairs; None: all edges of ``left``.
         out: the array to fill; None if the function returns nothing.
-        oriented: the order in which triangles are seen once, ``"degree"`` or ``"id"``; None: each pair counts.
+        oriented: the order in which each triangle is visited once, ``"degree"`` or ``"id"``; None: each pair counts.
+            With ``pairs`` it means that pairs with ``u >= v`` do not count.
         method: ``"auto"``, ``"hash"`` (look-ups) or ``"bitmap"``.
     """
     if not left.num_vertices or (pairs is not None and not pairs.size):
@@ -88,11 +89,12 @@ def _pairs(
     graph: Graph, call: Call, views: tuple[StoreView, StoreView], pairs: ArcList, out: Array, *, once: bool,
     total: bool, streams: bool,
 ) -> None:  # fmt: skip
-    """Launch the two kernels of a method for ``pairs``, for as many at a time as they may list.
+    """Launch the kernels of ``intersect`` for ``pairs``, in chunks of a limited number of pairs.
 
-    ``once``: pairs with ``u >= v`` do not count; ``total``: ``out[0]`` gets the sum of all pairs, otherwise ``out[i]``
-    that of pair ``i``; ``streams``: whether the kernels are those of ``intersect_stream.cu`` (bitmaps) or of
-    ``intersect.cu`` (look-ups).
+    Args:
+        once: whether pairs with ``u >= v`` do not count.
+        total: whether ``out[0]`` gets the sum of all pairs; else ``out[i]`` gets that of pair ``i``.
+        streams: whether the method is ``"bitmap"`` (``intersect_stream.cu``) instead of ``"hash"`` (``intersect.cu``).
     """
     left, right = map(walk_of, views)
     name, most = ("stream", MOST_STREAMED) if streams else ("probe", MOST_PROBED)
@@ -117,7 +119,7 @@ def _pairs(
 
 
 def _nothing(call: Call, out: Array | None) -> None:
-    """Fill ``out`` with 0, and give the accumulators of ``call`` the total of a call over no pairs."""
+    """Do a call without pairs: fill ``out`` with 0, and set each ``su.Scalar`` to the total of no addition."""
     if out is not None:
         out.fill(0)
     for value in call.values:
@@ -126,7 +128,7 @@ def _nothing(call: Call, out: Array | None) -> None:
 
 
 def _pair_list(graph: Graph, capacity: int) -> np.void:
-    """Return an empty list of at most ``capacity`` pairs."""
+    """Return an empty list, a struct ``PairList``, in which kernels note up to ``capacity`` pairs to be split."""
     workspace, total = graph.workspace, graph.workspace.state(Counters).total()
     entry = workspace.array("intersect.entry", capacity, np.uint32)
     base = workspace.array("intersect.base", capacity, np.int64)
@@ -138,14 +140,14 @@ def _pair_list(graph: Graph, capacity: int) -> np.void:
 
 
 class Rows(NamedTuple):
-    """Copied rows, see ``orient.cu``.
+    """Copied adjacencies (rows) of all vertices, see ``orient.cu``; a row begins at a multiple of four ids.
 
     Attributes:
-        row: ``uint32[2 n]``: where each row begins, in groups of four ids, and its length.
+        row: ``uint32[2 n]``: for each vertex the beginning of its row in ``ids``, divided by 4, and its length.
         ids: ``uint32``, the neighbours of all vertices.
-        ends: ``uint32[n]``: where the space of each vertex ends.
-        lower: ``uint32[n]``: how many neighbours of lower rank precede that end, or None.
-        sources: like ``ids``: the source of each arc, ``EMPTY`` in unused places; or None.
+        ends: ``uint32[n]``: where the space of each vertex ends in ``ids``, divided by 4.
+        lower: ``uint32[n]``: how many neighbours of lower rank lie before that end, or None.
+        sources: parallel to ``ids``: the source of each arc, ``EMPTY`` in unused entries; or None.
     """
 
     row: Array
@@ -156,14 +158,14 @@ class Rows(NamedTuple):
 
 
 def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = False) -> Rows:
-    """Copy the rows of ``view``.
+    """Copy the adjacencies (rows) of ``view`` into the workspace of ``graph``.
 
     Args:
-        graph: gives the workspace.
-        view: what to copy.
-        rank: ``uint32[num_vertices]`` to be filled with degrees: a row holds the neighbours of higher rank, and those
-            of lower rank are there as well; None: all neighbours.
-        sources: whether to write the source of every arc as well.
+        graph: the graph, or what stands for it.
+        view: the view to copy.
+        rank: ``uint32[num_vertices]``, which is filled with degrees: rows then hold neighbours of higher degree (ties
+            by id), and those of lower degree lie at the end of the vertex's space. None: rows hold all neighbours.
+        sources: whether to write the source of every arc, too.
     """
     walk, workspace, n = walk_of(view), graph.workspace, view.num_vertices
     program, grid = rows_program(walk), (full_grid(graph.device),)
@@ -187,22 +189,22 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = 
 def _most_arcs(graph: Graph, view: StoreView) -> int:
     """Return an upper bound of the number of arcs in ``view``, known on the host.
 
-    It is that of the graph where there is one, which is lower than the number of places in storage.
+    For the view of ``graph`` itself that is ``graph.most_arcs``, which is less than the number of slots in storage.
     """
     known: int | None = getattr(graph, "most_arcs", None)  # what stands for a graph of edge sets alone has none
     return view.most_edges if known is None or view is not graph.view() else known
 
 
 def _every_arc(graph: Graph, view: StoreView) -> ArcList:
-    """Return all arcs of ``view`` as pairs; places that hold none have a source out of range."""
+    """Return all arcs of ``view`` as pairs; entries without an arc have the source ``EMPTY``, which does not count."""
     rows = _rows(graph, view, rank=None, sources=True)
     return ArcList(rows.sources, rows.ids, None, None, 0, len(rows.ids))
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: bool) -> None:
-    """Write to ``out`` the sum over the triangles of ``view``, each once, or (one entry per vertex) at its corners.
+    """Write to ``out`` the sum over the triangles of ``view``, each visited once; if longer, the sums by corner.
 
-    Rows are ordered by degree; ``by_id``: the function sees the corners in ascending order of ids instead.
+    Rows are ordered by degree; ``by_id``: the function gets the corners in ascending order of ids instead.
     """
     n, workspace = view.num_vertices, graph.workspace
     out.fill(0)
@@ -220,7 +222,7 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: 
 
 
 def corners_of(call: Call, length: int) -> int:
-    """Return what ``oriented.cu`` sums for ``call`` into an array of ``length``.
+    """Return what ``oriented.cu`` sums for ``call`` into an array of ``length`` entries.
 
     0: the total; 1: the number of triangles at each vertex; 2: the values of the function at each vertex.
     """
@@ -242,9 +244,10 @@ def program_of(
     template: str, graph: Graph, views: tuple[StoreView, StoreView], call: Call, *, corners: int = 0,
     by_id: bool = False,
 ) -> Program:  # fmt: skip
-    """Return the program of ``template`` over two views, with the function of ``call``; made once.
+    """Return the CUDA program of ``template`` over two views with the function of ``call``; made once.
 
-    ``corners`` and ``by_id`` are those of ``oriented.cu``, see :func:`corners_of`; the function may ask ``graph``.
+    If one of ``views`` is that of ``graph``, the function can make edge queries in it. ``corners`` (see
+    :func:`corners_of`) and ``by_id`` (see :func:`_triangles`) are for ``oriented.cu``.
     """
     main = next((i for i in range(2) if views[i] is graph.view("out")), 0)
     walks = walk_of(views[0]), walk_of(views[1])
@@ -257,7 +260,7 @@ def program_of(
 def pairs_program(
     template: str, walks: tuple[Walk, Walk], main: int, call: Call, corners: int, *, by_id: bool = False
 ) -> Program:
-    """Return a template over ``walks[main]``, the struct ``View``, and the other one, the struct ``OtherView``.
+    """Return a new program of ``template``: ``walks[main]`` becomes the C++ struct ``View``, the other ``OtherView``.
 
     ``corners`` and ``by_id`` are those of :func:`program_of`.
     """
@@ -285,7 +288,10 @@ def pairs_program(
 
 
 def _renamed(prelude: str) -> str:
-    """Return the prelude of a view with its struct and its types renamed, and its macros undefined behind it."""
+    """Return the C++ text ``prelude`` of a view with ``View`` and ``weight_t`` renamed, and its macros undefined.
+
+    So the text of another view can follow.
+    """
     defined = [line.split()[1] for line in prelude.splitlines() if line.startswith("#define ")]
     guards = [name for name in defined if name.endswith("_DECLARED")]
     gone = ["View", "weight_t", "SCAN_LANES", *(name for name in defined if name not in guards)]
@@ -295,7 +301,7 @@ def _renamed(prelude: str) -> str:
 
 
 def rows_program(walk: Walk) -> Program:
-    """Return the program that copies rows, ordered, into arrays; made once per kind of view."""
+    """Return the CUDA program that copies the rows of the view of ``walk`` into arrays; made once."""
     text = "\n".join([COMMON, walk.prelude, "typedef uint32_t out_t;", "#define REDUCE SUM"])
     include, key = (*FOLDERS, walk.header.parent), ("orient.cu", walk.prelude)
     return _programs.get(key) or _programs.make(key, lambda: Program(HERE / "orient.cu", text, include=include))

@@ -1,6 +1,6 @@
-"""``iterate`` on CUDA: recorded launches repeated until a number on the device says stop.
+"""``iterate`` on CUDA: launches are recorded, and repeated until a number on the device ends the loop.
 
-The host launches a few rounds ahead and polls a word in pinned memory; it never reads from the device in between.
+The host launches a few rounds ahead and polls a pinned counter of rounds; it does not read from the device in between.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ NULL = np.uint64(0)
 def iterate(
     device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Array, Array], ...]
 ) -> int:
-    """Repeat what ``body`` launches until the scalar of ``until`` is at most its bound; return the number of rounds.
+    """Run ``body`` once, then repeat its launches until the condition ``until`` holds; return the number of rounds.
 
-    At most ``max_steps`` rounds; between two of them the arrays of each pair in ``swap`` exchange their contents.
+    There are at most ``max_steps`` rounds. Between two rounds the arrays of each pair in ``swap`` exchange their
+    contents.
     """
     if max_steps == 0:
         return 0
@@ -40,7 +41,7 @@ def iterate(
 
 
 class _Loop:
-    """One loop: its flag and counter on the device, and the pinned counter of rounds that the host polls."""
+    """One loop of ``iterate``: its flag and counter on the device, and the pinned counter that the host polls."""
 
     def __init__(
         self, device: Device, until: Until, swap: tuple[tuple[Array, Array], ...], outer: Array | None
@@ -58,7 +59,7 @@ class _Loop:
         program.kernel("start_rounds")((1,), (1,), arguments)
 
     def run(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Run ``body`` once and repeat its launches, for at most ``max_steps`` rounds in all; return their number."""
+        """Run ``body`` once and repeat its launches; return the number of rounds, at most ``max_steps``."""
         with self._recording.body():
             body()
         if self._recording.left:
@@ -86,7 +87,10 @@ class _Loop:
         return rounds
 
     def _go_on(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Call ``body`` for each round after the first, up to ``max_steps``; return the number of all rounds."""
+        """Finish a loop whose body cannot be repeated by launches: call ``body`` in every further round.
+
+        Returns the number of all rounds, at most ``max_steps``.
+        """
         self._pinned.busy = False
         rounds = 1
         while rounds < max_steps and not self._until.ends_loop():
@@ -114,7 +118,7 @@ class _Loop:
         self._end((1,), (WORDS,), arguments)
 
     def _stopped(self, rounds: int) -> bool:
-        """Wait until ``rounds`` rounds have ended or the loop has stopped; return whether it has stopped."""
+        """Wait until ``rounds`` rounds have ended or the loop's condition holds; return whether it holds."""
         words, polls = self._pinned.words, 0
         while not words[0] & 1 and words[0] >> 1 < rounds:
             polls += 1
@@ -126,7 +130,7 @@ class _Loop:
         return bool(words[0] & 1)
 
     def _wait(self, launched: int) -> int:
-        """Wait for the loop to end, of which ``launched`` rounds were launched; return its number of rounds."""
+        """Wait for the end of all ``launched`` rounds; return how many of them were made before the condition held."""
         if not self._stopped(launched):
             self._device.synchronize()
         self._pinned.busy = False
@@ -134,9 +138,9 @@ class _Loop:
 
 
 def _turn(scalars: list[tuple[Any, int, int]], rounds: int) -> None:
-    """Set ``scalar.turn``, the slot that holds the total of each scalar, to where it is after ``rounds`` rounds.
+    """Set ``scalar.turn``, the slot that has the total of a scalar, to its value after ``rounds`` rounds.
 
-    ``scalars`` are tuples of a scalar, its slot before the first round, and by how many slots a round moves it.
+    ``scalars`` are tuples: a scalar, its slot before the first round, and by how many slots a round moves it.
     """
     for scalar, before, turns in scalars:
         scalar.turn = (before + rounds * turns) % SLOTS

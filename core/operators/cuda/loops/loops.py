@@ -1,7 +1,7 @@
-"""Loops in one launch on CUDA: their memory, which belongs to the graph, and what they report.
+"""Loops in one launch on CUDA: their memory, which belongs to the graph, and the numbers that they report.
 
-Launches of one graph are in one stream. The state of the loops and their stamps outlive a launch: a kernel begins where
-the one before ended, so nothing is cleared and nothing is read by the host (see ``loop.cuh``).
+All launches of one graph are in one stream. The state of the loops and their stamps are kept between launches: a kernel
+begins with what the one before has left, so nothing is cleared and nothing is read by the host (see ``loop.cuh``).
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ NO_VERTICES = VERTICES.packed(0, 0, 0)
 
 
 def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
-    """Return the values of the struct ``VERTICES`` for ``frontier``: ids, address of their number, number if known.
+    """Return the fields of the struct ``VERTICES`` for ``frontier``: address of ids, address of their number, number.
 
-    A frontier of all vertices has no ids, and None has none either and the number 0.
+    All vertices have no ids (0). The second is 0 if the host knows the number, otherwise the third is. None means no
+    vertices: all three are 0.
     """
     if frontier is None:
         return 0, 0, 0
@@ -47,17 +48,17 @@ def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
 
 
 def packed_vertices(frontier: Frontier | None) -> np.void:
-    """Return ``frontier`` as the struct ``VERTICES``; None: no vertices."""
+    """Return ``frontier`` as a struct ``VERTICES`` for kernels; None: no vertices."""
     return VERTICES.packed(*vertices_values(frontier))
 
 
 def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int], tuple[int]]:
-    """Return grid and block of a cooperative loop with ``threads`` threads per block."""
+    """Return grid and block of a cooperative launch with one block of ``threads`` threads per multiprocessor."""
     return (multiprocessors(device),), (threads,)
 
 
 class LoopMemory:
-    """Scratch arrays for loops over one graph, as the struct that kernels take; renewed when the graph has grown."""
+    """Scratch arrays of the loops over one graph, as a struct for kernels; allocated again when the graph has grown."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -67,7 +68,10 @@ class LoopMemory:
         self._abort = PinnedCounters(device, 1, np.uint32)  # not 0: loops that run are to end
 
     def wait(self) -> None:
-        """Wait for what is queued in the current stream; an interrupt from the keyboard makes running loops end."""
+        """Wait for all work queued in the current stream.
+
+        An interrupt from the keyboard makes the loops on the device end early, and is raised after that.
+        """
         event = self.device.xp.cuda.Event(disable_timing=True)
         event.record()
         try:
@@ -80,7 +84,7 @@ class LoopMemory:
             raise
 
     def of(self, graph: Graph) -> np.void:
-        """Return the struct for ``graph``, with arrays for its current number of vertices."""
+        """Return the struct of scratch arrays, with one entry per vertex of ``graph`` or more."""
         size = graph.num_vertices
         graph.workspace.state(WideArray).holds = None
         if self._packed is None or size > self._size:
@@ -92,7 +96,7 @@ class LoopMemory:
         return self._packed
 
     def with_frontier(self, graph: Graph, queue: Array) -> np.void:
-        """Return the struct with ``queue`` (``uint32[num_vertices]``) for the final frontier."""
+        """Return the struct of scratch arrays with ``queue`` (``uint32[num_vertices]``) for the last frontier."""
         self.of(graph)
         values = self._values.copy()
         values[NEAR] = queue.data.ptr
@@ -113,7 +117,7 @@ class LoopMemory:
 
 
 class Outcome:
-    """The numbers that a loop's kernel reports, on the device: zeros until it has written them."""
+    """The numbers that a loop reports on the device; they are 0 until its kernel has written them."""
 
     __slots__ = ("_all", "_row", "address")
 
@@ -123,12 +127,12 @@ class Outcome:
 
     @property
     def array(self) -> Array:
-        """The fields of ``OUTCOME`` that a kernel writes, ``uint64[number of fields]`` on the device."""
+        """The numbers, ``uint64`` on the device, one for each field of ``OUTCOME`` in its order."""
         return self._all[self._row]
 
 
 class Outcomes:
-    """Outcomes on the device, handed out one per launch."""
+    """A supply of outcomes on the device; each is used by one launch only."""
 
     SIZE = 512
 
@@ -137,7 +141,7 @@ class Outcomes:
         self._next = self.SIZE
 
     def take(self) -> Outcome:
-        """Return an outcome that no kernel has written, all zeros."""
+        """Return an unused outcome, whose numbers are 0."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, len(OUTCOME.fields)), np.uint64)
             self._next, self._start = 0, self._all.data.ptr
@@ -147,10 +151,12 @@ class Outcomes:
 
 
 def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> Propagated:
-    """Return the result of a loop on ``graph``, read from ``outcome`` when first used; ``layers``: those it filled.
+    """Return the result of a loop on ``graph``; its numbers are read from ``outcome`` when first used.
+
+    ``layers``: the layers that the loop fills, or None.
 
     Raises:
-        CapacityError: when it is read, if ``layers`` were too short.
+        CapacityError: when a number is read, if ``layers`` were too short.
     """
     memory, device = graph.workspace.state(LoopMemory), graph.device
 

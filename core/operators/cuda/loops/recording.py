@@ -1,10 +1,10 @@
-"""Recording what operators launch on CUDA, so that ``iterate`` can repeat it without running Python code of the user.
+"""Recording what operators launch on CUDA, so that ``iterate`` can repeat it without running the user's Python code.
 
-While the body of ``iterate`` runs, every operator records its call and its launches. To repeat the body the launches
-are made again (see ``replay``); if that is not possible, the operators are called again, with swapped arrays and the
-results of earlier calls of the same round in place of those of the first round. The kernels get a further parameter,
-a flag on the device: when it is set they return at once. So rounds may be launched before the host knows whether the
-loop has ended.
+While the body of ``iterate`` runs, every operator records its call and its launches. The body is then repeated by
+making the launches again (see ``replay``) or, if that is not possible, by calling the operators again, with swapped
+arrays and with the results of calls of the present round in place of those of the first one. Kernels get a further
+parameter, the address of a flag on the device: if it is set they return at once. So rounds can be launched before the
+host knows whether the loop has ended.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _local = threading.local()
 
 
 def current() -> Recording | None:
-    """Return the recording that operators of this thread belong to, if there is one."""
+    """Return the recording to which operators of this thread are added; None if no body of ``iterate`` is running."""
     return getattr(_local, "recording", None)
 
 
 def is_recording() -> bool:
-    """Return whether a loop records the operators of this thread."""
+    """Return whether the operators that this thread calls are recorded."""
     return current() is not None
 
 
 def by_host() -> None:
-    """If a loop records this thread's operators, make it call its Python body in every round instead."""
+    """Stop a recording in this thread, if there is one, so that its loop calls the Python body in every round."""
     recording = current()
     if recording is not None:
         recording.leave()
@@ -59,7 +59,10 @@ def outer_flag() -> Array | None:
 
 
 def _within_operator() -> bool:
-    """Return whether the code that allocates is the library's own, algorithms excepted, or makes a view."""
+    """Return whether an array is being made by the library itself (algorithms excepted), or for the view of a graph.
+
+    It examines the stack of the function that called the allocator.
+    """
     frame = sys._getframe(2)  # of what called the allocator
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("cupy", "contextlib"):
         frame = frame.f_back
@@ -70,7 +73,7 @@ def _within_operator() -> bool:
 
 
 def _within_view(frame: FrameType | None) -> bool:
-    """Return whether ``frame``, or one that called it, is the graph's call of ``Store.view``, which may allocate."""
+    """Return whether the call of ``frame`` is part of a graph's call of ``Store.view``, which may make arrays."""
     while frame is not None:
         if frame.f_globals.get("__name__") == "suricate.graph" and frame.f_code.co_name == "_new_view":
             return True
@@ -79,7 +82,7 @@ def _within_view(frame: FrameType | None) -> bool:
 
 
 def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``operator`` wrapped: while the body of a loop runs, its calls are recorded."""
+    """Return ``operator`` wrapped so that its calls are recorded while the body of ``iterate`` runs."""
 
     @wraps(operator)
     def call(*args: Any) -> Any:
@@ -90,17 +93,17 @@ def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Flag(NamedTuple):
-    """The description of the flag, which is the last argument of a guarded function."""
+    """The type of the flag, the last argument of a guarded function: a replacement for ``Argument``."""
 
     kind: str = "flag"
 
     def packed(self, value: Array) -> Array:
-        """Return what a launch passes: the array, whose address kernels take."""
+        """Return what a launch passes for the flag ``value``: the array itself, which becomes its address."""
         return value
 
 
 class Guarded:
-    """A typed function whose kernels first read a flag, their last parameter, and return if it is set."""
+    """A compiled function whose kernels have a flag as their last parameter, and return at once if it is set."""
 
     def __init__(self, function: TypedFunction) -> None:
         self._function = function
@@ -112,7 +115,7 @@ class Guarded:
 
     @cached_property
     def macros(self) -> dict[str, str]:
-        """The macros of the function, with the flag as a further parameter, and a return if it is set."""
+        """The C++ macros of the function; kernels get the flag as a further parameter, and return if it is set."""
         macros = self._function.macros
         return macros | {
             "PARAMS": f"{macros['PARAMS']}, const unsigned int* stop_flag",
@@ -121,10 +124,10 @@ class Guarded:
 
 
 class Recording:
-    """The calls of operators in one body of ``iterate``, and the launches that they make.
+    """The calls of operators in the body of ``iterate``, and the launches that they made.
 
     Args:
-        flag: ``uint32[1]``: kernels return at once when it is not 0.
+        flag: ``uint32[1]`` on the device: kernels return at once if it is not 0.
         swap: pairs of arrays that take each other's place in every second round.
         cleared: counters that the loop clears after every round.
     """
@@ -141,9 +144,9 @@ class Recording:
 
     @contextmanager
     def body(self) -> Iterator[None]:
-        """Return a context that records this thread's operators.
+        """Record the operators that this thread calls inside the ``with`` block, the body of ``iterate``.
 
-        Reading device values, or making arrays, raises within it.
+        Reading values from the device, or making arrays, raises inside the block.
         """
         from cupy.cuda import get_allocator, using_allocator
 
@@ -165,12 +168,12 @@ class Recording:
             _local.recording = outer
 
     def leave(self) -> None:
-        """Stop recording: the loop will call the body in every round."""
+        """Stop recording, and have the loop call the Python body in every round."""
         self.left, _local.recording = True, None
         allow_reading()
 
     def call(self, operator: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Run ``operator(*args)`` with guarded functions, record it, and return its result."""
+        """Run ``operator(*args)`` with functions that check the flag; record it and its launches, return its result."""
         for call in args:
             if isinstance(call, Call):
                 kinds = zip(call.function.arguments, call.values, strict=True)
@@ -190,16 +193,17 @@ class Recording:
         return result
 
     def replay(self, turned: list[tuple[Any, int, int]]) -> Replay | None:
-        """Return the launches for repetition; None if the calls must be made again instead.
+        """Return the recorded launches for repetition; None if the operators must be called again instead.
 
-        ``turned``: scalars, each with its slot (``turn``) before the round, and by how many slots the round moves it.
+        ``turned`` has for each scalar the scalar, its slot (``turn``) before the round, and by how many slots a round
+        moves it.
         """
         if not self._steady or self.cleared.used > WORDS:
             return None
         return Replay(self._launches, turned, self._other)
 
     def repeat(self, *, exchanged: bool) -> None:
-        """Make all recorded calls again; ``exchanged``: the arrays of each pair in ``swap`` take each other's place."""
+        """Call all recorded operators again; if ``exchanged``, with the arrays of each pair in ``swap`` exchanged."""
         results: dict[int, Any] = {}
         with self._inside():
             for operator, args, first in self._calls:
@@ -209,7 +213,7 @@ class Recording:
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """Make this loop's flag the one that :func:`outer_flag` returns, inside the ``with`` block."""
+        """Make :func:`outer_flag` return the flag of this loop, inside the ``with`` block."""
         outer, _local.flag = outer_flag(), self.flag
         try:
             yield
@@ -220,10 +224,10 @@ class Recording:
         return call._replace(function=guarded(call.function), values=(*call.values, self.flag))
 
     def _replaced(self, given: Any, results: dict[int, Any], exchanged: bool) -> Any:
-        """Return ``given``, an argument of the first round, as it is in a later one; tuples are searched.
+        """Return what takes the place of ``given``, an argument of a call in the first round, in a later round.
 
-        Frontiers that a call returned are replaced by those in ``results``, by ``id()``; with ``exchanged`` also the
-        arrays of ``swap``.
+        A frontier that a call of the first round returned is replaced by ``results[id(frontier)]``, if ``exchanged`` an
+        array of ``swap`` by its partner. Both are also replaced inside tuples.
         """
         if type(given) is tuple:
             return tuple(self._replaced(part, results, exchanged) for part in given)
@@ -240,7 +244,7 @@ _guarded: dict[int, tuple[TypedFunction, Guarded]] = {}
 
 
 def guarded(function: TypedFunction) -> Any:
-    """Return the :class:`Guarded` of ``function``, the same object each time."""
+    """Return ``function`` as a :class:`Guarded`, which is made once."""
     held = _guarded.get(id(function))
     if held is None:
         held = _guarded.setdefault(id(function), (function, Guarded(function)))
@@ -248,7 +252,7 @@ def guarded(function: TypedFunction) -> Any:
 
 
 def fill(array: Array, value: Any, call: Call) -> None:
-    """Fill ``array``, which ``call`` reduces into, with ``value``, unless its loop has stopped."""
+    """Fill ``array`` with ``value``, before ``call`` reduces into it; in a recorded call not if the loop has ended."""
     if not isinstance(call.function, Guarded):
         array.fill(value)
         return
@@ -259,5 +263,5 @@ def fill(array: Array, value: Any, call: Call) -> None:
 
 @cache
 def rounds_program(dtype: np.dtype) -> Program:
-    """Return the program of ``rounds.cu`` for values of ``dtype``."""
+    """Return the CUDA program of ``rounds.cu`` for values, and totals of scalars, of ``dtype``."""
     return Program(SOURCES["rounds.cu"], defines=(("TOTAL_T", c_type(dtype)),))

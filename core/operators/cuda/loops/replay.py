@@ -1,9 +1,9 @@
-"""Rounds of ``iterate`` as plain launches: kernels with ready arguments, called again and again.
+"""Rounds of ``iterate`` as plain launches: kernels with ready arguments, launched again and again.
 
-The launches of the first round are repeated with a few arguments replaced: scalars go on to their next slot, swapped
-arrays change places. All arguments recur after six rounds. Only kernels that depend on nothing but their arguments
-(``STEADY``) can be repeated so; counters that they expect to be zero belong to the loop, which clears them after
-every round. A body with other kernels is repeated by calling its operators again (see ``recording``).
+The launches of the first round are repeated with a few arguments replaced: scalars use their next slot, and swapped
+arrays change places. After six rounds all arguments are the same again. Only kernels that depend on nothing but their
+arguments (``STEADY``) can be repeated so. Counters that they expect to be zero belong to the loop, which clears them
+after every round. A body with other kernels is repeated by calling its operators again (see ``recording``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _local = threading.local()
 
 
 class Cleared:
-    """Counters, ``uint64[WORDS]``, that are zero at the beginning of each round."""
+    """The counters of one loop, ``uint64[WORDS]`` on the device, which are zero at the beginning of each round."""
 
     def __init__(self, words: Array) -> None:
         self.words, self.used = words, 0
@@ -40,7 +40,7 @@ class Cleared:
 
     @contextmanager
     def given(self) -> Iterator[None]:
-        """Return a context in which this thread's operators use these counters."""
+        """Let the operators that this thread calls take their counters from here, inside the ``with`` block."""
         before, _local.cleared = getattr(_local, "cleared", None), self
         try:
             yield
@@ -48,18 +48,18 @@ class Cleared:
             _local.cleared = before
 
     def count(self) -> DeviceCount | None:
-        """Return a ``uint32`` counter that nothing else uses in a round; None if all are in use."""
+        """Return a ``uint32`` counter that nothing else uses in a round; None if all counters are taken."""
         address = self.total()
         return None if address is None else DeviceCount(self._halves, 2 * (self.used - 1), address)
 
     def total(self) -> np.uint64 | None:
-        """Return the address of a ``uint64`` that nothing else uses in a round; None if all are in use."""
+        """Return the address of a ``uint64`` counter that nothing else uses in a round; None if all are taken."""
         self.used += 1
         return None if self.used > WORDS else np.uint64(self._start + 8 * (self.used - 1))
 
 
 def cleared_counters() -> Cleared | None:
-    """Return the counters of the loop whose first round runs in this thread, if there is one."""
+    """Return the counters of the loop whose first round runs in this thread; None if there is no such loop."""
     return getattr(_local, "cleared", None)
 
 
@@ -70,7 +70,7 @@ class Replay:
         launches: the launches of the first round.
         scalars: the scalars among their arguments, each with its slot (``turn``) before the round, and by how many
             slots a round moves it.
-        other: by address and length of an array, the array that replaces it in every second round.
+        other: maps :func:`place` of an array to the array that replaces it in every second round.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Replay:
         self._ready: list[list[tuple[Any, tuple[Any, ...]]] | None] = [None] * PERIOD
 
     def launch(self, number: int) -> None:
-        """Launch round ``number``; the first round is 0."""
+        """Launch the round with this ``number``; the first round, which the body made, is 0."""
         at = number % PERIOD
         ready = self._ready[at]
         if ready is None:
@@ -98,9 +98,9 @@ class Replay:
         return launch.kernel, (grid, block, tuple(self._in_round(number, argument) for argument in arguments))
 
     def _in_round(self, number: int, argument: Any) -> Any:
-        """Return ``argument`` for round ``number``: addresses of a scalar's slots in that round, or an array.
+        """Return what round ``number`` passes in place of ``argument``, an argument of the first round.
 
-        The arrays of a swapped pair take each other's place in odd rounds; other arguments stay.
+        A scalar is replaced by its slots of that round, in odd rounds a swapped array by its partner; others stay.
         """
         slots = self._slots.get(id(argument))
         if slots is not None:
@@ -112,5 +112,5 @@ class Replay:
 
 
 def place(array: Array) -> tuple[int, int]:
-    """Return the address and the length of an array, which identify it."""
+    """Return device address and length in bytes of ``array``, by which it is recognised."""
     return array.data.ptr, array.nbytes

@@ -1,4 +1,4 @@
-"""Functions per vertex and per edge on CUDA. Nothing waits for the device."""
+"""``vertex_map`` and ``edge_map`` on CUDA. Nothing here waits for the device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERYWHERE = 1 << 30  #: more blocks than any device holds
 
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
-    """Call the function of ``call`` for each vertex of ``start``; return the vertices for which it is true."""
+    """Call the function of ``call`` for each vertex of ``start``; return those for which it is true, as a frontier."""
     takes_position = call.function.leading[0] == "i"
     frontier = start.frontiers[0] if takes_position else merged(graph, start)
     size = frontier.at_most
@@ -38,10 +38,10 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
-    """Call the function of ``call`` for its effects on the arcs, and on the edges of the vertices, of ``start``.
+    """Call the function of ``call``, for its effects, on every arc of ``start`` and on the edges of its vertices.
 
-    ``over`` is the direction of the edges; ``first``: the range of places, in the row of each vertex, of the edges that
-    are visited (None: all).
+    ``over`` is the direction of the edges. ``first``, a pair ``(begin, end)``, restricts the edges of each vertex to
+    these places in storage order (None: all).
     """
     if not any(part.size for part in start.arcs) and not any(part.at_most for part in start.frontiers):
         skip_scalars(call)
@@ -74,9 +74,9 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
 def _map_edges(
     graph: Graph, launch: Callable[..., None], walks: list[Walk], frontier: Frontier, first: tuple[int, int] | None
 ) -> None:
-    """Launch an ``edge_map`` over the edges of ``frontier``, or with ``first`` over those at a range of places.
+    """Launch the kernels of ``edge_map`` for the edges of ``frontier``; ``first`` is that of :func:`edge_map`.
 
-    ``launch`` launches a kernel of the program by name, ``walks`` are those of the views.
+    ``launch(name, grid, *arguments)`` launches a kernel of the program; ``walks`` are the walks of the views.
     """
     views, (ids, number, size) = [walk.packed for walk in walks], frontier_arguments(frontier)
     listed = (*views, walks[0].bound, ids, number, np.int64(size))

@@ -34,16 +34,18 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return how many were made.
+    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return the outcome.
 
     Args:
         start: the active set of the first round.
         wake: the direction over which vertices activate neighbours; None: none are activated.
-        max_steps: the most rounds.
+        max_steps: the largest number of rounds.
         until: the condition that ends the loop after a round, or None.
-        most: limit of the work of a round; above it the loop ends as ``crowded``.
-        swap: positions of pairs of arguments that are exchanged between rounds, which are then over all vertices.
-        after: the result of an earlier call, which this one continues; None: there is none.
+        most: limit of the work of a round, its vertices plus the edges over which they would activate neighbours; a
+            round with more ends the loop as ``crowded``.
+        swap: positions of pairs of arguments that are exchanged between rounds; if there are any, all vertices are
+            active in every round.
+        after: the result of an earlier call, which this one continues, or None.
     """
     if swap:
         return _passes(graph, call, over, max_steps, until, swap, NULL if after is None else after.address)
@@ -69,10 +71,11 @@ def converge(
 def _passes(
     graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap, after: np.uint64
 ) -> Propagated:
-    """Pull in rounds over all vertices, at most ``max_steps``, until ``until`` ends the loop; return their number.
+    """Launch a loop of ``converge`` in which all vertices are active in every round; return its outcome.
 
-    ``swap``: positions of pairs of arguments that are exchanged between rounds; ``after``: the device address of the
-    outcome of the loop that this one continues, or 0.
+    There are at most ``max_steps`` rounds; ``until`` is the condition that ends the loop, or None. ``swap``: positions
+    of pairs of arguments that are exchanged between rounds; ``after``: the device address of the outcome of the loop
+    that this one continues, or 0.
     """
     pulled = walks_of(graph, over)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
@@ -90,11 +93,10 @@ def _passes(
 
 
 def _is_of_all(start: Start) -> bool:
-    """Return whether all vertices are active at first.
+    """Return whether all vertices are active in the first round, so that scanning the storage may pay.
 
-    A listed set only shrinks if there is no ``wake``, and many of its vertices need not have many of the arcs: its
-    rounds walk rows, never the whole storage, so the launch needs no more than CONVERGE_BLOCKS, whose barriers are
-    cheaper.
+    A list of vertices only shrinks if there is no ``wake``, and may have few of the arcs. Its rounds always walk rows,
+    and need no more than CONVERGE_BLOCKS blocks per multiprocessor, between which a barrier takes less time.
     """
     return any(frontier.is_all for frontier in start.frontiers)
 
@@ -104,25 +106,27 @@ def _blocks(*, scans: bool) -> int:
 
 
 def blocks_of_passes(device: Device, *, scans: bool) -> int:
-    """Return the number of blocks for rounds over all vertices; ``scans``: they pass over the storage."""
+    """Return the number of blocks of a loop in which all vertices are active; ``scans``: it scans the storage."""
     return (SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(device)
 
 
 def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") -> list[Walk]:
-    """Return the walk over the view of the direction ``over``; of ``"both"``: over ``first`` and ``second``."""
+    """Return the walk of the view ``over``; for ``"both"`` the walks of the views ``first`` and ``second``."""
     return [walk_of(graph.view(one)) for one in ((first, second) if over == "both" else (over,))]
 
 
 def converge_program(
     walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool, scans: bool
 ) -> Program:
-    """Return the program of ``converge`` for ``call``, made once for each kind of view, given by ``walk``.
+    """Return the CUDA program of ``converge`` for ``call``; equal programs are made once.
 
     Args:
-        over, wake: the directions over which vertices pull, and over which they activate neighbours, or None.
+        walk: the walk of a view, which gives the cursor.
+        over: the direction over which vertices pull.
+        wake: the direction over which they activate neighbours, or None.
         until: the condition that ends the loop, or None.
-        symmetric: whether vertices pull over the edges that activate them.
-        scans: whether rounds of many vertices pass over the storage.
+        symmetric: whether vertices activate those that pull from them, and no others.
+        scans: whether rounds of many vertices scan the storage.
     """
     name = None if until is None else _name_of(call, until.scalar)
     functions = call.function, call.then, call.commit
@@ -135,10 +139,10 @@ def converge_program(
 
 
 def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap: Swap, *, scans: bool) -> Program:
-    """Return the program of rounds over all vertices for ``call``, made once for each kind of view, given by ``walk``.
+    """Return the CUDA program of ``converge`` with ``swap`` for ``call``; equal programs are made once.
 
-    ``until``: the condition that ends the loop, or None; ``swap``: positions of pairs of arguments that are exchanged;
-    ``scans``: whether rounds pass over the storage.
+    ``walk`` gives the cursor; ``over`` is the direction of the pull; ``until``: the condition that ends the loop, or
+    None; ``swap``: positions of pairs of arguments that are exchanged; ``scans``: whether rounds scan the storage.
     """
     name = None if until is None else _name_of(call, until.scalar)
     pairs = tuple((a, b, len(call.values[a]) == 1 < walk.num_vertices) for a, b in swap)
@@ -156,9 +160,9 @@ def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap:
 
 
 def _totals_of_passes(call: Call, until: str | None) -> dict[str, str]:
-    """Return the macros by which a pass adds to the accumulators of ``call`` and reads their totals (``passes.cu``).
+    """Return the C++ macros by which a round adds to the scalars (``su.Scalar``) of ``call`` and reads their totals.
 
-    ``until``: the name of the accumulator that ends the loop, or None.
+    They are for ``passes.cu``. ``until``: the name of the argument whose total ends the loop, or None.
     """
     found = [f"a{i}" for i, argument in enumerate(call.function.arguments) if argument.kind == "accumulator"]
     return {
@@ -175,10 +179,10 @@ _programs: dict[tuple[Any, ...], Program] = {}
 def _made(
     walk: Walk, call: Call, over: str, wake: str | None, until: str | None, macros: dict[str, int], *, symmetric: bool
 ) -> Program:
-    """Return a new program of ``converge.cu`` for ``call`` and the kind of view that ``walk`` has.
+    """Return a new program of ``converge.cu`` for ``call`` and the view of ``walk``.
 
-    ``until`` is the name of the argument that ends the loop, or None; ``macros`` are further ones; the other parameters
-    are those of :func:`converge_program`.
+    ``until`` is the name of the argument that ends the loop, or None; ``macros`` are added to the macros of the
+    program; the other parameters are those of :func:`converge_program`.
     """
     has_bits = symmetric and call.dtype is not None and call.reduce not in AT_ONCE
     return program_of(
@@ -189,10 +193,10 @@ def _made(
 
 
 def _totals(call: Call, until: str | None) -> dict[str, str]:
-    """Return the macros by which a round adds to the accumulators of ``call`` and reads their totals (``converge.cu``).
+    """Return the C++ macros by which a round adds to the scalars (``su.Scalar``) of ``call`` and reads their totals.
 
-    The totals of even rounds are in the slot that the launch writes, those of odd rounds in the one that it clears.
-    ``until``: the name of the accumulator that ends the loop, or None.
+    They are for ``converge.cu``. The totals of even rounds are in the slot that the launch writes, those of odd rounds
+    in the one that it clears. ``until``: the name of the argument whose total ends the loop, or None.
     """
     numbered = enumerate(call.function.arguments)
     found = [(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"]
@@ -215,7 +219,7 @@ def _totals(call: Call, until: str | None) -> dict[str, str]:
 
 
 def _name_of(call: Call, scalar: Any) -> str:
-    """Return the name, in kernels, of the argument of ``call`` that is ``scalar``."""
+    """Return the name that the argument ``scalar`` of ``call`` has in kernels; raise if it is no argument."""
     for i, value in enumerate(call.values):
         if value is scalar:
             return f"a{i}"
@@ -223,7 +227,7 @@ def _name_of(call: Call, scalar: Any) -> str:
 
 
 class RoundStates:
-    """Zeroed states of loops on the device, handed out one per launch."""
+    """A supply of zeroed memory on the device for the state of a loop; each piece is used by one launch only."""
 
     SIZE = 256
 

@@ -24,9 +24,9 @@ LAYERS_BLOCKS = 2  #: blocks per multiprocessor: all of them are resident
 
 
 def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str) -> Frontier | None:
-    """Pull for the vertices of each layer, one layer after the other; fill ``out``, or run the epilogue ``then``.
+    """Pull for the vertices of each layer, one layer after the other, and fill ``out`` or pass the values to ``then``.
 
-    ``over`` is the direction of the edges. Returns the vertices for which ``then`` is true, None without ``then``.
+    ``over`` is the direction of the edges. Returns the vertices for which ``then`` is true; None without ``then``.
     """
     walks = [walk_of(graph.view(one)) for one in (("in", "out") if over == "both" else (over,))]
     xp = graph.device.xp
@@ -46,9 +46,9 @@ def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str)
 
 
 def layers_program(walk: Walk, call: Call, over: str) -> Program:
-    """Return the program of a pull by layers for ``call`` over the direction ``over``.
+    """Return the CUDA program of a pull by layers for ``call`` over the direction ``over``; made once.
 
-    ``walk`` is that of a view; programs for views of the same kind are the same.
+    ``walk``, the walk of a view, gives the cursor.
     """
     return program_of(
         "layers.cu", walk, call, call.dtype,

@@ -1,4 +1,4 @@
-"""Pulls on CUDA: what ``neighbor_reduce`` launches. Nothing here waits for the device."""
+"""Pulls on CUDA: the launches of ``neighbor_reduce``. Nothing here waits for the device."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ TURNS = 4  #: a pull of many vertices has this times the blocks that fill the de
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
-    """Fill ``out``, or run the epilogue ``then``; return the vertices for which it is true, None without ``then``.
+    """Fill ``out`` with reduced values or pass them to ``then``; return the vertices for which ``then`` is true.
 
-    Parameters are those of ``suricate.operators.neighbor_reduce``; ``call`` has its functions and arguments.
+    The parameters are those of ``suricate.operators.neighbor_reduce``, checked. Without ``then`` None is returned.
     """
     if isinstance(vertices, Layers):
         return reduce_layers(graph, call, vertices, out, over)
@@ -60,14 +60,14 @@ def neighbor_reduce(
 
 
 def _is_empty(graph: Graph, vertices: Array | Start | None) -> bool:
-    """Return whether ``vertices`` (None: all of ``graph``) are certainly none, as far as the host knows."""
+    """Return whether the host knows that there are no ``vertices`` (None: all of ``graph``) to compute."""
     if isinstance(vertices, Start):
         return not vertices.at_most
     return not (graph.num_vertices if vertices is None else len(vertices))
 
 
 class _Pull(NamedTuple):
-    """The data that all launches of one pull share."""
+    """What all launches of one pull use: its program, views, functions and arguments."""
 
     graph: Graph
     program: Program
@@ -81,7 +81,7 @@ class _Pull(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, call: Call, out: Any, over: str, view: StoreView | None = None) -> _Pull:
-        """Return the pull of ``call`` into ``out`` over the edges ``over`` of ``graph``; of ``view`` if given."""
+        """Return the pull of ``call`` into ``out`` over the edges ``over`` of ``graph``, or over ``view`` if given."""
         views = [graph.view(one) for one in (("in", "out") if over == "both" else (over,))] if view is None else [view]
         walks = tuple(map(walk_of, views))
         program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, **value_macros(call, over))
@@ -90,27 +90,28 @@ class _Pull(NamedTuple):
 
     @property
     def packed(self) -> tuple[Any, ...]:
-        """The views, as kernels take them."""
+        """The views as structs, to be passed to kernels."""
         return tuple(walk.packed for walk in self.walks)
 
     def launch(self, kernel: str, grid: int, *arguments: Any, views: tuple[Any, ...] | None = None) -> None:
-        """Launch ``kernel`` with ``grid`` blocks and the parameters: views, ``arguments``, those of functions.
+        """Launch ``kernel`` with ``grid`` blocks.
 
-        ``views`` takes the place of all views of the pull.
+        Its parameters are ``views`` (None: all views of the pull), ``arguments``, and the arguments of the user's
+        functions.
         """
         given = (*(self.packed if views is None else views), *arguments, *self.values)
         self.program.kernel(kernel)((grid,), (BLOCK,), given)
 
 
 def value_macros(call: Call, over: str) -> dict[str, Any]:
-    """Return the macros of a pull of ``call``: the direction ``over`` of the edges, and whether it reduces words."""
+    """Return the C++ macros of a pull: the direction ``over`` of the edges, and whether ``call`` reduces words."""
     return {"OVER": f"OVER_{over.upper()}", **({} if call.layout is None else {"WORD_VALUES": 1})}
 
 
 def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
-    """Return the scheme that serves a call with ``scheme``; ``everything``: whether it is for all vertices.
+    """Return the scheme that the pull uses if the user passes ``scheme``, for all vertices if ``everything`` is set.
 
-    Words, modes and h-indices are reduced vertex by vertex.
+    Words, modes and h-indices are always reduced vertex by vertex.
     """
     found = schemes.of_pull(scheme, pull.graph, pull.view, everything=everything)
     by_parts = pull.dtype is not None and pull.reduce not in AT_ONCE
@@ -121,7 +122,7 @@ def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
 
 
 def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None:
-    """Launch a pull that fills ``out``, with an entry per vertex, or per id in ``vertices``.
+    """Launch a pull that fills ``out``, with one entry per vertex of the graph, or per id in ``vertices``.
 
     ``over`` is the direction of the edges, ``scheme`` the one that the user chose.
     """
@@ -146,13 +147,13 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
 def _by_vertex(
     pull: _Pull, listed: tuple[Any, ...], share: int, most: int, queue: tuple[Any, np.uint64], *, split: bool
 ) -> None:
-    """Launch a pull vertex by vertex, and then, with ``split``, by parts of the heavy vertices.
+    """Launch a pull vertex by vertex; if ``split`` is set, heavy vertices are split among blocks in a second launch.
 
     Args:
-        listed: ids (null: all vertices), the address of their number or null, their number if known.
+        listed: the vertices as ``(ids, address, count)``, see ``frontier_arguments``.
         share: how many vertices a block handles; 0: the host does not know their number.
-        most: an upper bound of their number.
-        queue: an array for the vertices that ``then`` keeps, and the address of their number, or nulls.
+        most: an upper bound of the number of vertices.
+        queue: an array for the vertices for which ``then`` is true, and the address of their number; or two nulls.
     """
     bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
     grid = min(blocks(most, share or WARPS), (TURNS if share else 1) * full_grid(pull.graph.device))
@@ -163,14 +164,17 @@ def _by_vertex(
 
 
 def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
-    """Launch ``kernel``, which passes over the storage of a view and adds to ``sums``, for each view."""
+    """For each view launch ``kernel``, which scans its storage and reduces into ``sums``, one entry per vertex."""
     for other, walk in enumerate(pull.walks):
         views = (walk.packed,)
         pull.launch(kernel, full_grid(pull.graph.device), walk.bound, sums, np.int32(other), views=views)
 
 
 def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
-    """Return the scheme and the pull that visit exactly the edges ``over`` inserted since the mark."""
+    """Return the scheme and the pull with which exactly the edges inserted since the mark are visited.
+
+    ``over`` is the direction of the edges.
+    """
     source = schemes.updated_source(pull.graph, over, pull.view)
     if source == schemes.ITERATOR and pull.reduce not in AT_ONCE:
         return "updated", pull
@@ -186,7 +190,7 @@ def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
 
 
 def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
-    """Launch a pull for ``vertices`` (None: all) with the epilogue ``then``; return those for which that is true."""
+    """Launch a pull for ``vertices`` (None: all) that passes values to ``then``; return those for which it is true."""
     graph, device = pull.graph, pull.graph.device
     bound = pull.walks[0].num_vertices
     frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
@@ -207,9 +211,9 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
 
 
 def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64]) -> None:
-    """Launch a pass over the storage, and then the epilogue for the vertices of ``rows``: a range with all edges.
+    """Launch a scan of the storage, and then ``then`` for each vertex in the range ``rows``, which owns all edges.
 
-    ``queue``: an array for the vertices that ``then`` keeps, and the address of their number.
+    ``queue``: an array for the vertices for which ``then`` is true, and the address of their number.
     """
     graph = pull.graph
     assert pull.dtype is not None

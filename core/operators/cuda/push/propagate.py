@@ -1,7 +1,7 @@
-"""Pushes to a fixed point on CUDA: ``propagate``, and ``advance`` with a second phase, which is its first step.
+"""Pushes until no vertex changes on CUDA: ``propagate``, and ``advance`` with ``then``, which is its first step.
 
-Each is one cooperative launch (``propagate.cu``). What the host prepares for it is kept per graph, so that a later call
-with the same functions and types only puts in place what has changed. Nothing here waits for the device.
+Each is one cooperative launch (``propagate.cu``). The packed launch is kept per graph, so that a later call with the
+same functions and types only replaces the arguments that differ. Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ _Target = tuple[Array, tuple[Any, ...]]  # what is reduced into, and the values 
 
 
 def advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
-    """Push once over ``over`` from ``start`` into ``out``, and then run ``then``; return the vertices it keeps."""
+    """Push once from ``start`` into ``out``, in place, then run ``then`` for the vertices that changed.
+
+    ``over`` is the direction of the edges. Returns the vertices for which ``then`` is true, as a frontier.
+    """
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).count()
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
     _launch(graph, call, start, out, over, memory, 1, "", None, count.address)
@@ -63,11 +66,11 @@ def propagate(
     layers: bool,
     once: str,
 ) -> Propagated:
-    """Push from ``start`` until nothing changes, or for ``max_steps`` steps; return the counts of steps and pushes.
+    """Push from ``start`` until no vertex joins the frontier, or for ``max_steps`` steps; return the outcome.
 
-    Parameters are those of ``suricate.operators.propagate``; values in ``out`` change in place. ``layers``: keep the
-    frontier of each step; ``once``: ``""``, ``"final"`` (a value is final after the step that changes it) or
-    ``"equal"`` (as are all offers to a vertex in a step).
+    The parameters are those of ``suricate.operators.propagate``, checked; values in ``out`` change in place. ``once``
+    is ``""``, ``"final"`` (a value is final after the step that changes it) or ``"equal"`` (in addition all offers to a
+    vertex in one step are equal).
     """
     if not start.at_most or max_steps == 0:
         none = empty_layers(graph.device, graph.num_vertices, 0) if layers else None
@@ -90,10 +93,10 @@ def _launch(
     layers: Layers | None,
     left_count: np.uint64,
 ) -> Outcome:
-    """Launch the steps of a propagation; return the outcome, on the device. Parameters are those of :func:`propagate`.
+    """Launch all steps of a propagation; return its outcome, which is on the device.
 
-    ``memory``: the scratch arrays of the loop; ``layers``: those to fill, or None; ``left_count``: the address at which
-    the size of the last frontier is written, or null.
+    The parameters are those of :func:`propagate`, and: ``memory``, the scratch arrays of the loop; ``layers``, to be
+    filled, or None; ``left_count``, the address to which the size of the last frontier is written, or null.
     """
     frontier, arcs = distinct_vertices(graph, start), [one for one in start.arcs if one.size]
     pulls = bool(once) and over != "both" and layers is None and graph.has_in_edges
@@ -115,14 +118,14 @@ def _launch(
 
 
 class _Loops(dict[tuple[Any, ...], "_Loop"]):
-    """The prepared launches of a graph, by what their programs depend on."""
+    """The packed launches of ``propagate.cu`` for one graph, by their functions, types and kind of view."""
 
     def __init__(self, device: Device) -> None:
         super().__init__()
 
 
 class _Loop:
-    """A prepared launch of ``propagate.cu``: methods replace the arguments that differ from call to call."""
+    """A packed launch of ``propagate.cu``; its methods replace the arguments that differ from call to call."""
 
     def __init__(
         self,
@@ -152,9 +155,9 @@ class _Loop:
         self._kernel = PreparedKernel(program.kernel("propagate"), blocks, threads, arguments)
 
     def start(self, walks: list[Walk], frontier: Frontier | None, arcs: list[ArcList]) -> None:
-        """Set the arguments of the views, of ``frontier`` and of ``arcs``, from which the first step starts.
+        """Set the arguments for the views and for ``frontier`` and ``arcs``, from which the first step pushes.
 
-        ``walks`` are those of the views: that of pushes first.
+        ``walks[0]`` is the walk of the view for pushes; ``walks[-1]`` that of the second direction, or for pulls.
         """
         kernel = self._kernel
         if walks != self._walks:
@@ -170,7 +173,10 @@ class _Loop:
                 self._arcs[i] = values
 
     def go_on(self, memory: np.void, max_steps: int, once: str, layers: Layers | None) -> None:
-        """Set the scratch ``memory``, the most steps, ``once`` and the layers to fill, where they have changed."""
+        """Set the scratch ``memory``, the largest number of steps, ``once`` and the layers to fill.
+
+        Arguments that have not changed since the last call are not packed again.
+        """
         kernel, steps = self._kernel, (max_steps, int(once == "equal"))
         if memory is not self._memory:
             kernel.put(MEMORY, memory)
@@ -183,10 +189,12 @@ class _Loop:
             self._put(LAYERS, _by_layer(layers))
 
     def launch(self, target: _Target, outcome: Outcome, left_count: np.uint64) -> None:
-        """Launch the steps; ``target``: the array that is reduced into, and the values of the functions' arguments.
+        """Launch the loop.
 
-        ``outcome`` gets the numbers of the loop; the size of the last frontier is written to the address
-        ``left_count``, unless it is null.
+        Args:
+            target: the array to reduce into, and the arguments of the user's functions.
+            outcome: gets the numbers that the loop reports.
+            left_count: the address to which the size of the last frontier is written, or null.
         """
         out, values = target
         self._put(OUTCOME_AT, (outcome.address, left_count, *values))
@@ -199,14 +207,17 @@ class _Loop:
 
 
 def _by_layer(layers: Layers | None) -> tuple[Any, ...]:
-    """Return ``layers`` as kernels take them: vertices, offsets, capacity, address of their number; nulls for None."""
+    """Return ``layers`` as four kernel arguments: vertices, offsets, capacity, and the ``count`` of layers.
+
+    For None they are null.
+    """
     if layers is None:
         return NULL, NULL, np.int64(0), NULL
     return layers.vertices, layers.offsets, np.int64(len(layers.vertices)), layers.count
 
 
 def _few(graph: Graph, arcs: list[ArcList]) -> list[ArcList]:
-    """Return at most ``ARC_LISTS`` lists of arcs; if there are more, the last ones are joined into one."""
+    """Return ``arcs`` as at most ``ARC_LISTS`` lists; if there are more, the last ones are copied into one list."""
     rest = arcs[ARC_LISTS - 1 :]
     if len(rest) < 2:
         return arcs

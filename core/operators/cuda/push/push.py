@@ -1,4 +1,4 @@
-"""One push on CUDA: what ``advance`` launches. Nothing here waits for the device."""
+"""One push on CUDA: the launches of ``advance``. Nothing here waits for the device."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
-    """Push once from ``start`` into ``out``; return the vertices that changed, with ``then`` those that it keeps.
+    """Push once from ``start`` into ``out``, in place; return the vertices that changed and, with ``then``, joined.
 
-    ``over`` is the direction of the edges; values in ``out`` change in place.
+    ``over`` is the direction of the edges.
     """
     if call.then is not None:
         return advance_in_two_phases(graph, call, start, out, over)
@@ -52,7 +52,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 class _Push:
-    """The launches of one step: they have the arguments of the call, the stamp and the queue in common."""
+    """The launches of one step; they all write to the same array of values, stamps and queue."""
 
     def __init__(self, graph: Graph, call: Call, out: Any) -> None:
         self.graph, self.call, self.values = graph, call, launch_values(call)
@@ -62,20 +62,20 @@ class _Push:
         self.target = (array_of(out), stamps.array, np.uint32(stamps.steps(1)), self.queue, self.count.address)
 
     def program(self, walk: Walk, second: bool) -> Program:
-        """Return the program over the cursor of a view; ``second``: self-loops are left out."""
+        """Return the CUDA program for the view of ``walk``; if ``second`` is set, its kernels leave out self-loops."""
         return program_of("advance.cu", walk, self.call, self.call.dtype, SECOND_VIEW=int(second), PLAIN_WORD_LOADS=1)
 
     def arcs(self, arcs: ArcList) -> None:
-        """Push along ``arcs``, and no other edges."""
+        """Push along the given ``arcs`` only."""
         walk = walk_of(self.graph.view("out"))
         grid = (min(blocks(arcs.size, BLOCK), full_grid(self.graph.device)),)
         arguments = (walk.bound, packed_arcs(arcs), *self.target, *self.values)
         self.program(walk, False).kernel("push_edges")(grid, (BLOCK,), arguments)
 
     def vertices(self, direction: str, frontier: Frontier, scheme: str, second: bool) -> None:
-        """Push along the edges in one direction of ``frontier``, which has no repeats, by ``scheme``.
+        """Push along the edges of ``frontier``, which has no repeats, in one ``direction``, by ``scheme``.
 
-        ``second``: it is the second direction of ``over="both"``, so that self-loops are left out.
+        ``second``: this is the second direction of ``over="both"``, so that self-loops are left out.
         """
         graph, view = self.graph, self.graph.view(direction)
         walk = walk_of(view)
@@ -101,9 +101,9 @@ class _Push:
 def _updated(
     graph: Graph, over: str, frontier: Frontier | None, arcs: list[ArcList]
 ) -> tuple[str, Frontier | None, list[ArcList]]:
-    """Return scheme, frontier and arcs by which a push visits exactly the edges inserted since the mark.
+    """Return the scheme, frontier and arcs with which a push visits exactly the edges inserted since the mark.
 
-    ``frontier`` and ``arcs`` are what the call starts from; ``over`` is the direction of the edges of ``graph``.
+    ``frontier`` and ``arcs`` are those of the call; ``over`` is the direction of the edges.
     """
     direction = VIEWS[over][0]
     source = schemes.updated_source(graph, direction, graph.view(direction))
