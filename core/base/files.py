@@ -164,7 +164,7 @@ def _replaced(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _part_prefix(target: Path) -> str:
-    """Return how names of temporary files for ``target`` begin: with a digest of its name, which may be too long."""
+    """Return the prefix of the names of temporary files for ``target``: a digest, as its name may be too long."""
     return f".suricate-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}-"
 
 

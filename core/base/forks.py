@@ -27,7 +27,7 @@ _in_child: list[Action] = []
 
 
 def renewed(lock: Lock, then: Action | None = None) -> Lock:
-    """Return ``lock``, a ``threading`` lock, after registering it: it will be free in every child process.
+    """Register ``lock``, a ``threading`` lock, to be free in every child process; return it.
 
     If another thread holds it at the fork, the child calls ``then`` (a bound method is referenced weakly).
     """

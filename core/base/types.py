@@ -160,7 +160,7 @@ class StoreView:
 
     @cached_property
     def most_edges(self) -> int:
-        """An upper bound of the number of edges, read on the host: the length of the longest array of the view."""
+        """An upper bound of the number of edges, known on the host: the length of the longest array of the view."""
         return max((len(part) for part in self.data if hasattr(part, "dtype")), default=0)
 
 

@@ -36,7 +36,7 @@ Range = tuple[int, int]
 
 
 def cores() -> int:
-    """Return the number of cores that the process may use: those of its CPU affinity, or a container's lower limit."""
+    """Return the number of cores that the process may use, by its CPU affinity and the CPU quota of its container."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()

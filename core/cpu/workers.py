@@ -130,7 +130,10 @@ in_child(WORKERS.forget)
 
 
 def main() -> None:
-    """Run a worker process: read pickled calls from standard input and make them, until input ends or stays away."""
+    """Run a worker process: make the calls that arrive, pickled, on standard input.
+
+    It ends when the input ends, or when nothing has arrived for ``IDLE`` seconds.
+    """
     os.nice(19)
     if hasattr(os, "SCHED_IDLE"):
         with suppress(OSError):

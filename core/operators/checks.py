@@ -65,7 +65,10 @@ def scheme_of_vertices(scheme: str, everything: bool, argument: str) -> None:
 
 
 def scheme_of_edges(scheme: str) -> None:
-    """Raise ``RequirementError`` if a call that starts from edges has a ``scheme``, which is a way to walk storage."""
+    """Raise ``RequirementError`` unless ``scheme`` is ``"auto"`` or ``"vertex"``, for a call that starts from edges.
+
+    Such a call does not walk the storage of a graph.
+    """
     if scheme not in ("auto", "vertex"):
         raise RequirementError(
             f"scheme {scheme!r} walks the storage of the graph: use it with frontier=None, not with edges"
@@ -79,7 +82,7 @@ def plain_scheme(scheme: str, with_what: str) -> None:
 
 
 def step_limit(max_steps: int | None) -> int:
-    """Return the parameter ``max_steps``, checked and limited to ``MAX_STEPS``, which None also means."""
+    """Return the parameter ``max_steps``, checked and at most ``MAX_STEPS``; None means ``MAX_STEPS``."""
     return MAX_STEPS if max_steps is None else min(integer("max_steps", max_steps, low=0), MAX_STEPS)
 
 
@@ -101,7 +104,7 @@ def once(value: Any, reduce: str) -> str:
 
 
 def places(first: Any) -> tuple[int, int] | None:
-    """Return the slice ``first``, the places to visit in each adjacency, as ``(begin, end)``; None for None."""
+    """Return the slice ``first``, the places to visit in each adjacency, as ``(begin, end)``; None stays None."""
     if first is None:
         return None
     if not isinstance(first, slice) or first.step not in (None, 1):
@@ -133,7 +136,7 @@ def until_of(until: Any) -> Until:
 
 
 def until_on(graph: Graph, until: Any) -> Until | None:
-    """Return the parameter ``until`` of a loop over ``graph`` as an :class:`Until`, checked; None for None."""
+    """Return the parameter ``until`` of a loop over ``graph`` as an :class:`Until`, checked; None stays None."""
     if until is None:
         return None
     found = until_of(until)

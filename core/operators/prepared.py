@@ -111,9 +111,9 @@ def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: An
 
 
 def _is_plain(key: Key, call: Call) -> bool:
-    """Return whether ``call`` can be prepared: it has one function, and its arguments are arrays and numbers.
+    """Return whether ``call`` can be prepared: it has one function, whose arguments are arrays and numbers.
 
-    Numbers must be in ``key`` by their type.
+    The types of the numbers must be in ``key``.
     """
     if call.then is not None or call.layout is not None:
         return False

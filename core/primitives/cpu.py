@@ -147,7 +147,7 @@ def source_ranges(keys: Array) -> list[slice]:
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Set ``batch.most`` to the number of entries of the located batch whose kind is ``kind``; there are no ranks."""
+    """Set ``batch.most`` to the number of entries whose kind is ``kind``; the CPU needs no rank of each entry."""
     batch.most = sum(threads.over(len(batch), count_kind, batch.kind, kind, unit=1 / 8))
 
 

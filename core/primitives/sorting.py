@@ -23,7 +23,10 @@ FEW = 24  #: so few words are sorted by insertion
 
 
 def top_bits(size: int, bits: int) -> int:
-    """Return by how many high bits of the source ``size`` edges with ids of ``bits`` bits are distributed."""
+    """Return the number of high bits of the source that select the bucket, for ``size`` edges.
+
+    ``bits`` is the number of bits of an id.
+    """
     return min(bits, TOP, max(1, (size >> BUCKET).bit_length()))
 
 

@@ -21,7 +21,7 @@ def collect(num_vertices, ids, count, stamp, step, queue, queued):
 
 @kernel
 def collect_ends(num_vertices, src, dst, status, wanted, size, stamp, step, queue, queued):
-    """Append to ``queue`` both ends of each arc that it lacks, and stamp them ``step``; return its new length.
+    """Append to ``queue`` those ends of arcs that it lacks, and stamp them ``step``; return its new length.
 
     Arc ``i < size`` is ``src[i] -> dst[i]``; it counts if ``status`` is empty or ``status[i] == wanted``.
     """

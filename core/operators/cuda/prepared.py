@@ -183,7 +183,7 @@ class EdgeMap(Prepared):
     """A prepared call of ``edge_map`` over the edges of vertices."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> bool:
-        """Launch the function for the edges of the vertices; return True.
+        """Launch the function for the edges of the vertices; return True, which says that the call was made.
 
         The parameters are those of :meth:`Prepared.run`.
         """

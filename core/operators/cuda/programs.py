@@ -104,7 +104,7 @@ def array_of(out: Any) -> Array:
 
 
 def skip_scalars(call: Call) -> None:
-    """Set the total of each ``su.Scalar`` of ``call`` to that of no addition, for a call that launches nothing.
+    """Set the next total of each ``su.Scalar`` of ``call`` to its neutral value, for a call that launches nothing.
 
     It takes the place of :func:`launch_values`.
     """

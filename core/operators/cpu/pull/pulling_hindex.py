@@ -38,8 +38,8 @@ def asks_ahead(g, num_vertices, in_order, *args):
 def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
     """Return the h-index over the edges of ``u`` in the view ``g``, and in ``h`` if both directions are walked.
 
-    A vertex without edges and an id that is not below ``num_vertices`` get 0. ``counts`` is scratch: of ``d`` edges the
-    first ``d + 1`` entries are overwritten. ``asks`` and ``values`` are unused.
+    A vertex without edges and an id that is not below ``num_vertices`` get 0. ``counts`` is scratch: its first entries,
+    one more than ``u`` has edges, are overwritten. ``asks`` and ``values`` are unused.
     """
     if u >= num_vertices:
         return cast(0)

@@ -119,7 +119,7 @@ def _pairs(
 
 
 def _nothing(call: Call, out: Array | None) -> None:
-    """Do a call without pairs: fill ``out`` with 0, and set each ``su.Scalar`` to the total of no addition."""
+    """Do a call without pairs: fill ``out`` with 0; the next total of each ``su.Scalar`` is its neutral value."""
     if out is not None:
         out.fill(0)
     for value in call.values:
@@ -128,7 +128,7 @@ def _nothing(call: Call, out: Array | None) -> None:
 
 
 def _pair_list(graph: Graph, capacity: int) -> np.void:
-    """Return an empty list, a struct ``PairList``, in which kernels note up to ``capacity`` pairs to be split."""
+    """Return an empty list, a struct ``PairList``, to which kernels append up to ``capacity`` pairs to be split."""
     workspace, total = graph.workspace, graph.workspace.state(Counters).total()
     entry = workspace.array("intersect.entry", capacity, np.uint32)
     base = workspace.array("intersect.base", capacity, np.int64)
@@ -161,7 +161,7 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = 
     """Copy the adjacencies (rows) of ``view`` into the workspace of ``graph``.
 
     Args:
-        graph: the graph, or what stands for it.
+        graph: the graph, or an ``EdgeSetScope``.
         view: the view to copy.
         rank: ``uint32[num_vertices]``, which is filled with degrees: rows then hold neighbours of higher degree (ties
             by id), and those of lower degree lie at the end of the vertex's space. None: rows hold all neighbours.
@@ -202,9 +202,10 @@ def _every_arc(graph: Graph, view: StoreView) -> ArcList:
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: bool) -> None:
-    """Write to ``out`` the sum over the triangles of ``view``, each visited once; if longer, the sums by corner.
+    """Write to ``out`` the sum over the triangles of ``view``, each visited once.
 
-    Rows are ordered by degree; ``by_id``: the function gets the corners in ascending order of ids instead.
+    If ``out`` has one entry per vertex, it gets the sum over the triangles at each vertex instead. Rows are ordered by
+    degree; ``by_id``: the function gets the corners in ascending order of ids instead.
     """
     n, workspace = view.num_vertices, graph.workspace
     out.fill(0)

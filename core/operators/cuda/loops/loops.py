@@ -35,7 +35,7 @@ NO_VERTICES = VERTICES.packed(0, 0, 0)
 def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
     """Return the fields of the struct ``VERTICES`` for ``frontier``: address of ids, address of their number, number.
 
-    All vertices have no ids (0). The second is 0 if the host knows the number, otherwise the third is. None means no
+    For all vertices the first is 0. If the host knows the number the second is 0, otherwise the third. None means no
     vertices: all three are 0.
     """
     if frontier is None:
@@ -84,7 +84,7 @@ class LoopMemory:
             raise
 
     def of(self, graph: Graph) -> np.void:
-        """Return the struct of scratch arrays, with one entry per vertex of ``graph`` or more."""
+        """Return the struct of scratch arrays for ``graph``; they have at least one entry per vertex."""
         size = graph.num_vertices
         graph.workspace.state(WideArray).holds = None
         if self._packed is None or size > self._size:

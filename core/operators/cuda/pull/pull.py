@@ -211,9 +211,10 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
 
 
 def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64]) -> None:
-    """Launch a scan of the storage, and then ``then`` for each vertex in the range ``rows``, which owns all edges.
+    """Launch a scan of the storage, and then ``then`` for each vertex from ``rows[0]`` to ``rows[1]`` (exclusive).
 
-    ``queue``: an array for the vertices for which ``then`` is true, and the address of their number.
+    No other vertex may have edges. ``queue``: an array for the vertices for which ``then`` is true, and the address of
+    their number.
     """
     graph = pull.graph
     assert pull.dtype is not None
