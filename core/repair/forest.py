@@ -2,22 +2,22 @@
 
 Breadth-first search, shortest paths and connected components are least fixpoints of offers along edges: a vertex has
 the smallest word (keys first, then the parent's id) that a neighbour offers it, and that neighbour is its parent. The
-parents form a forest. What depends on a deleted edge is what lies below it, and most of that can be explained by
-another neighbour. The repair is that of Ramalingam and Reps ("An incremental algorithm for a generalization of the
-shortest-path problem", 1996) and of KickStarter's trimming (Vora et al., 2017), as one launch on CUDA:
+parents form a forest. Only vertices below a deleted edge in the forest can depend on it, and another neighbour explains
+the values of most of them. The repair is that of Ramalingam and Reps ("An incremental algorithm for a generalization of
+the shortest-path problem", 1996) and of KickStarter's trimming (Vora et al., 2017), as one launch on CUDA:
 
 1. Children across deleted tree edges, or tree edges whose weight rose, are suspects. A suspect survives if another
-   neighbour offers exactly its keys; the one with the smallest id becomes its parent. Else it is invalid, and its
-   children, those who adopted it as parent in the same round among them, are the next suspects.
-2. Invalid vertices get the word ``restart(v)``, take the best offer of their neighbours, inserted edges make theirs,
-   and what changed propagates.
+neighbour offers exactly its keys; the one with the smallest id becomes its parent. Else it is invalid, and its
+children, those who adopted it as parent in the same round among them, are the next suspects. 2. Invalid vertices get
+the word ``restart(v)``, then the best offer of their neighbours. Inserted edges make their offers. Vertices whose words
+changed then push, until nothing changes.
 
-Work: the degrees of suspects and of what changes. Without in-edges (directed graphs) no vertex can be asked for another
+Work: the degrees of suspects and of vertices that change. A directed graph without in-edges gives no vertex another
 explanation: the subtrees below deleted tree edges are invalid, and one pass over all edges makes the offers.
 
-Keys must grow strictly along edges: the keys of an offer are above those of the vertex that makes it. An offer that
-breaks this is dropped and noted (:attr:`Forest.violated`), so that no loop runs forever. On a graph of several
-processes it may be taken, and ends up in the words; it is noted as well.
+Keys must grow strictly along edges: the keys of an offer are greater than those of the vertex that makes it. An offer
+that breaks this rule is dropped and sets :attr:`Forest.violated`, so that no loop runs forever. On a graph of several
+processes such an offer may reach the words; it sets ``violated`` as well.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Forest:
             (breadth-first search). Then an offer is made once per vertex; and if all roots of a computation have the
             same keys, steps may pull when the frontier is large and there are in-edges.
 
-    No method waits for the device, unless ids of roots may be repeated, or no upper bound of them is known; or with
-    ``uniform`` there are several roots, and the graph is one of several processes.
+    Methods wait for the device only if ids of roots may be repeated, or have no known upper bound; and on a graph of
+    several processes with ``uniform`` and several roots.
     """
 
     def __init__(
@@ -84,17 +84,17 @@ class Forest:
             self.violated: Array = words.device.xp.zeros(1, "uint32")
 
     def rebind(self, *args: Any) -> None:
-        """Replace the arguments of the functions, by the same number: arrays that grew with the graph, for instance."""
+        """Replace the arguments ``args`` of the functions by as many others, for instance by arrays that have grown."""
         self.args, self._repairs = args, None
 
     def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
-        The words do not depend on ``order``, but speed does. ``order=(bound, delta)``: on the CPU vertices wait in
-        buckets of width ``delta`` by their first keys, and the lowest bucket is emptied first (delta-stepping);
-        several threads need not be in the same bucket, so the numbers of steps and pushes depend on the schedule. On
-        CUDA a step leaves vertices whose first key is more than ``delta`` above the least one for later steps; repairs
-        of many vertices do so, too.
+        ``order`` does not affect the words, only the speed. With ``order=(bound, delta)``, of which only ``delta``
+        counts, vertices with small first keys push first. On the CPU vertices wait in buckets of width ``delta`` by
+        their first keys, and the lowest bucket is emptied first (delta-stepping); several threads need not be in the
+        same bucket, so the numbers of steps and pushes depend on the schedule. On CUDA a step leaves vertices whose
+        first key is more than ``delta`` above the least one for later steps; repairs of many vertices do so, too.
 
         Raises:
             VertexRangeError: a root is not a vertex of the graph.
@@ -122,11 +122,11 @@ class Forest:
         return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
 
     def event_step(self, graph: Graph, result: Callable[[Any], Any]) -> Step:
-        """Return how a compiled loop updates the words edge by edge, for ``Algorithm.event_step``; on the CPU.
+        """Return how a compiled loop updates the words after single edges, for ``Algorithm.event_step``; on the CPU.
 
         ``result`` converts ``Words`` to a ``NamedTuple`` of arrays with an entry per word. A vertex counts as changed
-        if its first key or parent changed. Events that break the order of keys are refused, as are deletions of tree
-        edges on a directed graph without in-edges.
+        if its first key or parent changed. The step refuses an event if the keys of an offer do not grow, or if it
+        deletes a tree edge of a directed graph without in-edges.
         """
         step: Step = self._repairs_on(graph).event_step(result)
         return step
@@ -141,7 +141,7 @@ class Forest:
         return done
 
     def _repairs_on(self, graph: Graph) -> Any:
-        """Return the object that computes and repairs this forest on ``graph``, made once per graph."""
+        """Return the object that computes and repairs this forest on ``graph``; kept until another graph is used."""
         if len(self.words) < graph.num_vertices:
             reason = f"the forest has {len(self.words)} words, but there are {graph.num_vertices} vertices"
             raise ShapeError(f"{reason}: call words.resize(graph.num_vertices)")
@@ -150,23 +150,23 @@ class Forest:
         return self._repairs
 
     def of_same_functions(self) -> Forest:
-        """Return a forest of the same words, functions and arguments, for another graph."""
+        """Return a new forest with the same words, functions and arguments, to be used with another graph."""
         return Forest(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
 
     def levels(self, graph: Graph, share: tuple[int, int, int, int], places: int) -> Any:
-        """Return the kernels of a search by several ranks.
+        """Return the kernels of a search that several ranks make together, an object of class ``Levels``.
 
         Args:
             graph: the graph of this rank, on CUDA.
             share: the rank, the number of ranks, the first vertex of this rank and the one after its last.
-            places: how many offers a rank may make in a level by lists.
+            places: how many offers a rank may make in a level of a small frontier.
         """
         from suricate.repair.cuda.levels import Kept
 
         return graph.workspace.state(Kept).levels(graph, self._call(graph), self.words, share, places)
 
     def _bound(self, graph: Graph) -> Any:
-        """Return the object that computes and repairs this forest on ``graph``; compiled once per graph."""
+        """Return a new object that computes and repairs this forest on ``graph``."""
         if self.words.device != graph.device:
             raise DeviceError(f"the words of the forest are on {self.words.device}, the graph on {graph.device}")
         if graph.partition is not None:
@@ -174,7 +174,7 @@ class Forest:
         return _repairs_on(graph.device.kind)(graph, self._call(graph), self.words, self.violated, self.uniform)
 
     def _call(self, graph: Graph) -> Call:
-        """Return the functions with their arguments, ``restart`` as ``commit``."""
+        """Return the compiled functions with their arguments: ``offer`` as ``function``, ``restart`` as ``commit``."""
         values = (self.words, *self.args)
         arguments = tuple(map(argument_of, values))
         layout, weight = self.words.layout, graph.weight_dtype

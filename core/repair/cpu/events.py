@@ -1,4 +1,4 @@
-"""The dependence forest after single edges: its step for ``suricate.replay``."""
+"""The dependence forest after single edges: the step by which ``suricate.replay`` updates it in a compiled loop."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ REFUSAL = "an offer does not grow, or the graph keeps no in-edges to repair a de
 
 
 class State(NamedTuple):
-    """The data that the template ``forest_events`` works on.
+    """The data that the template ``forest_events`` works on; arrays without a dtype below are ``uint32[num_vertices]``.
 
     Attributes:
-        tree: the words.
-        before: the words of the ``touched`` vertices before the event.
-        queue, buffer, invalid, touched, heap, place: ``uint32[n]``; ``place`` is 0 between events.
-        seen, stamp: ``int64[n]``: the event, and the round, in which a vertex was last visited.
-        counts: ``int64[5]``: the numbers of the event and of the round, lengths of ``touched`` and ``heap``, work.
-        violated: ``uint32[1]``: whether the keys of an offer did not grow.
-        values: the arguments of the functions.
+        tree: the words by vertex.
+        before: the words that the vertices in ``touched`` had before the event.
+        queue, buffer, invalid: lists of suspects of a round and of the next one, and of invalid vertices.
+        touched, heap: vertices whose words this event has changed; vertices that have yet to push, a heap by word.
+        place: 1 more than the index of a vertex in ``heap``, 0 if it is not there.
+        seen, stamp: ``int64[num_vertices]``: the event, and the round, in which a vertex was last visited.
+        counts: ``int64[5]``: number of the event, number of the round, lengths of ``touched`` and of ``heap``, work.
+        violated: ``uint32[1]``: 1 if the keys of an offer did not grow.
+        values: the arguments of the user's functions.
     """
 
     tree: np.ndarray
@@ -49,7 +51,7 @@ class State(NamedTuple):
 
 
 class Events:
-    """Makes the step of one forest; keeps its scratch arrays between calls of the loop."""
+    """Makes the step of one forest for ``suricate.replay``, and keeps its scratch arrays for the next call."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
@@ -63,15 +65,15 @@ class Events:
         values: tuple[Any, ...],
         result: Callable[[Words], Any],
     ) -> Step:
-        """Return the step of :func:`suricate.replay` for a forest.
+        """Return the step by which :func:`suricate.replay` updates a forest.
 
         Args:
             graph: the graph.
             module: the instance of ``forest_events.py`` with the functions of the forest.
             words: the words of the forest.
             violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
-            values: the arguments of the functions.
-            result: converts words to the answer.
+            values: the arguments of the user's functions.
+            result: converts words to the algorithm's result.
         """
         held = self._arrays
         if not held or len(held["before"]) != len(words.data) or held["before"].ndim != words.data.ndim:
@@ -86,7 +88,10 @@ class Events:
 
 
 def _answer(words: Words, result: Callable[[Words], Any], recorded: tuple[np.ndarray, ...]) -> Any:
-    """Return ``result`` of the words in ``recorded[0]``, in arrays of its shape: events x vertices."""
+    """Return the algorithm's results after many events, from ``recorded[0]``, which has their words: events x vertices.
+
+    ``result`` converts words, of the layout of ``words``, to a ``NamedTuple`` of arrays; the arrays get the same shape.
+    """
     (raw,) = recorded
     some = words.picked(np.empty(0, np.int64))
     some.data = raw.reshape(-1, *raw.shape[2:])

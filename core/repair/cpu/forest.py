@@ -1,9 +1,15 @@
-"""CPU template of the dependence forest: invalidation with adoption, the offers of neighbours, then pushes.
+"""CPU template of the dependence forest: find invalid vertices, give them offers of their neighbours, then push.
 
-See ``suricate.repair.forest``. ``edge`` makes an offer, ``commit`` gives the word that an invalid vertex restarts with.
-``g`` has the out-edges; ``back`` the in-edges, which ``has_back`` says are there. ``tree`` are the words. Queues
-and ``invalid`` are ``uint32[num_vertices]``; a vertex is queued once, as ``stamp[v] == step`` then. A list of arcs is
-``src, dst, weights, status, wanted, size``; a ``status`` of length 0 means that all of them count.
+See ``suricate.repair.forest`` for the method. Parameters of many functions:
+
+- ``g``, ``back``: views of out-edges and of in-edges; ``has_back``: whether there are in-edges;
+- ``tree``: the words by vertex, changed in place;
+- ``queue``, ``buffer``, ``invalid``: ``uint32[num_vertices]``, lists of vertices; ``queued``: the length of ``queue``;
+- ``stamp``, ``step``: a vertex that is queued gets ``stamp[v] = step``, so that no step queues it twice;
+- ``arcs``: a tuple ``src, dst, weights, status, wanted, size``; arc i counts if ``status`` is empty or ``status[i] ==
+  wanted``;
+- ``violated``: ``uint32[1]``, becomes 1 if the keys of an offer are not greater than those of the vertex that makes it;
+- ``args``: arguments of the user's functions: ``edge`` makes an offer, ``commit`` gives the word of a restart.
 """
 
 from __future__ import annotations
@@ -35,13 +41,13 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def above(a, b):
-    """Return whether the keys of word ``a`` are greater than those of word ``b``, so that ``b`` is the better one."""
+    """Return whether the keys of word ``a`` are greater, hence worse, than those of word ``b``."""
     return less_word(b, a) and not same_keys(a, b)
 
 
 @inner
 def take(tree, v, value):
-    """Replace the word of ``v`` in ``tree`` by ``value`` if that is better; return whether the keys changed."""
+    """Replace the word of ``v`` in ``tree`` by ``value`` if that is smaller; return whether the keys changed."""
     old = load_word(tree, v)
     if not less_word(value, old):
         return False
@@ -53,8 +59,8 @@ def take(tree, v, value):
 def offer(tree, u, v, w, violated, *args):
     """Return the word that ``u`` offers ``v`` along an edge of weight ``w``; the largest word if it offers nothing.
 
-    ``u`` offers nothing if its own word in ``tree`` has no parent, or if the keys of the offer are not above its own:
-    then ``violated[0]`` becomes 1. The largest word improves no vertex.
+    ``u`` offers nothing if its own word in ``tree`` has no parent, or if the keys of the offer are not greater than its
+    own, which sets ``violated``. The largest word improves no vertex.
     """
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
@@ -68,30 +74,26 @@ def offer(tree, u, v, w, violated, *args):
 
 @inner
 def counts(src, dst, status, wanted, num_vertices, i):
-    """Return whether arc ``src[i] -> dst[i]`` has the status ``wanted``, and both ids are below ``num_vertices``.
+    """Return whether arc ``src[i] -> dst[i]`` counts: ``status[i] == wanted``, and ids are below ``num_vertices``.
 
-    With an empty ``status`` all arcs have it.
+    With an empty ``status`` all arcs have the wanted one.
     """
     return (len(status) == 0 or status[i] == wanted) and src[i] < num_vertices and dst[i] < num_vertices
 
 
 @kernel
 def restart_all(tree, first_place, last_place, *args):
-    """Set the words in ``tree`` of the vertices from ``first_place`` to ``last_place`` (exclusive) to ``commit(v)``."""
+    """Set the words in ``tree`` of the vertices ``first_place`` to ``last_place`` (exclusive) to ``commit(v)``."""
     for v in range(first_place, last_place):
         store_word(tree, v, commit(np.uint32(v), *args))
 
 
 @kernel
 def suspect_children(num_vertices, arcs, exists, tree, stamp, step, queue, queued, violated, *args):
-    """Queue children whose tree edge was deleted, or (``exists``) now offers worse keys; return the queue's length.
+    """Append suspects to ``queue``: children whose tree edge is in ``arcs`` and no longer explains their word.
 
-    Args:
-        arcs: a list as in the head of the file: the deleted arcs, or with ``exists`` those with another weight.
-        tree: the words; not changed.
-        stamp, step: a queued child gets the stamp ``step``.
-        queue, queued: children are appended to ``queue``; its length before.
-        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+    ``arcs`` has the deleted arcs, or with ``exists`` the arcs with a new weight, whose child is a suspect if the offer
+    is now worse than its word. ``tree`` does not change. Returns the queue's length.
     """
     src, dst, weights, status, wanted, size = arcs
     for i in range(size):
@@ -111,10 +113,7 @@ def suspect_children(num_vertices, arcs, exists, tree, stamp, step, queue, queue
 
 @inner
 def explained(back, tree, v, word, violated, *args):
-    """Return the least word with the keys of ``word`` that an in-neighbour offers ``v``, else the largest word.
-
-    ``back`` is the view of in-edges, ``tree`` the words; ``violated[0]`` becomes 1 if the keys of an offer do not grow.
-    """
+    """Return the smallest word with the keys of ``word`` that an in-neighbour offers ``v``, else the largest word."""
     best = identity_word
     for x, slot in neighbors(back, v):
         value = offer(tree, x, v, weight(back, slot), violated, *args)
@@ -125,10 +124,7 @@ def explained(back, tree, v, word, violated, *args):
 
 @inner
 def best_offer(back, tree, v, violated, *args):
-    """Return the smallest word that an in-neighbour offers ``v``; the largest word if none offers any.
-
-    ``back`` is the view of in-edges, ``tree`` the words; ``violated[0]`` becomes 1 if the keys of an offer do not grow.
-    """
+    """Return the smallest word that an in-neighbour offers ``v``; the largest word if none offers any."""
     best = identity_word
     for x, slot in neighbors(back, v):
         value = offer(tree, x, v, weight(back, slot), violated, *args)
@@ -139,10 +135,7 @@ def best_offer(back, tree, v, violated, *args):
 
 @inner
 def suspect_below(g, tree, v, stamp, step, queue, queued):
-    """Append the children of ``v``, out-neighbours in ``g`` whose parent it is, to ``queue``; return its length.
-
-    ``queued`` is its length before. Children get the stamp ``step``; those that had it are not appended again.
-    """
+    """Append the children of ``v``, out-neighbours whose parent it is, to ``queue``; return the queue's length."""
     for x, _ in neighbors(g, v):
         if x != v and parent_of(load_word(tree, x)) == v:
             queued = queue_once(x, stamp, step, queue, queued)
@@ -151,12 +144,12 @@ def suspect_below(g, tree, v, stamp, step, queue, queued):
 
 @kernel
 def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, invalid, violated, *args):
-    """Find all invalid vertices, from ``count`` suspects in ``queue``; list them in ``invalid``, and reset their words.
+    """Find all invalid vertices, starting from the ``count`` suspects in ``queue``, and reset their words.
 
-    A suspect that an in-neighbour in ``back`` explains takes that offer, if ``has_back``; otherwise it is invalid, and
-    its children are suspects of the next round. ``tree`` changes in place, ``queue`` and ``buffer`` are overwritten.
-    Round ``i`` stamps with ``step + i``; ``violated[0]`` becomes 1 if the keys of an offer do not grow. Returns the
-    number of invalid vertices, and the next unused stamp.
+    If there are in-edges and an in-neighbour explains the word of a suspect, the suspect takes this neighbour's offer.
+    Otherwise it is invalid: it gets the word ``commit(v)``, and its children are suspects of the next round. ``queue``
+    and ``buffer`` are overwritten. Every round has its own stamp, from ``step`` on. Invalid vertices are listed in
+    ``invalid``; returns their number, and the next unused stamp.
     """
     found = 0
     while count > 0:
@@ -183,10 +176,9 @@ def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, inval
 
 @kernel
 def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated, *args):
-    """Give the first ``found`` vertices of ``invalid`` the best offer of their in-neighbours in ``back``, in ``tree``.
+    """Give each of the first ``found`` vertices of ``invalid`` the best offer of its in-neighbours.
 
-    Those whose keys changed get the stamp ``step`` and are appended to ``queue``, whose length was ``queued``; returns
-    its length. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    Vertices whose keys changed are stamped and appended to ``queue``; returns its length.
     """
     for i in range(found):
         v = invalid[i]
@@ -197,10 +189,9 @@ def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated
 
 @kernel
 def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, *args):
-    """Make the offers along the list ``arcs``, whose receivers take better words; return the queue's length.
+    """Make the offers along ``arcs``; the destination of an arc takes the offer if that is smaller than its word.
 
-    ``tree`` changes in place. Vertices whose keys changed get the stamp ``step`` and are appended to ``queue``, whose
-    length was ``queued``. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    Vertices whose keys changed are stamped and appended to ``queue``; returns its length.
     """
     src, dst, weights, status, wanted, size = arcs
     for i in range(size):
@@ -215,10 +206,9 @@ def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, 
 
 @inner
 def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
-    """Offer words to the out-neighbours of ``u`` in ``g``, which take better ones; return the queue's length.
+    """Offer words to the out-neighbours of ``u``; a neighbour takes the offer if that is smaller than its word.
 
-    ``tree`` changes in place. Those whose keys changed get the stamp ``step`` and are appended to ``queue``, whose
-    length was ``queued``. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    Neighbours whose keys changed are stamped and appended to ``queue``; returns its length.
     """
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
@@ -239,12 +229,12 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
 
 @kernel
 def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp, step, queue, buffer, violated, *args):
-    """Make offers from ``queue[:count]``, or from all vertices below ``count``, until nothing changes.
+    """Push step by step from ``queue[:count]``, or from all vertices below ``count`` if ``everything``.
 
-    It ends after ``max_steps`` steps, and before a step with more than ``share`` edges (``MANY``: no limit), which is
-    left to several threads. ``tree`` changes in place; each step has a stamp of its own, from ``step`` on. Returns the
-    number of steps, of vertices that made offers and of vertices left, and the next unused stamp. The vertices left are
-    in ``buffer`` after an odd number of steps, else in ``queue``.
+    It ends when nothing changes, after ``max_steps`` steps, or before a step with more than ``share`` edges (``MANY``:
+    no limit), which several threads then make. Every step has its own stamp, from ``step`` on. Returns the number of
+    steps, of vertices that pushed and of vertices that have yet to push, and the next unused stamp. The latter vertices
+    are in ``buffer`` after an odd number of steps, else in ``queue``.
     """
     steps, pushed = 0, 0
     while count > 0 and steps < max_steps:

@@ -1,7 +1,7 @@
-"""The names that the template ``forest`` takes from its surroundings.
+"""The functions that the templates of the forest call, for contiguous views and words of 64 bits.
 
-With this module it runs over contiguous views and words of 64 bits, whose lower half is the parent. For any other
-combination ``suricate.repair.cpu.repairs`` puts the cursor and the functions of words and of the call in its place.
+The lower half of a word is the parent. For other cursors and words ``suricate.repair.cpu.repairs`` generates modules
+from the templates, with other functions of these names, among them the user's.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ uniform = False  #: whether a vertex offers the same word along all its edges
 
 @inner
 def load_word(array, i):
-    """Return word ``i`` of an array; replaced where a word takes two elements."""
+    """Return word ``i`` of an array; in generated modules a word may take two elements."""
     return array[i]
 
 
 @inner
 def load_whole(array, i):
-    """Return word ``i`` of an array as it was at one moment, though other threads may replace it."""
+    """Return word ``i`` of an array by one atomic load, as other threads may replace it."""
     return array[i]
 
 
 @inner
 def store_word(array, i, word):
-    """Write ``word`` to place ``i`` of an array; replaced where a word takes two elements."""
+    """Write ``word`` as word ``i`` of an array; in generated modules a word may take two elements."""
     array[i] = word
 
 
 @inner
 def less_word(a, b):
-    """Return whether ``a`` is the better word."""
+    """Return whether word ``a`` is smaller, hence better, than word ``b``."""
     return a < b
 
 
@@ -61,29 +61,29 @@ def same_keys(a, b):
 
 @inner
 def parent_of(word):
-    """Return the parent that a word holds, in its lower 32 bits."""
+    """Return the parent in ``word``, its lower 32 bits."""
     return np.uint32(word & np.uint64(0xFFFFFFFF))
 
 
 @inner
 def first_key(word):
-    """Return the first key in a word."""
+    """Return the first key in ``word``."""
     return np.uint32(word >> np.uint64(32))
 
 
 @inner
 def arc_weight(weights, i):
-    """Return the weight of arc ``i`` of a list: ``weights[i]``, or 1 where edges have no weights."""
+    """Return the weight of arc ``i`` of a list, ``weights[i]``; 1 in modules for unweighted graphs."""
     return weights[i]
 
 
 @inner
 def edge(u, v, w, *args):
-    """Return the word that ``u`` offers ``v``; replaced by the user's function."""
+    """Return the word that ``u`` offers ``v``; generated modules have the user's function in its place."""
     return np.uint64(u)
 
 
 @inner
 def commit(v, *args):
-    """Return the word that ``v`` starts with when its own became invalid; replaced by the user's function."""
+    """Return the word with which ``v`` restarts; generated modules have the user's function in its place."""
     return identity_word

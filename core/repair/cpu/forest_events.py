@@ -1,12 +1,13 @@
-"""CPU template of the dependence forest: single edges, for the compiled loop of ``suricate.replay``.
+"""CPU template of the dependence forest: repairs after single edges, for the compiled loop of ``suricate.replay``.
 
-The functions are those of ``suricate.plugins.step``. The repair is that of ``forest.py`` for one edge, but for the
-order: vertices whose keys changed make offers in the order of their words, from a heap, so that each does so once per
-event, as in Dijkstra's algorithm. The words before the event are kept, to count changes and to restore them where an
-event is refused: an offer whose keys are not above those of the vertex that makes it, or, without in-edges, a deleted
-tree edge.
+The functions ``step`` and ``record`` are those of ``suricate.plugins.step``. The repair is that of ``forest.py`` for
+one edge, except for the order: vertices whose keys changed push in the order of their words, from a heap, so that each
+pushes once per event, as in Dijkstra's algorithm. The words before the event are kept, to count changes, and to restore
+them if the event is refused: if the keys of an offer are not greater than those of the vertex that makes it, or if a
+tree edge is lost and there are no in-edges.
 
-``state`` is a ``suricate.repair.cpu.events.State``.
+``state`` is a ``suricate.repair.cpu.events.State``; ``g`` the view of out-edges; ``args`` are those of the user's
+functions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ EPOCH, STAMP, TOUCHED, HEAP, WORK = 0, 1, 2, 3, 4  #: places of ``state.counts``
 
 @inner
 def touch(state, v):
-    """Copy the word of ``v`` to ``state.before``, unless that was done in this event."""
+    """Save the word of ``v`` to ``state.before``, unless this event has saved it already."""
     counts = state.counts
     if state.seen[v] != counts[EPOCH]:
         state.seen[v] = counts[EPOCH]
@@ -52,7 +53,7 @@ def touch(state, v):
 
 @inner
 def rise(state, place):
-    """Move the vertex at ``place`` of the heap up until its parent has no larger word."""
+    """Move the vertex at index ``place`` of the heap up until the vertex above it has no larger word."""
     heap, tree = state.heap, state.tree
     v = heap[place]
     word = load_word(tree, v)
@@ -70,7 +71,7 @@ def rise(state, place):
 
 @inner
 def put(state, v):
-    """Put ``v``, whose word has become smaller, into the heap, or move it up if it is there."""
+    """Put ``v``, whose word has become smaller, into the heap; if it is there, move it up."""
     place = np.int64(state.place[v]) - 1
     if place < 0:
         place = state.counts[HEAP]
@@ -81,7 +82,7 @@ def put(state, v):
 
 @inner
 def take_first(state):
-    """Remove the vertex with the smallest word from the heap, which is not empty, and return it."""
+    """Remove the vertex with the smallest word from the heap, which is not empty, and return the vertex."""
     heap, tree, count = state.heap, state.tree, state.counts[HEAP] - 1
     best, v = heap[0], heap[count]
     state.counts[HEAP], state.place[best] = count, 0
@@ -110,7 +111,7 @@ def take_first(state):
 
 @inner
 def improve(state, v, value):
-    """Give ``v`` the word ``value`` if that is smaller; put ``v`` into the heap if its keys changed."""
+    """Replace the word of ``v`` by ``value`` if that is smaller; if its keys changed, put ``v`` into the heap."""
     old = load_word(state.tree, v)
     if less_word(value, old):
         touch(state, v)
@@ -121,9 +122,9 @@ def improve(state, v, value):
 
 @inner
 def push_all(g, state, u, *args):
-    """Offer words to all out-neighbours of ``u`` in ``g``; those that take one are put into the heap of ``state``.
+    """Offer words to all out-neighbours of ``u``; those whose keys change are put into the heap.
 
-    ``state.violated[0]`` becomes 1 if the keys of an offer are not above those of ``u``.
+    ``state.violated[0]`` becomes 1 if the keys of an offer are not greater than those of ``u``.
     """
     tree = state.tree
     own = load_word(tree, u)
@@ -140,15 +141,15 @@ def push_all(g, state, u, *args):
 
 @inner
 def identity_offer(word):
-    """Return ``word``: it gives a variable its type before the loop over edges assigns it."""
+    """Return ``word``; the call gives a variable its type before the loop over edges assigns it."""
     return word
 
 
 @kernel
 def propagate_heap(g, state, *args):
-    """Make the offers of vertices in the heap of ``state`` along ``g``, the smallest word first, until it is empty.
+    """Push from the vertices in the heap, the one with the smallest word first, until the heap is empty.
 
-    It ends early if the keys of an offer do not grow.
+    It ends early if the keys of an offer do not grow (``state.violated``).
     """
     while state.counts[HEAP] > 0 and state.violated[0] == 0:
         push_all(g, state, take_first(state), *args)
@@ -156,11 +157,10 @@ def propagate_heap(g, state, *args):
 
 @kernel
 def detach(graph, state, v, *args):
-    """Repair the subtree of ``v``, which lost its parent, in ``state.tree``.
+    """Repair the subtree of ``v``, which lost its parent, in ``state.tree``; ``graph`` is a ``Walked`` with in-edges.
 
-    A vertex that an in-neighbour explains takes that offer; the others are invalid: they restart, and take the best
-    offer of their in-neighbours. Those that took one are put into the heap. ``graph.out`` and ``graph.into`` are views
-    of out- and in-edges.
+    A vertex whose word an in-neighbour explains takes that neighbour's offer. The others are invalid: they restart, and
+    take the best offer of their in-neighbours; those that took one are put into the heap.
     """
     g, back, tree, counts = graph.out, graph.into, state.tree, state.counts
     queue, buffer, invalid, stamp = state.queue, state.buffer, state.invalid, state.stamp
@@ -196,11 +196,11 @@ def detach(graph, state, v, *args):
 
 @inner
 def follow(graph, state, change, u, v, w, *args):
-    """Repair the forest after a change of the arc ``u -> v``, now of weight ``w``; return False if it is refused.
+    """Repair the forest after a change of the arc ``u -> v``, now of weight ``w``; return False to refuse the change.
 
-    ``change`` is ``INSERTED``, ``DELETED``, ``HEAVIER`` or ``LIGHTER``, see ``suricate.plugins.step``. Vertices that
-    take an offer with other keys are put into the heap. A change is refused if a tree edge is lost, or its offer is now
-    worse, and the graph keeps no in-edges.
+    ``change`` is ``INSERTED``, ``DELETED``, ``HEAVIER`` or ``LIGHTER``, see ``suricate.plugins.step``. Vertices whose
+    keys change are put into the heap. A change is refused if a tree edge is deleted, or its offer gets worse, and there
+    are no in-edges.
     """
     tree = state.tree
     if u == v:
@@ -224,7 +224,7 @@ def follow(graph, state, change, u, v, w, *args):
 
 @kernel
 def restore(state):
-    """Restore the words from before the event in ``state.tree``, and empty the heap."""
+    """Restore the words that ``state.tree`` had before the event, and empty the heap."""
     for t in range(state.counts[TOUCHED]):
         store_word(state.tree, state.touched[t], load_word(state.before, t))
     for i in range(state.counts[HEAP]):
@@ -245,10 +245,11 @@ def differing(state):
 
 @inner
 def step(graph, state, change, u, v, w, counting):
-    """Repair the forest after one edge ``u -> v`` of weight ``w`` changed; see ``suricate.plugins.step``.
+    """Repair the forest after one edge ``u -> v`` of weight ``w`` changed; return (work, changed vertices).
 
-    Returns the work, -1 if the event is refused, and then nothing changes; and, if ``counting``, how many vertices have
-    another first key or parent, else 0.
+    The work is a number of arcs, or -1 if the event is refused, and then no word has changed. With ``counting`` the
+    second number counts the vertices with another first key or parent, else it is 0. ``change`` is as in
+    :func:`follow`, ``graph`` a ``Walked``.
     """
     counts = state.counts
     counts[EPOCH] += 1
@@ -266,9 +267,9 @@ def step(graph, state, change, u, v, w, counting):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the words of the vertices ``at`` after event ``i`` to row ``i`` of ``recorded[0]``.
+    """Write the words of the vertices in ``at`` (int64) after event ``i`` to row ``i`` of ``recorded[0]``.
 
-    ``graph`` is unused; the words are those of ``state``.
+    ``graph`` is not used.
     """
     for j in range(len(at)):
         store_word(recorded[0][i], j, load_word(state.tree, at[j]))

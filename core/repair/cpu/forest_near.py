@@ -1,16 +1,17 @@
 """CPU template of the dependence forest: pushes in the order of the first key by several threads.
 
-A round takes the pending vertices whose keys are less than ``reach`` buckets above ``origin``, the least key of all
-pending vertices. Each part of it starts from a range of them and continues from the vertices that it changes, the
-lowest of its own buckets first, until none within reach is left or it has visited enough edges. Vertices that it
-leaves, or changes beyond reach, get the stamp ``step``, by which the next round finds them. Parts run at the same time
-on the same words, exchanged by compare-and-swap: if one is ahead of another this costs offers, but alters no result.
-Threads that continue without waiting for others are the bucket fusion of Zhang et al. ("Optimizing ordered graph
-algorithms with GraphIt", CGO 2020), across buckets here.
+A vertex is pending if it has yet to push. A round takes the pending vertices whose keys are less than ``reach`` buckets
+above ``origin``, the least key of all. Each thread starts from a range of them, its part, and continues from the
+vertices that it changes, the lowest of its own buckets first, until none of them is within reach or it has visited
+enough edges. Vertices that it leaves, or changes beyond reach, get the stamp ``step``, by which the next round finds
+them. Threads change the same words by compare-and-swap: a thread that is ahead of another may make offers in vain, but
+the result is the same. Threads that continue without waiting for others are the bucket fusion of Zhang et al.
+("Optimizing ordered graph algorithms with GraphIt", CGO 2020), across buckets here.
 
-A part keeps the vertices of its buckets in a pool: ``who`` (uint32) and ``words``, with the word that the vertex had;
-if its keys are others by now, whoever changed them has kept it too. ``after`` links the entries of a bucket from
-``firsts[j]`` to ``lasts[j]``, and the free ones from ``state[0]``; entries from ``state[1]`` on were never used.
+A part keeps the vertices of its buckets in a pool: ``who`` (uint32) and ``words``, the word of the vertex at that time.
+An entry is skipped if the keys have changed since, as another entry then has the vertex. ``after`` links the entries of
+bucket ``j`` from ``firsts[j]`` to ``lasts[j]``, and the free entries from ``state[0]`` on; entries from ``state[1]`` on
+were never used.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ PLACES = 1024  #: buckets of a part
 
 @inner
 def place_of(word, origin, inverse, lowest):
-    """Return the bucket of a word, from ``lowest`` to PLACES, which stands for all beyond.
+    """Return the bucket of the first key in ``word``, at least ``lowest`` and at most ``PLACES``.
 
-    Bucket ``k`` begins at the first key ``origin + k / inverse``.
+    Bucket ``k`` begins at the key ``origin + k / inverse``; ``PLACES`` stands for all larger keys.
     """
     place = (np.float64(first_key(word)) - origin) * inverse
     return np.int64(min(place, np.float64(PLACES))) if place > lowest else np.int64(lowest)
@@ -55,10 +56,9 @@ def place_of(word, origin, inverse, lowest):
 
 @inner
 def keep(v, word, j, who, words, after, firsts, lasts, state):
-    """Append ``v`` with its ``word`` to bucket ``j``, a linked list; return whether there was space.
+    """Append ``v`` with its ``word`` to bucket ``j``; return False, with nothing changed, if the pool is full.
 
-    ``who``, ``words``, ``after``, ``firsts``, ``lasts`` and ``state`` are the arrays of the pool, which change in
-    place: see the head of the file.
+    The other parameters are the arrays of the pool (see the module), which change in place.
     """
     entry = state[0]
     if entry >= 0:
@@ -80,13 +80,18 @@ def keep(v, word, j, who, words, after, firsts, lasts, state):
 
 @kernel
 def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, step, violated, *args):
-    """Push from ``queue[first_place:last_place]`` and from what changes, up to ``most`` further edges.
+    """Push from the vertices ``queue[first_place:last_place]`` and then from vertices whose keys change.
 
-    Only vertices whose first keys are less than ``reach`` buckets above ``origin`` push; ``near`` is ``origin``, 1 /
-    width of a bucket and ``reach``. Others get the stamp ``step``. ``pool``: the arrays of the pool, see the module.
+    Args:
+        g, tree: the view of out-edges; the words by vertex, changed in place.
+        near: first key at which bucket 0 begins, 1 / width of a bucket, and number of buckets whose vertices push.
+        most: how many edges are visited at most, beyond those of the first vertices.
+        pool: the arrays of the pool, see the module.
+        stamp, step: vertices left to later rounds get the stamp ``step``.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
 
     Returns:
-        The number of vertices that made offers, of edges, of vertices left for later rounds, and the least key of
+        The number of vertices that pushed, of edges, of vertices left to later rounds, and the least first key of
         these.
     """
     origin, inverse, reach = near
@@ -142,11 +147,11 @@ def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, 
 
 @kernel
 def gather_near(begin_place, end_place, tree, stamp, step, limit, queue):
-    """Write vertices of a range with the stamp ``step`` and first keys up to ``limit`` to ``queue[begin_place:]``.
+    """Write the stamped vertices of a range whose first keys are at most ``limit`` to ``queue[begin_place:]``.
 
-    The range is ``begin_place`` to ``end_place`` (exclusive), of the words in ``tree``. The stamps of those written are
-    cleared; the other stamped vertices stay for a later call. Returns the index behind those written, the number of the
-    others, and their least key, infinity if there are none.
+    The range is ``begin_place`` to ``end_place`` (exclusive); a stamped vertex has the stamp ``step``; ``tree`` has the
+    words. Vertices that are written lose their stamp; the others keep it for a later call. Returns the index after the
+    last one written, the number of the others, and their least first key, infinity if there are none.
     """
     size = begin_place
     for v in range(begin_place, end_place):  # without branches, which would be foretold badly

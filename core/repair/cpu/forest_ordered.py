@@ -1,10 +1,12 @@
 """CPU template of the dependence forest: pushes in the order of the first key.
 
-So few vertices make offers more than once, however far apart the keys are that a repair starts from. As in
-delta-stepping vertices wait in buckets by their first key (``waiting.py``), and the lowest bucket is emptied first.
-Where all offers of a step have the same keys, as in breadth-first search, two queues will do.
+In this order few vertices push more than once, however different the keys are from which a repair starts. As in
+delta-stepping, vertices wait in buckets by their first key, and the lowest bucket is emptied first. If all offers of a
+step have the same keys, as in breadth-first search, two queues suffice.
 
-Bucket ``k`` has the keys from ``origin + k / inverse`` on. Other parameters are those of ``forest.py``.
+``g`` is the view of out-edges, ``tree`` the words by vertex, changed in place. ``waiting`` is a :class:`Waiting`, the
+buckets; bucket ``k`` has the first keys from ``origin + k / inverse`` on. ``violated``, ``uint32[1]``, becomes 1 if the
+keys of an offer do not grow; ``args`` are those of the user's functions.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from suricate.repair.cpu.waiting import (
 
 @inner
 def least_key(tree, queue, count):
-    """Return the smallest first key, in ``tree``, of ``queue[:count]``; infinity if ``count`` is 0."""
+    """Return the smallest first key of the vertices ``queue[:count]``; infinity if ``count`` is 0."""
     least = np.inf
     for i in range(count):
         least = min(least, np.float64(first_key(load_word(tree, queue[i]))))
@@ -52,10 +54,7 @@ def least_key(tree, queue, count):
 
 @inner
 def put_off_all(tree, queue, count, origin, inverse, waiting):
-    """Put the first ``count`` vertices of ``queue`` into the buckets in ``waiting`` of their first keys, in ``tree``.
-
-    Bucket ``k`` begins at the key ``origin + k / inverse``.
-    """
+    """Put the vertices ``queue[:count]`` into the buckets of their first keys."""
     for i in range(count):
         v = queue[i]
         put_off(waiting, v, bucket_of(first_key(load_word(tree, v)), origin, inverse))
@@ -63,10 +62,9 @@ def put_off_all(tree, queue, count, origin, inverse, waiting):
 
 @inner
 def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
-    """Offer words to the out-neighbours of ``u`` in ``g``, which take better ones in ``tree``.
+    """Offer words to the out-neighbours of ``u``; a neighbour takes the offer if that is smaller than its word.
 
-    Those whose keys changed are put into the bucket, in ``waiting``, of their new first key; bucket ``k`` begins at
-    ``origin + k / inverse``. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    Neighbours whose keys changed are put into the buckets of their new first keys.
     """
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
@@ -84,11 +82,11 @@ def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
 
 @kernel
 def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated, *args):
-    """Make offers from the ``count`` vertices in ``queue`` until nothing changes, the lowest keys first.
+    """Push from the ``count`` vertices in ``queue`` until nothing changes, the lowest bucket first.
 
-    A bucket (in ``waiting``) is 1 / ``inverse`` wide. After more than ``share`` edges the vertices that are left are
-    written to ``queue``, for several threads. ``tree`` changes in place. Returns the number of buckets that were
-    emptied, of vertices that made offers, and of vertices left.
+    A bucket is 1 / ``inverse`` wide. After more than ``share`` edges it ends early and writes the waiting vertices to
+    ``queue``, so that several threads can continue. Returns the number of buckets that were emptied, of vertices that
+    pushed, and of vertices in ``queue``.
     """
     where, who, rest = waiting.where, waiting.who, waiting.rest
     steps, pushed, edges = 0, 0, np.int64(0)
@@ -128,11 +126,11 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
 
 @kernel
 def propagate_by_level(g, seeds, count, tree, stamp, step, queue, buffer, violated, *args):
-    """Make offers from ``seeds[:count]``, whose first keys ascend, until nothing changes.
+    """Push from ``seeds[:count]``, whose first keys ascend, until nothing changes.
 
-    A seed joins the step in which the vertices of its first key make their offers. ``tree`` changes in place; ``queue``
-    and ``buffer`` are scratch; a step stamps the vertices it queues, from ``step + 1`` on. Returns the number of steps,
-    of vertices that made offers, and the next unused stamp.
+    A seed waits for the step whose vertices have its first key. ``queue`` and ``buffer``, ``uint32[num_vertices]``, are
+    scratch. A vertex that is queued gets the stamp of its step in ``stamp``; stamps are used from ``step + 1`` on.
+    Returns the number of steps, of vertices that pushed, and the next unused stamp.
     """
     steps, pushed, taken, queued = 0, 0, 0, 0
     while queued > 0 or taken < count:

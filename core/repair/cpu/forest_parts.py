@@ -1,7 +1,9 @@
-"""CPU template of one step of a dependence forest by several threads; the parameters are those of ``forest.py``.
+"""CPU template of one step of a dependence forest by several threads, each for a range of the queue.
 
-A part is a range of the queue. Vertices that change get the stamp of the step, by which they are then found among all
-vertices, in ascending order. Words are exchanged by compare-and-swap.
+Vertices whose keys change get the stamp of the step, by which they are then found, in ascending order. ``g`` is the
+view of out-edges, ``tree`` the words by vertex, changed in place by compare-and-swap; ``stamp`` has one entry per
+vertex; ``violated``, ``uint32[1]``, becomes 1 if the keys of an offer do not grow; ``args`` are those of the user's
+functions.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def improve(tree, v, value):
-    """Replace the word of ``v`` in ``tree`` by ``value`` if that is better; return whether its keys changed.
+    """Replace the word of ``v`` in ``tree`` by ``value`` if that is smaller; return whether its keys changed.
 
-    Other threads may do so, too: words are exchanged by compare-and-swap.
+    Other threads may do so at the same time.
     """
     old = load_whole(tree, v)
     while less_word(value, old):
@@ -46,8 +48,7 @@ def improve(tree, v, value):
 def push(g, everything, queue, first_place, last_place, tree, stamp, step, violated, *args):
     """Make the offers of ``queue[first_place:last_place]``, or of the vertices of that range if ``everything``.
 
-    Neighbours in ``g`` take better words in ``tree``, and get the stamp ``step`` if their keys changed. ``violated[0]``
-    becomes 1 if the keys of an offer do not grow.
+    Out-neighbours take smaller words, and get the stamp ``step`` if their keys changed.
     """
     for i in range(first_place, last_place):
         if not everything and i + AHEAD < last_place:
@@ -71,7 +72,7 @@ def push(g, everything, queue, first_place, last_place, tree, stamp, step, viola
 def gather(begin_place, end_place, stamp, step, queue):
     """Write the vertices from ``begin_place`` to ``end_place`` with the stamp ``step`` to ``queue[begin_place:]``.
 
-    They ascend; returns the index behind the last one.
+    They ascend; returns the index after the last one in ``queue``.
     """
     at = begin_place
     for v in range(begin_place, end_place):

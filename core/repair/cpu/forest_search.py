@@ -1,15 +1,16 @@
-"""CPU template of a dependence forest from scratch where the offers of a step differ in the parent only.
+"""CPU template of a dependence forest from scratch, if the offers of a step differ in the parent only.
 
-That is breadth-first search: a vertex is final after the step that reaches it first, and of the parents of that step
-the smallest wins. Steps of few edges compare words. In the others a vertex is one bit in sets that stay in the cache:
-``reached``, the vertices of earlier steps, and ``frontier``, those that make offers in this one.
+This is breadth-first search: a vertex is final after the step that reaches it first, and of the parents of that step
+the smallest wins. Steps of few edges compare words. In other steps a vertex is one bit in bitmaps, ``uint64[]``, that
+stay in the cache: ``reached``, the vertices of earlier steps, and ``frontier``, those that make offers in this step.
 
-A large step is a push or a pull, by any number of threads that take blocks in ascending order from ``counter``. In a
-push each has a set ``seen`` of its own, and of the offers that it makes to a vertex only the first counts, as those
-behind it come from larger parents. In a pull a vertex looks for its smallest neighbour in the frontier (Beamer et al.,
-"Direction-optimizing breadth-first search", SC 2012), which is the first one that it finds if rows ascend.
+A large step is a push or a pull. Any number of threads take blocks in ascending order from ``counter``. In a push each
+thread has its own bitmap ``seen``, and only its first offer to a vertex counts, as later ones come from larger parents.
+In a pull a vertex looks for its smallest neighbour in the frontier (Beamer et al., "Direction-optimizing breadth-first
+search", SC 2012), which is the first one that it finds if rows ascend.
 
-Other parameters are those of ``forest.py``.
+``g`` and ``back`` are the views of out-edges and of in-edges, ``tree`` the words by vertex, changed in place;
+``violated``, ``uint32[1]``, becomes 1 if the keys of an offer do not grow; ``args`` are those of the user's functions.
 """
 
 from __future__ import annotations
@@ -49,10 +50,7 @@ PULLED = np.int64(16)  #: words of a block of a pull: cache lines that no other 
 
 @inner
 def offer_of(tree, u, violated, *args):
-    """Return the word that ``u``, which has edges, offers all its neighbours; the largest word if it offers nothing.
-
-    ``tree`` has the words by vertex; ``violated[0]`` becomes 1 if the keys of the offer do not grow.
-    """
+    """Return the word that ``u``, which has edges, offers all its neighbours; the largest word if it offers nothing."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return identity_word
@@ -65,23 +63,23 @@ def offer_of(tree, u, violated, *args):
 
 @inner
 def give(alone, tree, v, value):
-    """Replace the word of ``v`` in ``tree`` by ``value`` if that is better; return whether its keys changed.
+    """Replace the word of ``v`` in ``tree`` by ``value`` if that is smaller; return whether its keys changed.
 
-    Unless ``alone``, other threads may do so, too, and words are exchanged by compare-and-swap.
+    Unless ``alone``, other threads may do so at the same time, and words are exchanged by compare-and-swap.
     """
     return take(tree, v, value) if alone else improve(tree, v, value)
 
 
 @kernel
 def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violated, *args):
-    """Push step by step from the ``count`` vertices in ``queue``, until none is left or a step exceeds ``most`` edges.
+    """Push step by step from the ``count`` vertices in ``queue`` while a step has at most ``most`` edges.
 
-    Vertices reached are added to the set ``reached``. ``queue`` and ``buffer`` are ``uint32[n]``; ``tree`` and
-    ``violated`` are those of ``forest.py``.
+    It ends when no vertex is left. Vertices that push are added to ``reached``. ``queue`` and ``buffer`` are
+    ``uint32[num_vertices]``.
 
     Returns:
-        The number of steps, of vertices that pushed, of their edges, and of vertices left; these are in ``buffer``
-        after an odd number of steps, else in ``queue``.
+        The number of steps, of vertices that pushed, of their edges, and of vertices that have yet to push; these are
+        in ``buffer`` after an odd number of steps, else in ``queue``.
     """
     steps, pushed, edges = 0, 0, np.int64(0)
     while count > 0:
@@ -110,7 +108,7 @@ def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violate
 
 @kernel
 def list_members(queue, count, reached, seen):
-    """Set the bitmap ``seen`` to the union of the bitmap ``reached`` and the first ``count`` vertices of ``queue``."""
+    """Set the bitmap ``seen`` to the union of the bitmap ``reached`` and the vertices ``queue[:count]``."""
     for i in range(len(reached)):
         seen[i] = reached[i]
     for i in range(count):
@@ -119,15 +117,10 @@ def list_members(queue, count, reached, seen):
 
 @inner
 def offer_to(keys, count, alone, tree, seen, value):
-    """Offer ``value`` to those of the first ``count`` of ``keys`` that are not in ``seen``, and add them to it.
+    """Offer the word ``value`` to those of ``keys[:count]`` that are not in the bitmap ``seen``; add them to it.
 
-    Args:
-        keys: vertices, possibly invalid ones, which get no offer; overwritten.
-        count: how many of them.
-        alone: no other thread makes offers.
-        tree: words of the forest, by vertex.
-        seen: a bitmap of vertices, ``uint64[]``.
-        value: the word offered.
+    ``keys`` are vertices, and is overwritten; values in it that are no vertices get no offer. ``alone``: no other
+    thread makes offers.
     """
     last, size = np.uint64(len(seen) - 1), ZERO
     for i in range(np.uint64(count)):  # lists them first, without a branch that depends on them
@@ -143,9 +136,9 @@ def offer_to(keys, count, alone, tree, seen, value):
 
 @inner
 def offer_copied(g, u, alone, tree, seen, value):
-    """Offer ``value`` to those neighbours of ``u`` in ``g`` that are not in the bitmap ``seen``, and add them to it.
+    """Offer the word ``value`` to those neighbours of ``u`` that are not in the bitmap ``seen``; add them to it.
 
-    It works on copies of the row of ``u``; ``alone`` and ``tree`` are those of :func:`offer_to`.
+    The row of ``u`` is copied to scratch memory first. ``alone``: no other thread makes offers.
     """
     keys, count = scratch(), 0
     for k in range(buckets(g, u)):
@@ -163,12 +156,9 @@ def offer_copied(g, u, alone, tree, seen, value):
 def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *args):
     """Push from blocks of ``size`` of the ``count`` vertices in ``queue``, as one of the threads of a step.
 
-    Args:
-        counter: ``int64[1]``: the first place in ``queue`` that no thread has taken; increased.
-        alone: whether no other thread makes offers.
-        tree: the words by vertex; neighbours in ``g`` take better ones.
-        reached, seen: bitmaps, ``uint64[]``: ``seen`` becomes ``reached`` plus the vertices that get an offer.
-        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+    Out-neighbours take smaller words. ``counter``, ``int64[1]``: the first index in ``queue`` that no thread has taken;
+    increased. ``alone``: no other thread makes offers. ``seen``, this thread's bitmap, becomes ``reached`` plus the
+    vertices that get an offer.
     """
     for i in range(len(reached)):
         seen[i] = reached[i]
@@ -197,7 +187,7 @@ def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *
 
 @inner
 def first_held(back, v, frontier):
-    """Return the first neighbour of ``v`` in ``back`` that the bitmap ``frontier`` holds, else TOMBSTONE."""
+    """Return the first in-neighbour of ``v`` that is in the bitmap ``frontier``; ``TOMBSTONE`` if there is none."""
     for k in range(buckets(back, v)):
         c = first(back, v, k)
         while c >= 0:
@@ -211,7 +201,7 @@ def first_held(back, v, frontier):
 
 @inner
 def least_of(keys, count, frontier, best):
-    """Return the smallest of ``best`` and those of ``keys[:count]`` that the bitmap ``frontier`` holds.
+    """Return the smallest of ``best`` and those vertices of ``keys[:count]`` that are in the bitmap ``frontier``.
 
     No branch depends on the keys.
     """
@@ -226,7 +216,7 @@ def least_of(keys, count, frontier, best):
 
 @inner
 def least_held(back, v, frontier):
-    """Return the smallest neighbour of ``v`` in ``back`` that the bitmap ``frontier`` holds, else TOMBSTONE."""
+    """Return the smallest in-neighbour of ``v`` that is in the bitmap ``frontier``; ``TOMBSTONE`` if there is none."""
     best, keys, count = np.uint32(TOMBSTONE), scratch(), 0
     for k in range(buckets(back, v)):
         c = first(back, v, k)
@@ -246,19 +236,19 @@ def least_held(back, v, frontier):
 
 @inner
 def smallest(back, v, ascending, frontier):
-    """Return the smallest neighbour of ``v`` in ``back`` that the bitmap ``frontier`` holds, else TOMBSTONE.
+    """Return the smallest in-neighbour of ``v`` that is in the bitmap ``frontier``; ``TOMBSTONE`` if there is none.
 
-    With ``ascending`` rows are sorted, so that the first one found is the smallest.
+    ``ascending``: rows are sorted, so that the first one found is the smallest.
     """
     return first_held(back, v, frontier) if ascending else least_held(back, v, frontier)
 
 
 @inner
 def list_rest(back, num_vertices, reached, i, asked, at):
-    """Write the unreached vertices of word ``i`` that have edges in ``back`` to ``asked[at:]``; prefetch their edges.
+    """Write the unreached vertices of word ``i`` that have in-edges to ``asked[at:]``, and prefetch their edges.
 
-    A word of the bitmap ``reached`` holds 64 vertices. Those without edges are added to ``reached``, so that no later
-    pull visits them. No branch depends on degrees. Returns the index behind the list.
+    Word ``i`` of the bitmap ``reached`` holds 64 vertices. Those without in-edges are added to ``reached``, so that no
+    later pull visits them. No branch depends on degrees. Returns the index after the last vertex in ``asked``.
     """
     done, size = reached[i], at
     left = ~done
@@ -277,12 +267,11 @@ def list_rest(back, num_vertices, reached, i, asked, at):
 
 @inner
 def take_least(back, ascending, asked, low, high, tree, frontier, violated, *args):
-    """Search parents for the vertices in ``asked[low:high]``, all of one word of a bitmap; return those that find one.
+    """Find parents for the vertices in ``asked[low:high]``, all of one word of a bitmap; return those that got one.
 
     They are returned as a ``uint64`` in which bit ``v % 64`` stands for vertex ``v``. The parent is the smallest
-    neighbour in ``back`` that is in the bitmap ``frontier``, the first one found if rows are ``ascending``. The vertex
-    takes its offer in ``tree``. ``asked[low:high]`` is overwritten; ``violated[0]`` becomes 1 if the keys of an offer
-    do not grow.
+    in-neighbour in the bitmap ``frontier``; if rows are ``ascending``, it is the first one found. The vertex takes its
+    offer. ``asked[low:high]`` is overwritten.
     """
     parents, count, found = scratch(), np.uint64(0), ZERO
     for j in range(low, high):
@@ -301,17 +290,12 @@ def take_least(back, ascending, asked, low, high, tree, frontier, violated, *arg
 
 @kernel
 def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
-    """Pull for the unreached vertices of blocks of words that threads take from ``counter``, until none is left.
+    """Pull for all unreached vertices, as one of the threads of a step, which take blocks of words in turn.
 
-    The vertices of a word are listed, and their edges prefetched, while those of the word before search for parents.
-
-    Args:
-        back, ascending: the view of in-edges; whether its rows are sorted.
-        counter: ``int64[1]``: the first word that no thread has taken; increased.
-        tree: the words by vertex; a vertex takes the offer of its smallest neighbour in ``frontier``.
-        reached, frontier, seen: bitmaps, ``uint64[]``: vertices reached before; those that make offers; written: those
-            reached before or now. Vertices without edges are added to ``reached``.
-        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+    ``counter``, ``int64[1]``: the first word of the bitmaps that no thread has taken; increased. A vertex takes the
+    offer of its smallest in-neighbour in ``frontier``; ``ascending``: rows are sorted. ``seen`` becomes ``reached``
+    plus the vertices that found a parent; vertices without in-edges are added to ``reached``. While the vertices of one
+    word search for parents, those of the next word are listed and their edges prefetched.
     """
     asked, last = scratch(), np.int64(len(reached))
     while True:
@@ -328,11 +312,12 @@ def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, 
 
 @kernel
 def gather(g, first_word, last_word, seen, reached, frontier, queue):
-    """Make the next frontier in a range of words: vertices in one of the sets ``seen`` that were not reached before.
+    """Make the next frontier in a range of words: vertices in one of the bitmaps ``seen`` that were not reached before.
 
-    The bitmaps ``reached`` and ``frontier`` are overwritten from ``first_word`` to ``last_word`` (exclusive); ``seen``
-    has a row per thread. The frontier is also written to ``queue``, ascending, from index ``64 * first_word`` on.
-    Returns the index behind it, its number of edges in ``g``, and the number of vertices of these words reached so far.
+    From ``first_word`` to ``last_word`` (exclusive) ``frontier`` is overwritten, and the vertices are added to
+    ``reached``; ``seen`` has a row per thread. The vertices are also written to ``queue``, ascending, from index ``64 *
+    first_word`` on. Returns the index after the last one in ``queue``, their number of out-edges, and the number of
+    reached vertices in the range.
     """
     at, edges, members = first_word * 64, np.int64(0), np.int64(0)
     for i in range(first_word, last_word):

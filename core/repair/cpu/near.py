@@ -1,4 +1,4 @@
-"""Computations of the forest in the order of the first key, by several threads: see ``forest_near.py``."""
+"""Computations of the forest in the order of the first key, by several threads (``forest_near.py``)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Near(NamedTuple):
     """The data of one computation of a forest by several threads, in rounds.
 
     Attributes:
-        module: an instance of ``forest_near``.
+        module: an instance of the template ``forest_near``.
         tree: the words by vertex, changed in place.
-        stamps, step: a pending vertex has the stamp ``step``.
-        queue: ``uint32[n]``; the vertices that start a round.
+        stamps, step: a pending vertex, which has yet to push, has the stamp ``step``.
+        queue: ``uint32[num_vertices]``; the vertices from which a round starts.
         violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
-        values: the arguments of the functions.
+        values: the arguments of the user's functions.
     """
 
     graph: Graph
@@ -48,11 +48,17 @@ class Near(NamedTuple):
     values: tuple[Any, ...]
 
     def run(self, count: int, width: float, reach: int, edges: int) -> tuple[int, int, int]:
-        """Push from the ``count`` vertices in ``queue`` until nothing, or little work, is left.
+        """Push from the ``count`` vertices in ``queue`` until no vertex is pending, or a round had little work.
 
-        Returns the number of rounds, of pushes, and of vertices left, which are in ``queue``. ``width`` is that of a
-        bucket. A round covers ``reach`` buckets, more if the round before was little work; the first ``reach`` buckets
-        had ``edges`` edges.
+        Args:
+            count: how many vertices of ``queue``.
+            width: width of a bucket of first keys.
+            reach: how many buckets the first round covers; a later one covers more or fewer, by the work of the one
+                before.
+            edges: about how many edges the first round has.
+
+        Returns:
+            The number of rounds, of pushes, and of vertices still pending, which are then in ``queue``.
         """
         self.stamps.array[self.queue[:count]] = self.step
         usual = max(2 * threads.limit() * threads.GRAIN, len(self.tree))  # each looks at all vertices first
@@ -78,9 +84,9 @@ class Near(NamedTuple):
         return rounds, pushed, self._gather(math.inf)[0] if left else 0
 
     def _gather(self, limit: float) -> tuple[int, int, float]:
-        """Write the pending vertices with first keys up to ``limit`` to ``queue``.
+        """Move pending vertices with first keys up to ``limit`` to ``queue``.
 
-        Returns their number, the number of pending vertices left, and the least key of those left.
+        Returns their number, the number of vertices that are still pending, and the least first key of these.
         """
         size = len(self.tree)
         ranges = threads.ranges(size, threads.parts(int(size * SCAN)))
@@ -90,9 +96,10 @@ class Near(NamedTuple):
         return threads.compacted(self.queue, ranges, lasts), sum(left), min(least)
 
     def _parts(self, count: int, edges: int) -> list[threads.Range]:
-        """Divide the ``count`` vertices in ``queue`` into ranges; ``edges``: the number visited in the round before.
+        """Divide the ``count`` vertices in ``queue`` into ranges for threads.
 
-        If that was large, few vertices are divided among all threads, as each is likely to reach many others.
+        ``edges``: the number of edges that the round before visited. If that is large, even few vertices are divided
+        among all threads, as each is likely to reach many others.
         """
         views = self.view.data, self.view.data, len(self.tree)
         ranges = cut(self.graph, Traversal(self.view), "out", self.module, views, Listed(self.queue, False, count))
@@ -103,15 +110,17 @@ class Near(NamedTuple):
     def _push(
         self, ranges: list[threads.Range], origin: float, inverse: float, reach: int, most: int, pools: list[Pool]
     ) -> tuple[int, int, int, float]:
-        """Run a round, one part per range of ``queue``; return what it did.
+        """Run a round, in which a thread pushes from each range of ``queue``.
 
         Args:
-            origin, inverse, reach: the first key of bucket 0, 1 / width of a bucket, and how many buckets are covered.
-            most: edges after which a part leaves its vertices to later rounds.
-            pools: pools of buckets that parts use; those made in this round are added.
+            ranges: the ranges.
+            origin, inverse, reach: first key at which bucket 0 begins, 1 / width of a bucket, number of buckets
+                covered.
+            most: number of edges after which a thread leaves its vertices to later rounds.
+            pools: memory for buckets, reused by threads; new pools are appended.
 
         Returns:
-            The number of pushes, of edges and of vertices left for later rounds, and the least key of these.
+            The number of pushes, of edges and of vertices left to later rounds, and the least first key of these.
         """
         changed, near = (self.stamps.array, self.step, self.violated), (origin, inverse, reach)
 

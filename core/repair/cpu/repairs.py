@@ -50,10 +50,10 @@ class Repairs:
 
     Args:
         graph: the graph.
-        call: offer, restart (as ``commit``) and their arguments.
+        call: the functions offer (``function``) and restart (``commit``), and their arguments.
         words: the words of the forest.
         violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
-        uniform: whether an offer depends on its maker only.
+        uniform: whether a vertex offers the same word along all its edges.
     """
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: np.ndarray, uniform: bool) -> None:
@@ -68,7 +68,7 @@ class Repairs:
         self._events = Events()
 
     def _bind(self) -> np.ndarray:
-        """Return the array of words; convert the arguments of the functions again if they belong to another one."""
+        """Return the array of the words; convert the arguments for compiled loops again if one may have moved."""
         tree: np.ndarray = self._words.data
         if tree is not self._tree or not self._stays:
             given = zip(self._arguments, self.call.values, strict=True)
@@ -76,16 +76,16 @@ class Repairs:
         return tree
 
     def event_step(self, result: Callable[[Any], Any]) -> Step:
-        """Return the step for ``Algorithm.event_step``; ``result`` turns words into the algorithm's result."""
+        """Return the forest's step for ``suricate.replay``; ``result`` converts words to the algorithm's result."""
         self._bind()
         module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_events")
         return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Propagate from ``roots``, or repair after ``changes``; return the steps made and vertices that pushed.
+        """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and of pushes.
 
         ``changes`` are the deleted, replaced and inserted arcs. ``order``: if given, vertices push in the order of
-        their first keys, in buckets whose width is ``order[1]``.
+        their first keys, in buckets whose width is ``order[1]``; ``order[0]`` is not used.
         """
         tree = self._bind()
         graph, workspace, n = self.graph, self.graph.workspace, self.graph.num_vertices
@@ -96,7 +96,7 @@ class Repairs:
 
 
 class _Repair:
-    """The views, queues and stamps of one propagation or repair."""
+    """One propagation or repair: its views, queues and stamps."""
 
     def __init__(self, of: Repairs, tree: np.ndarray) -> None:
         graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.graph.num_vertices
@@ -110,7 +110,7 @@ class _Repair:
         self.step = self.stamps.steps(2**31 - 1)
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Propagate from ``roots``, or repair after ``changes``, as :meth:`Repairs.run` with its parameters."""
+        """Propagate from ``roots``, or if None repair after ``changes``; for ``order`` see :meth:`Repairs.run`."""
         deleted, replaced, inserted = changes
         count = self._suspects(deleted, 0, exists=False)
         count = self._suspects(replaced, count, exists=True)
@@ -141,12 +141,12 @@ class _Repair:
         return Propagated.of(steps, pushed, True)
 
     def _is_level(self, ids: np.ndarray) -> bool:
-        """Return whether the vertices ``ids`` have the same keys."""
+        """Return whether all vertices in ``ids`` have the same keys."""
         words = self.tree[ids]
         return not keys_differ(words[1:], words[:-1], self.call.layout).any()
 
     def _search(self, count: int) -> tuple[int, int]:
-        """Push or pull from the first ``count`` vertices of the queue, which have the same keys, until nothing changes.
+        """Push or pull from the first ``count`` vertices of the queue until nothing changes; they have the same keys.
 
         Returns the number of steps and of vertices that pushed.
         """
@@ -158,7 +158,7 @@ class _Repair:
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
         """Push for at most ``most`` steps from the first ``count`` vertices of the queue, or all if ``everything``.
 
-        Returns the number of steps, of vertices that pushed, and of those left, which are in the queue.
+        Returns the number of steps, of vertices that pushed, and of vertices in the queue, which have not pushed yet.
         """
         steps, pushed, share = 0, 0, self._shared_from()
         while count and steps < most:
@@ -175,13 +175,13 @@ class _Repair:
         return steps, pushed, count
 
     def _shared_from(self) -> int:
-        """Return the number of edges above which a step is left to several threads; ``MANY`` if none is."""
+        """Return the number of edges above which several threads make a step; ``MANY`` if one thread makes all."""
         return int(MANY) if self.has_totals else shared_from(self.graph, self.tree)
 
     def _shared_step(self, everything: bool, count: int) -> int:
         """Push once, by several threads, from the first ``count`` vertices of the queue, or from all if ``everything``.
 
-        The vertices that change become the queue; returns their number.
+        Vertices whose keys changed become the new queue; returns their number.
         """
         view, stamps = self.graph.view("out"), self.stamps.array
         parts = _module_of(view, self.call, self.uniform, "forest_near")
@@ -197,8 +197,8 @@ class _Repair:
     def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
         """Push step by step until nothing changes; return the number of steps and of vertices that pushed.
 
-        The first step starts from the first ``count`` vertices of the queue, or from all if ``everything``; with
-        ``by_level`` a vertex of the queue joins the step of the vertices with its first key.
+        The first step starts from the first ``count`` vertices of the queue, or from all if ``everything``. With
+        ``by_level`` a vertex of the queue waits for the step whose vertices have its first key.
         """
         steps, pushed, left = 0, 0, count
         if everything or not by_level:
@@ -234,7 +234,7 @@ class _Repair:
         return steps, pushed
 
     def _waiting(self) -> Waiting:
-        """Return the arrays of the buckets of ``forest_ordered.py``, in cached memory."""
+        """Return arrays for the buckets of ``forest_ordered.py``, in scratch memory that the graph keeps."""
         array, chunks = self.graph.workspace.array, chunks_for(self.n)
         who, rest = array("operators.who", chunks * CHUNK, np.uint32), array("operators.rest", chunks, np.int64)
         lists = [array(f"operators.{name}", WINDOW + 1, np.int64) for name in ("firsts", "ends", "supply")]
@@ -255,9 +255,10 @@ class _Repair:
         )  # fmt: skip
 
     def _offers(self, invalid: int, lists: tuple[ArcList | None, ...]) -> int:
-        """Give the first ``invalid`` invalid vertices the best offers, and make those along ``lists`` of arcs.
+        """Give the first ``invalid`` invalid vertices their best offers, then make the offers along ``lists``.
 
-        Vertices whose keys changed are written to the queue; returns their number.
+        The best offers are those of in-neighbours; ``lists`` are lists of arcs. Vertices whose keys changed are written
+        to the queue; returns their number.
         """
         count = 0
         if invalid:
@@ -290,13 +291,13 @@ def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> Mod
 
 
 def _shared_words(layout: Layout) -> tuple[str, str]:
-    """Return the source of how words of ``layout`` are read and exchanged where several threads change them."""
+    """Return Python text of functions that read and exchange words of ``layout`` while other threads change them."""
     names = ("load_word", "exchange") if layout.bits == HALF else ("load_pair", "exchange_pair")
     return ATOMICS, "load_whole = {}\nexchange_whole = {}".format(*names)
 
 
 def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> str:
-    """Return the source of ``template`` over the cursor of ``view``, with the functions of words and of ``call``.
+    """Return the source of ``template`` for the cursor of ``view``, functions for words, and the functions of ``call``.
 
     ``uniform``: whether a vertex offers the same word along all its edges.
     """

@@ -1,4 +1,4 @@
-"""Searches of the forest from scratch, such as breadth-first search: see ``forest_search.py``."""
+"""Searches of the forest from scratch, such as breadth-first search, by several threads (``forest_search.py``)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Search(NamedTuple):
     """The data of one search, whose steps are pushes or pulls.
 
     Attributes:
-        module: an instance of ``forest_search``.
+        module: an instance of the template ``forest_search``.
         tree: the words by vertex, changed in place.
-        queue, buffer: ``uint32[n]``: the frontier, and scratch for the next one.
+        queue, buffer: ``uint32[num_vertices]``: the frontier, and scratch for the next one.
         violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
-        values: the arguments of the functions.
+        values: the arguments of the user's functions.
         threads: the most threads of a step.
     """
 
@@ -48,7 +48,7 @@ class Search(NamedTuple):
     threads: int
 
     def run(self, count: int) -> tuple[int, int]:
-        """Search from ``count`` vertices in ``queue``; return the number of steps and of vertices that pushed."""
+        """Search from the first ``count`` vertices in ``queue``; return the numbers of steps and of pushes."""
         graph, n, words = self.graph, self.graph.num_vertices, words_for(self.graph.num_vertices)
         bits = graph.workspace.array("operators.bits", (2 + self.threads) * words, np.uint64).reshape(-1, words)
         reached, frontier, seen = bits[0], bits[1], bits[2:]
@@ -77,10 +77,11 @@ class Search(NamedTuple):
         self, count: int, edges: int, rest: tuple[int, int], reached: np.ndarray, frontier: np.ndarray,
         seen: np.ndarray, queue: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Push or pull from ``count`` vertices with ``edges`` edges in all; return the bitmaps of reached vertices.
+        """Push or pull from the ``count`` vertices in ``queue``; return bitmaps whose union is all reached vertices.
 
-        ``rest``: the number of unreached vertices, and an upper bound of the edges that were not pushed along yet.
-        ``reached`` and ``frontier`` are bitmaps, ``seen`` one per thread, which is written.
+        The bitmaps are rows of ``seen``, which has one per thread and is written. ``edges``: the number of out-edges of
+        the vertices. ``rest``: the number of unreached vertices, and an upper bound of the number of edges along which
+        no vertex has pushed yet. ``reached`` and ``frontier`` are bitmaps.
         """
         graph, counter = self.graph, np.zeros(1, np.int64)
         g = graph.view("out").data
@@ -100,9 +101,10 @@ class Search(NamedTuple):
     def _gather(
         self, seen: np.ndarray, reached: np.ndarray, frontier: np.ndarray, queue: np.ndarray
     ) -> tuple[int, int, int]:
-        """Make the next frontier of the bitmaps ``seen``; return its size, its edges, and the vertices reached.
+        """Make the vertices in the bitmaps ``seen`` that were not reached before the next frontier.
 
-        It replaces the bitmap ``frontier`` and the beginning of ``queue``, and is added to ``reached``.
+        It is written to the bitmap ``frontier`` and to the beginning of ``queue``, and added to ``reached``. Returns
+        its size, its number of out-edges, and the number of all vertices reached.
         """
         g, words = self.graph.view("out").data, len(reached)
         ranges = threads.ranges(words, threads.parts(int(words * BITS * SCAN)))

@@ -1,8 +1,9 @@
 """The pending vertices of a repair, in buckets by their first key: bucket k begins k widths above an origin.
 
 A bucket is a list of vertices in order of arrival. A vertex that moves to another bucket is only appended there, and
-its entry in the old one becomes invalid. So a vertex has one valid entry, and lists are written and read sequentially.
-The last bucket has all keys beyond the others. A list consists of chunks.
+its entry in the old bucket becomes invalid. So a vertex has one valid entry, and lists are written and read
+sequentially. The last bucket has all keys above the others. A list consists of chunks of ``CHUNK`` entries. In the
+functions ``w`` is a :class:`Waiting`.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ FREED, UNUSED, LEFT = 0, 1, 2
 
 
 class Waiting(NamedTuple):
-    """The arrays of all buckets; those without a dtype below are int64.
+    """The arrays of all buckets; int64 unless said otherwise. An index of ``who`` is called a place.
 
     Attributes:
         where: ``uint8[num_vertices]``: 1 more than the bucket that a vertex waits in, 0 if it waits in none.
-        who: ``uint32[chunks * CHUNK]``: the entries of the chunks.
-        rest: by chunk: the next chunk of the list, -1 if there is none.
+        who: ``uint32[chunks * CHUNK]``: the entries of all chunks, vertices.
+        rest: by chunk: the next chunk of its list, -1 if there is none.
         firsts: by bucket: its first chunk, -1 if it is empty.
-        ends: by bucket: the place behind its last entry.
-        supply: ``supply[FREED]``: the first freed chunk, linked by ``rest``; ``supply[UNUSED]``: the first chunk never
-            used; ``supply[LEFT]``: the number of both kinds.
+        ends: by bucket: the place after its last entry.
+        supply: ``supply[FREED]``: the first freed chunk, linked to others by ``rest``; ``supply[UNUSED]``: the first
+            chunk never used; ``supply[LEFT]``: the number of free chunks of both kinds.
     """
 
     where: np.ndarray
@@ -40,20 +41,23 @@ class Waiting(NamedTuple):
 
 
 def chunks_for(num_vertices: int) -> int:
-    """Return the number of chunks that suffice for all vertices, and for the entries that one vertex may add."""
+    """Return how many chunks suffice for an entry per vertex, and for the entries that one vertex's push can add."""
     return 2 * (num_vertices // CHUNK + WINDOW + 2)
 
 
 @inner
 def bucket_of(value, origin, inverse):
-    """Return the bucket of the first key ``value``: that which begins at ``origin + k / inverse``, at most the last."""
+    """Return the bucket of the first key ``value``: the last one that begins at or below it.
+
+    Bucket ``k`` begins at ``origin + k / inverse``.
+    """
     place = (np.float64(value) - origin) * inverse
     return np.int64(place) if place < WINDOW else np.int64(WINDOW)
 
 
 @inner
 def open_buckets(w):
-    """Make all buckets of ``w``, a :class:`Waiting`, empty, and all chunks free."""
+    """Make all buckets of ``w`` empty and all chunks free."""
     w.firsts[:] = -1
     w.ends[:] = 0
     w.supply[FREED], w.supply[UNUSED], w.supply[LEFT] = -1, 0, len(w.who) // CHUNK
@@ -61,7 +65,7 @@ def open_buckets(w):
 
 @inner
 def chunk_behind(w, j):
-    """Append a free chunk to the list of bucket ``j``; return the index of its first place in ``w.who``."""
+    """Append a free chunk to the list of bucket ``j``; return the place of its first entry in ``w.who``."""
     c = w.supply[FREED]
     if c >= 0:
         w.supply[FREED] = w.rest[c]
@@ -79,7 +83,7 @@ def chunk_behind(w, j):
 
 @inner
 def put_off(w, v, j):
-    """Move ``v`` to bucket ``j``: an entry is appended there, and an older one in another bucket becomes invalid."""
+    """Move ``v`` to bucket ``j``: append an entry there; an older entry in another bucket becomes invalid."""
     if w.where[v] == j + 1:
         return
     w.where[v] = j + 1
@@ -92,7 +96,7 @@ def put_off(w, v, j):
 
 @inner
 def detach(w, j):
-    """Take the list of bucket ``j`` out of ``w``; return its first chunk and the place behind its last entry."""
+    """Detach the list of bucket ``j``, leaving it empty; return its first chunk and the place after its last entry."""
     first, stop = w.firsts[j], w.ends[j]
     w.firsts[j], w.ends[j] = -1, 0
     return first, stop
@@ -107,10 +111,10 @@ def give_back(w, c):
 
 @inner
 def take_out(w, c, i, stop, j, queue, count):
-    """Append the vertices of a detached list of bucket ``j``, from entry ``i`` of chunk ``c`` on, to ``queue``.
+    """Append the vertices of a detached list of bucket ``j`` to ``queue``, from entry ``i`` of chunk ``c`` on.
 
-    ``stop`` is the place behind the last entry of the list. Invalid entries are left out; the vertices wait no longer.
-    ``count`` is the length of the queue before; its length afterwards is returned.
+    ``stop`` is the place after the last entry of the list. Invalid entries are skipped. The vertices no longer wait.
+    ``count`` is the length of ``queue`` before; returns its length afterwards.
     """
     while c >= 0:
         last = CHUNK if w.rest[c] >= 0 else stop - c * CHUNK
@@ -127,9 +131,9 @@ def take_out(w, c, i, stop, j, queue, count):
 
 @inner
 def empty_buckets(w, queue, count):
-    """Append all waiting vertices of ``w`` to ``queue``, whose length is ``count``; return the length afterwards.
+    """Append all waiting vertices to ``queue``, whose length is ``count``; return its length afterwards.
 
-    No vertex waits then; the lists of the buckets are not cleared: :func:`open_buckets` does so.
+    No vertex waits any more, but the lists are not cleared: call :func:`open_buckets` before the next use.
     """
     for j in range(WINDOW + 1):
         count = take_out(w, w.firsts[j], 0, w.ends[j], j, queue, count)

@@ -1,8 +1,8 @@
-"""Levels of a divided search whose frontiers are small, on CUDA: two launches and one exchange each (``by_list.cuh``).
+"""Levels of small frontiers in a search by several ranks, on CUDA: two launches and an exchange each (``by_list.cuh``).
 
-Every rank has the list of the frontier. It writes offers to the neighbours of its own part of the list to its section
-of an array; ranks exchange the sections, and take the offers of all. Levels are numbered across all searches of a
-graph; even and odd ones have an array of sections each.
+Every rank has the list of the whole frontier. It writes the offers of its own part of the list to its section of an
+array. Ranks exchange the sections, and each applies the offers of all. Levels are numbered across all searches of a
+graph; even and odd levels use two different arrays of sections.
 """
 
 from __future__ import annotations
@@ -37,12 +37,19 @@ DECLARATIONS = "\n".join((LISTS.declaration, enum("", {**STATE, **STATUS, **WHY,
 
 
 def section_bytes(capacity: int, word: int) -> int:
-    """Return the bytes of a rank's offers to at most ``capacity`` vertices, if a word has ``word`` bytes."""
+    """Return the bytes of a section with at most ``capacity`` offers; a word has ``word`` bytes."""
     return HEAD + -(-capacity * (word + 4) // ALIGNMENT) * ALIGNMENT
 
 
 class Counts(NamedTuple):
-    """The counts, over all ranks, of a level whose vertices have not pushed yet."""
+    """What is known, over all ranks, about the frontier that a level has reached, whose vertices have yet to push.
+
+    Attributes:
+        vertices: their number.
+        in_arcs: number of arcs into vertices reached since the last such counts.
+        violated: whether the keys of an offer did not grow.
+        out_arcs: for each rank the number of arcs from its own vertices in the frontier.
+    """
 
     vertices: int  #: of the last level
     in_arcs: int  #: those that lead to what was reached
@@ -51,7 +58,13 @@ class Counts(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Where levels by lists ended: how many levels and vertices pushed, and the counts of the last level."""
+    """How levels by lists ended.
+
+    Attributes:
+        levels: how many levels pushed.
+        pushed: how many vertices pushed in them.
+        found: the counts of the last level.
+    """
 
     levels: int  #: that pushed
     pushed: int  #: vertices that did
@@ -59,7 +72,10 @@ class Stopped(NamedTuple):
 
 
 class Progress(PinnedCounters):
-    """The numbers in pinned memory by which kernels report levels; a state of a graph's workspace."""
+    """Pinned memory in which kernels report levels by lists to the host; one object per graph.
+
+    ``number`` is the number of the last level that was queued.
+    """
 
     __slots__ = ("_polls", "number")
     MOST_RANKS = 1 << 14
@@ -70,7 +86,7 @@ class Progress(PinnedCounters):
         self._polls = 0
 
     def has_come(self, number: int) -> bool:
-        """Return whether the host knows if level ``number`` has stopped the search.
+        """Return whether the device has reported level ``number``: the search goes on, or stops; does not wait.
 
         Raises:
             RuntimeError: the device has failed.
@@ -83,12 +99,15 @@ class Progress(PinnedCounters):
         return False
 
     def stopped_at(self, number: int) -> bool:
-        """Return whether the search by lists stopped at level ``number``, of which the device has reported."""
+        """Return whether the search by lists stopped at level ``number``, once :meth:`has_come` is true for it."""
         found: int = self.words[0]
         return found >> WHY_BITS == number and found & (1 << WHY_BITS) - 1 != 0
 
     def stopped(self, first: int, number: int, ranks: int) -> Stopped:
-        """Return how the levels from ``first`` on ended at level ``number``; ``ranks`` is the number of ranks."""
+        """Return how the levels by lists ended, of which ``first`` was the first and ``number`` the last one.
+
+        ``ranks`` is the number of ranks.
+        """
         why, frontier, reached, in_arcs, violated, *out_arcs = self.array[: STATUS["OUT_OF"] + ranks].tolist()
         levels, is_over = number - first, why & (1 << WHY_BITS) - 1 == WHY["NOTHING_LEFT"]
         if is_over:  # the frontier has pushed, to no avail
@@ -99,14 +118,14 @@ class Progress(PinnedCounters):
 def packed_lists(
     state: Array, progress: Progress, sections: list[Array], size: int, capacity: int
 ) -> tuple[np.void, ...]:
-    """Return the struct of lists for kernels twice, for even and odd levels, which have an array of sections each.
+    """Return the struct ``Lists`` twice, as an argument for kernels of even levels and of odd levels.
 
     Args:
         state: ``uint64[STATE_SIZE]``, counts on the device.
         progress: pinned memory for reports to the host.
-        sections: the two arrays of all ranks' offers, ``uint8[ranks * size]``.
+        sections: the arrays of all ranks' offers, ``uint8[ranks * size]``, for even and for odd levels.
         size: bytes of a rank's section.
-        capacity: offers that it has space for.
+        capacity: offers that fit into a section.
     """
     data = [array.data.ptr for array in sections]
     fixed = state.data.ptr, progress.address

@@ -1,13 +1,15 @@
-"""The launches of a divided search on CUDA: levels of a dependence forest that is computed from scratch.
+"""The launches of a search by several ranks on CUDA, which computes the levels of a dependence forest from scratch.
 
-A rank has the rows of its own vertices, in both directions. All ranks have the frontier, a bit per vertex. In a level
-that pulls each rank's vertices that were not visited look for the smallest neighbour in the frontier; in one that
-pushes each rank's part of the frontier makes its offers, and ranks exchange those (``suricate.parallel.search``).
-Only the owner has the exact word of a vertex; other ranks have one with the same keys. Levels of small frontiers are
-computed by lists (``by_list``), and the last ones from the few remaining arcs, which ranks exchange.
+A rank has the edges of its own vertices, in both directions. All ranks have the whole frontier, as a bitmap. In a level
+that pulls, each rank's unvisited vertices look for their smallest neighbour in the frontier; in one that pushes, each
+rank makes the offers of its own vertices in the frontier, and ranks exchange them (``suricate.parallel.search``). Only
+the owner of a vertex has its exact word; the other ranks have one with the same keys. Levels of small frontiers use
+lists in place of bitmaps (``by_list``). The last levels are computed by every rank alone, from the few remaining arcs,
+which ranks exchange before.
 
-Three buffers take turns: of the frontier, of the level that is being computed, and of the one after, which is cleared.
-Each holds bits, counts that ranks add up, and counts of the rank's own.
+Three buffers rotate: one of the frontier, one of the level that is being computed, and one of the level after it, which
+is cleared. Each holds a bitmap, counts that ranks add up, and counts of the rank's own. Arrays of offers or arcs that
+ranks exchange, ``uint8[]``, have a section per rank, which that rank writes.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ ID = 4  #: bytes
 
 
 def program(walk: Walk, call: Call) -> Program:
-    """Return the program of a search for the kind of view of ``walk``.
+    """Return the program of a search for the functions of ``call`` and the kind of view of ``walk``.
 
-    ``call.commit`` gives the word that a vertex starts with.
+    ``call.commit`` is the function that gives the initial word of a vertex.
     """
     found = program_of(
         SOURCE, walk, call, IS_FOREST=1, PLAIN_WORD_LOADS=1, IS_UNIFORM=1, restart_fn="commit_fn",
@@ -81,19 +83,19 @@ def _with_structs(program: Program) -> Program:
 
 @cache
 def _grids(program: Program, device: Device) -> dict[str, tuple[int]]:
-    """Return the grid of each kernel of a program."""
+    """Return the grid of each kernel of a program, by name."""
     each = multiprocessors(device)
     resident = {name: max(1, program.kernel(name).resident(PROPAGATE_BLOCK)) for name in KERNELS}
     return {name: (each * (1 if name in FEW_BLOCKS else number),) for name, number in resident.items()}
 
 
 class Levels:
-    """The launches of one forest on the graph of a rank; :meth:`of` gives those of one search.
+    """The launches of one forest on the graph of a rank; :meth:`of` makes a copy for each search.
 
     Args:
-        graph: the graph, of the arcs of this rank.
-        walks: the walks of its views of out-edges and of in-edges.
-        call: offer and restart (as ``commit``).
+        graph: the graph with the arcs of this rank.
+        walks: data for launches over its views of out-edges and of in-edges.
+        call: the functions offer (``function``) and restart (``commit``).
         share: the rank, the number of ranks, the first vertex of this rank and the one after its last.
         places: how many offers a rank may make in a level by lists.
     """
@@ -133,10 +135,7 @@ class Levels:
         self.section_bounds = np.arange(ranks + 1) * size
 
     def of(self, graph: Graph, call: Call, words: Any) -> Levels:
-        """Return the launches of a search on ``graph`` that writes ``words``.
-
-        ``call`` has the arguments of its functions.
-        """
+        """Return a copy for one search on ``graph``, which writes to ``words`` and passes the arguments in ``call``."""
         found = copy.copy(self)
         found._graph, found._words = graph, words
         found._memory, found._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)
@@ -146,52 +145,52 @@ class Levels:
 
     @property
     def exchanged(self) -> Array:
-        """``uint64[]``, to be summed over ranks: the vertices that the level has reached, as bits, and counts."""
+        """``uint64[]``: the bitmap of the vertices that the level has reached, then counts; summed over ranks."""
         begin = self._number % BUFFERS * self._width
         found: Array = self._all[begin : begin + self._bits + self._sent]
         return found
 
     @property
     def counts(self) -> Array:
-        """The counts at the end of :attr:`exchanged`."""
+        """The part of :attr:`exchanged` after the bitmap: the counts that :meth:`counted` names."""
         return self.exchanged[self._bits :]
 
     @property
     def sections(self) -> Array:
-        """The array ``uint8[]`` of all ranks' sections of the current level by lists, which ranks exchange."""
+        """``uint8[]``: the offers of the current level by lists, a section per rank, which ranks exchange."""
         return self._sections[self._progress.number % 2]
 
     @property
     def parents(self) -> Array:
-        """The array ``uint32[num_vertices]`` that :meth:`pack_parents` writes and :meth:`take_parents` reads."""
+        """``uint32[num_vertices]``: parents; :meth:`pack_parents` writes those of this rank, which ranks exchange."""
         return self._parents
 
     @staticmethod
     def counted(counts: Array) -> Counts:
-        """Return ``counts``, those of :attr:`counts` copied to the host, by name."""
+        """Return ``counts``, a copy of :attr:`counts` on the host, as a :class:`Counts`."""
         numbers = counts.tolist()
         by_rank = numbers[SHARED["BY_RANK"] :: OF_RANK["PER_RANK"]]
         return Counts(numbers[0], numbers[1], numbers[2] != 0, by_rank)
 
     def section(self, capacity: int) -> int:
-        """Return the bytes of a rank's offers to at most ``capacity`` vertices."""
+        """Return the bytes of a rank's section with at most ``capacity`` offers."""
         return by_list.section_bytes(capacity, self._word)
 
     @staticmethod
     def arc_section(capacity: int) -> int:
-        """Return the bytes of at most ``capacity`` arcs of a rank."""
+        """Return the bytes of a rank's section with at most ``capacity`` arcs."""
         return by_list.section_bytes(capacity, ID)
 
     # -- levels by lists -----------------------------------------------------------------------------------------------
 
     def start(self, roots: Frontier) -> None:
-        """Set all words to their first ones, and list ``roots`` as the frontier, to go on by lists."""
+        """Give all vertices their initial words, and list ``roots`` as the frontier; the next levels use lists."""
         self._number = 0
         self._all.data.memset_async(0, self._all.nbytes)
         self._go_by_lists("start_search", packed_vertices(roots), self._tree, *self._values)
 
     def list_frontier(self) -> None:
-        """List the vertices that the last level reached, and go on by lists; call after :meth:`begin`."""
+        """List the vertices that the last level reached; the next levels use lists. Call :meth:`begin` before."""
         self._state.data.memset_async(0, self._state.nbytes)
         self._go_by_lists("list_frontier")
 
@@ -201,24 +200,30 @@ class Levels:
         self._launch(name, *self._views, self._level, self._lists[self._first % 2], self._memory, *arguments)
 
     def offer(self) -> None:
-        """Begin a level: write what this rank offers to its section of :attr:`sections`."""
+        """Begin a level by lists: write the offers of this rank's vertices in the frontier to its section.
+
+        Ranks then exchange :attr:`sections`.
+        """
         self._progress.number += 1
         given = self._structs[0], self._lists[self._progress.number % 2], self._memory, self._tree
         self._launch("offer_listed", self._views[0], *given, *self._values)
 
     def take(self) -> None:
-        """End a level: apply the offers of all ranks, in :attr:`sections`, to the words."""
+        """End a level by lists: apply the offers of all ranks in :attr:`sections` to the words."""
         number = self._progress.number
         given = self._structs[0], self._lists[number % 2], self._memory, self._tree
         self._launch("take_listed", *self._views, *given, np.uint64(number))
 
     def has_come(self, ago: int) -> bool:
-        """Return whether the host knows if the level ``ago`` before the last queued one has stopped the search."""
+        """Return whether the device has reported the level ``ago`` levels before the last queued one; does not wait.
+
+        Also true if that level is before the first one by lists.
+        """
         number = self._progress.number - ago
         return number < self._first or self._progress.has_come(number)
 
     def has_stopped(self, ago: int) -> bool:
-        """Return whether the level ``ago`` before the last queued one has stopped the search by lists.
+        """Return whether the search by lists stopped at the level ``ago`` levels before the last queued one.
 
         Call it when :meth:`has_come` is true for this level.
         """
@@ -226,15 +231,12 @@ class Levels:
         return number >= self._first and self._progress.stopped_at(number)
 
     def stopped(self, ago: int) -> by_list.Stopped:
-        """Return where the search by lists has stopped, at the level ``ago`` before the last queued one."""
+        """Return how the levels by lists ended, after :meth:`has_stopped` was true for ``ago``."""
         self._progress.busy = False
         return self._progress.stopped(self._first, self._progress.number - ago, self._ranks)
 
     def spread(self, ago: int) -> None:
-        """Write the frontier at which the search by lists has stopped, from its list to the bits of a level.
-
-        ``ago``: how many levels before the last queued one it has stopped.
-        """
+        """Write the frontier at which levels by lists stopped to a level's bitmap; ``ago``: see :meth:`stopped`."""
         self._number += 1
         lists = self._lists[(self._progress.number - ago) % 2]
         self._launch("spread_list", self._level, lists, self._memory, self._tree)
@@ -242,17 +244,17 @@ class Levels:
     # -- levels by bits ------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin the next level, before the launches that compute it: vertices that the last one reached are visited."""
+        """Begin a level by bitmaps: the vertices that the last level reached become the frontier, and are visited."""
         self._number += 1
         self._launch("begin_level", self._level, self._tree)
 
     def pull(self) -> None:
-        """Compute the next level by pulling: each vertex not reached looks for an in-neighbour in the frontier."""
+        """Compute the level by pulling: each unvisited vertex of this rank looks for a parent in the frontier."""
         for name in ("pull_level", "pull_rest"):
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
     def push(self, offers: Array, capacity: int) -> None:
-        """Push from this rank's part of the frontier; write its offers to other ranks to its section of ``offers``.
+        """Make the offers of this rank's vertices in the frontier; write those to others to its section of ``offers``.
 
         ``capacity`` is the most offers of a rank.
         """
@@ -262,7 +264,7 @@ class Levels:
         self._launch("pack_offers", self._level, self._memory, self._tree, self._packed(offers, capacity))
 
     def take_offers(self, offers: Array, capacity: int) -> None:
-        """Write the words in ``offers``, of all ranks, to the vertices of this rank, where they are smaller.
+        """Apply the offers of all ranks, in ``offers``: vertices of this rank take words that are smaller than theirs.
 
         ``capacity`` is the most offers of a rank.
         """
@@ -271,7 +273,7 @@ class Levels:
     # -- few arcs ------------------------------------------------------------------------------------------------------
 
     def list_arcs(self, arcs: Array, capacity: int) -> None:
-        """Write the arcs to this rank's vertices that were not reached to its section of ``arcs``.
+        """Write the arcs into this rank's unvisited vertices to its section of ``arcs``.
 
         ``capacity`` is the most arcs of a rank.
         """
@@ -281,10 +283,10 @@ class Levels:
         self._launch("list_rest", self._views[1], self._level, self._memory, given)
 
     def finish(self, arcs: Array, capacity: int, violated: Array, steps: int, pushed: int) -> Propagated:
-        """Compute all levels that are left from ``arcs``, those of all ranks; return the result of the whole search.
+        """Compute all remaining levels from ``arcs``, the sections of all ranks; return the result of the whole search.
 
         ``capacity`` is the most arcs of a rank; ``violated`` becomes 1 if the keys of an offer do not grow; ``steps``
-        and ``pushed``: the levels and pushes made before.
+        and ``pushed`` are the numbers of levels and of pushes so far.
         """
         level, outcome = (self._level, self._memory, self._tree), self._outcomes.take()
         self._launch("take_arcs", *level, self._packed_arcs(arcs, capacity), violated, *self._values)
@@ -300,7 +302,7 @@ class Levels:
         self._launch("pack_parents", self._level, self._tree, self._parents)
 
     def take_parents(self) -> None:
-        """Write the parents of other ranks' vertices, in :attr:`parents`, to the words, which have all keys already."""
+        """Write the parents in :attr:`parents` to the words of other ranks' vertices, whose keys are right already."""
         self._launch("take_parents", self._level, self._tree, self._parents)
 
     @property
@@ -323,16 +325,16 @@ class Levels:
 
 
 class Kept:
-    """Keeps the launches (:class:`Levels`) of the last search on a graph for searches on the same views."""
+    """Caches the :class:`Levels` of the last search on a graph, for searches on the same views."""
 
     def __init__(self, device: Device) -> None:
         self._levels: Levels | None = None
         self._key: tuple[Any, ...] = ()  # what it was made of
 
     def levels(self, graph: Graph, call: Call, words: Any, share: tuple[int, int, int, int], places: int) -> Levels:
-        """Return the launches of a search on ``graph`` that writes ``words``.
+        """Return the launches of a search on ``graph`` that writes to ``words``.
 
-        ``call``, ``share`` and ``places`` are those of :class:`Levels`.
+        ``call``, ``share`` and ``places`` are those of :class:`Levels`; ``call`` also has the arguments.
         """
         out = walk_of(graph.view("out"))
         back = walk_of(graph.view("in")) if graph.directed else out

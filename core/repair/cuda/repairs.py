@@ -40,10 +40,10 @@ Changes = tuple[ArcList | PlacedArcs | None, ...]  # deleted, replaced, inserted
 
 
 class Form(NamedTuple):
-    """The variant of a program.
+    """A variant of the program that computes or repairs a forest.
 
     Attributes:
-        from_scratch: whether it computes a forest, or repairs one.
+        from_scratch: whether it computes a forest from scratch; False: it repairs one.
         has_back: whether there are in-edges.
         ordered: whether vertices push in the order of their keys.
         uniform: whether a vertex offers the same word along all its edges.
@@ -58,9 +58,9 @@ class Form(NamedTuple):
 
 
 def program(walk: Walk, call: Call, form: Form) -> Program:
-    """Return the program of a ``form`` for the functions of ``call`` and the kind of view of ``walk``.
+    """Return the program of the variant ``form`` for the functions of ``call`` and the kind of view of ``walk``.
 
-    ``call.commit`` gives the word that an invalid vertex restarts with.
+    ``call.commit`` is the function that gives the word with which an invalid vertex restarts.
     """
     key, (from_scratch, has_back, ordered, uniform, threads) = call.layout.fields[0], form
     return program_of(
@@ -73,14 +73,14 @@ def program(walk: Walk, call: Call, form: Form) -> Program:
 
 
 class Repairs:
-    """The launches of one forest on one graph: computations (with larger blocks on dense graphs) and repairs.
+    """The computations of one forest on one graph, by larger blocks if it is dense, and its repairs.
 
     Args:
         graph: the graph.
-        call: offer, restart (as ``commit``) and their arguments.
+        call: the functions offer (``function``) and restart (``commit``), and their arguments.
         words: the words of the forest.
-        violated: ``uint32[1]``.
-        uniform: whether an offer depends on its maker only.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+        uniform: whether a vertex offers the same word along all its edges.
     """
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
@@ -90,10 +90,10 @@ class Repairs:
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Propagate from ``roots``, or repair after ``changes``; return the steps made and vertices that pushed.
+        """Propagate from ``roots``, or if None repair after ``changes``; return the outcome, on the device.
 
         ``changes`` are the deleted, replaced and inserted arcs. ``order``: if given, vertices push in the order of
-        their first keys, in windows whose width is ``order[1]``.
+        their first keys, in windows whose width is ``order[1]``; ``order[0]`` is not used.
         """
         if roots is None:
             return self._repairs.repair(changes, order)
@@ -110,7 +110,7 @@ class Repairs:
         return Form(from_scratch, self.graph.has_in_edges, ordered, self._uniform, threads)
 
     def _prepare(self, ordered: bool) -> None:
-        """Start the compilation, in other threads, of all programs that a later change may need.
+        """Start to compile, in other threads, all programs that a later computation or repair may need.
 
         ``ordered``: whether computations are in the order of keys.
         """
@@ -146,13 +146,13 @@ class _Launches:
         self._tree: Array | None = None
 
     def compute(self, roots: Frontier, order: tuple[float, float] | None) -> Propagated:
-        """Compute the forest from ``roots``, with ``order`` as for :meth:`Repairs.run`; return the outcome."""
+        """Compute the forest from ``roots``, with ``order`` as in :meth:`Repairs.run`; return the outcome."""
         self._prepare(order)
         self._kernel.put(ROOTS, packed_vertices(roots))
         return self._launch()
 
     def repair(self, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Repair the forest after ``changes``, with ``order`` as for :meth:`Repairs.run`; return the outcome."""
+        """Repair the forest after ``changes``, with ``order`` as in :meth:`Repairs.run`; return the outcome."""
         self._prepare(order)
         for i, arcs in enumerate(changes):
             values = arc_values(arcs)
@@ -162,7 +162,7 @@ class _Launches:
         return self._launch()
 
     def _prepare(self, order: tuple[float, float] | None) -> None:
-        """Replace the launch's arguments that depend on the graph and on ``order``, where these have changed."""
+        """Pack those arguments that have changed since the last launch: views, scratch memory, width of ``order``."""
         graph = self._graph
         out = graph.view("out")
         back = graph.view("in") if graph.has_in_edges else out
@@ -190,15 +190,16 @@ class _Launches:
         return propagated(self._graph, outcome)
 
     def _as_key(self, value: float) -> Any:
-        """Return ``value`` in the dtype of the first key, at most the greatest value of that."""
+        """Return ``value`` in the dtype of the first key, clipped to its greatest value."""
         dtype = np.dtype(self._key)
         greatest = float(np.finfo(dtype).max) if dtype.kind == "f" else np.iinfo(dtype).max
         return self._key(min(value, greatest))
 
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
-        """Pass the views of out-edges and in-edges to the kernel; build another kernel if they are of another kind.
+        """Use the views ``out``, of out-edges, and ``back``, of in-edges, from now on.
 
-        ``ordered``: whether vertices push in the order of their keys.
+        Their arrays are packed for the kernel; views of another kind need another kernel. ``ordered``: whether vertices
+        push in the order of their keys.
         """
         walk, back_walk, call = walk_of(out), walk_of(back), self._call
         kind = walk.prelude, self._graph.has_in_edges, ordered
