@@ -1,6 +1,6 @@
 """Checks that all ranks pass the same values (an algorithm, its parameters) as part of the next collective.
 
-So the check costs no collective of its own where another one follows before ranks depend on each other.
+If another collective follows before ranks depend on each other, the check costs no collective of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Asked:
 
     @cached_property
     def texts(self) -> Texts:
-        """Digest and shown text of each value by name: what other ranks need for an error message."""
+        """By name: the digest of each value, and the value as text, which other ranks need for an error message."""
         return {name: (self._digests[name], shown(value)) for name, value in self._values.items()}
 
 
@@ -36,12 +36,12 @@ class AskingComm(Comm):
     _asked: Asked | None = None
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """Demand that all ranks pass the same ``values``: the next collective compares them, and may raise."""
+        """Require that all ranks pass the same ``values``: the next collective compares them, and may raise."""
         self.compare_asked()
         self._asked = Asked(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Compare the values of :meth:`same_soon` by a collective now, unless one has already done so."""
+        """Compare the values of :meth:`same_soon` now, by a collective ``name``, unless one has already done so."""
         if self._asked is not None:
             self.gather(name, None)
 
@@ -50,7 +50,7 @@ class AskingComm(Comm):
         self._asked = None
 
     def take_asked(self) -> Asked | None:
-        """Return the values that this collective compares, or None, and drop them."""
+        """Return the values of :meth:`same_soon` that the current collective must compare, or None, and forget them."""
         asked, self._asked = self._asked, None
         return asked
 
@@ -58,7 +58,8 @@ class AskingComm(Comm):
 def apart(ways: Sequence[str], asked: Sequence[Texts | None]) -> CommunicationError | None:
     """Return an error if ranks are at different collectives, else None.
 
-    ``ways``: by rank the name and call site of its collective; ``asked``: the values it passed to ``same_soon``.
+    ``ways``: by rank the name and call site of its collective; ``asked``: the texts (:attr:`Asked.texts`) of the values
+    that it passed to ``same_soon``, or None.
 
     Raises:
         ParameterError: these values differ.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AgreedClock:
-    """A clock for a graph of several ranks: every rank reads what rank 0 measured.
+    """A clock for a graph of several ranks: every rank gets the times that rank 0 measured.
 
     Args:
         comm: the communication.
@@ -24,14 +24,14 @@ class AgreedClock:
         self._comm, self._clock = comm, clock
 
     def start(self) -> bool:
-        """Begin a span; return whether rank 0 has begun one. Collective."""
+        """Begin a span of time; return whether the clock of rank 0 has started. Collective."""
         return bool(self._comm.agree(self._clock.start()))
 
     def stop(self) -> None:
-        """End the span that :meth:`start` began."""
+        """End the span of time that :meth:`start` began."""
         self._clock.stop()
 
     def seconds(self) -> float | None:
-        """Return the length of the last span of rank 0, 0 if it does not count on some rank. Collective."""
+        """Return the length of the last span on rank 0 in seconds; 0 if it does not count on some rank. Collective."""
         found: list[float | None] = self._comm.allgather(self._clock.seconds())
         return 0.0 if found[0] is not None and 0 in found else found[0]

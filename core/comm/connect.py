@@ -65,7 +65,7 @@ def connect(library: str = "auto") -> Comm:
 
 @lru_cache(maxsize=1)
 def _joined() -> MPIComm:
-    """Return the communication of this process, which has one only."""
+    """Return the MPI communication of this process, the same object in all calls."""
     from suricate.comm.mpi import MPIComm
 
     comm = MPIComm()
@@ -77,7 +77,7 @@ def _joined() -> MPIComm:
 
 
 def _with_nccl(comm: MPIComm) -> Comm:
-    """Return a communication by NCCL, or raise on all ranks why there is none."""
+    """Return a communication by NCCL; if that is impossible on any rank, raise the reason on all ranks."""
     with comm.alike():
         if not cuda_device_count():
             raise DeviceError("library 'nccl' needs a CUDA device per process, and the driver reports none: use 'mpi'")

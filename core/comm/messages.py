@@ -32,7 +32,7 @@ def packed(name: str, site: str, value: Any, asked: str = "") -> tuple[np.ndarra
         name: name of the collective.
         site: where it is called, ``file:line``.
         value: an array, sent as its bytes, or anything that can be pickled.
-        asked: the digest of what ranks must ask for alike, see ``suricate.comm.asked``.
+        asked: the digest of values that must be the same on all ranks, see ``suricate.comm.asked``.
     """
     message = np.zeros(MESSAGE, np.uint8)
     message[WAY] = _digest_of_way(name, site, asked)
@@ -62,7 +62,8 @@ def whole(messages: np.ndarray, exchange: Callable[[list[int]], list[np.ndarray]
 
     Args:
         messages: ``uint8[size, MESSAGE]``, one of each rank.
-        exchange: given the number of bytes of each rank that did not fit into its message, returns these bytes.
+        exchange: a collective; given for each rank the number of bytes that did not fit into its message, it returns
+            these bytes of each rank.
     """
     sizes = [int(message[SIZE].view(np.int64)[0]) for message in messages]
     left = [size if size > INLINE else 0 for size in sizes]
@@ -92,7 +93,7 @@ def limit() -> float:
 
 
 def ways_apart(ways: list[str]) -> str | None:
-    """Return an error message if ranks are at different collectives (name and call site), else None."""
+    """Return an error message if ``ways``, the name and call site of each rank's collective, differ, else None."""
     for rank, way in enumerate(ways):
         if way != ways[0]:
             return (

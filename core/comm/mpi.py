@@ -28,14 +28,14 @@ MOST = 1 << 30  #: bytes of all ranks at a time: MPI counts them in 31 bits
 
 
 def found() -> tuple[int, str]:
-    """Return the number of processes, and the name of the library."""
+    """Return the number of processes of the MPI job, and the name of the MPI library."""
     return MPI.COMM_WORLD.Get_size(), MPI.Get_library_version().split("\n")[0].rstrip("\x00")
 
 
 class MPIComm(AskingComm):
     """Communication of a process of an MPI job.
 
-    MPI gets no memory of a device: arrays are copied to the host, and back.
+    MPI gets no memory of a device: arrays are copied to the host before, and back afterwards.
     """
 
     def __init__(self) -> None:
@@ -45,9 +45,9 @@ class MPIComm(AskingComm):
         self._watch = Watch(MPI.COMM_WORLD.Dup())
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return the values that all ranks passed, in order of rank.
+        """Return the values that all ranks passed, in order of rank; ``name`` is the name of the collective.
 
-        This exchanges a message of fixed size, then the bytes that do not fit into it. ``name``: the collective's.
+        This exchanges a message of fixed size per rank, then the bytes that do not fit into it.
         """
         if is_array(value) and not isinstance(value, np.ndarray):
             tell(BY_HOST)
@@ -81,7 +81,7 @@ class MPIComm(AskingComm):
         return [one.view(dtype) for one in np.split(received, np.cumsum(come)[:-1])]
 
     def _exchange(self, sent: np.ndarray, sizes: list[int] | None) -> list[np.ndarray]:
-        """Return the bytes of every rank; ``sizes``: their numbers by rank (None: exchange them first)."""
+        """Return the bytes of every rank; ``sizes``: how many each rank has (None: exchange these numbers first)."""
         if sizes is None:
             asked = np.empty(self.size, np.int64)
             self._watch.wait(self.world.Iallgather(np.array([len(sent)], np.int64), asked))
@@ -102,11 +102,11 @@ class MPIComm(AskingComm):
 
     @property
     def index(self) -> int:
-        """The CUDA device of this rank: processes of one host take turns."""
+        """The CUDA device of this rank; the processes of a host get its devices in turn."""
         return self.number_on_host % max(1, cuda_device_count())
 
     def place(self, device: Any) -> Any:
-        """Return the GPU of this rank, unless ``device`` is another one or the CPU."""
+        """Return the GPU of this rank for ``device`` "cuda" or "auto", and any other ``device`` unchanged."""
         if device not in ("auto", "cuda") or not resolve_device(device).is_cuda:
             return device
         return f"cuda:{self.index}"

@@ -56,7 +56,7 @@ class NCCLComm(Comm):
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return the values that all ranks passed, in order of rank: device arrays by NCCL, others by the host.
 
-        ``name``: the collective's.
+        ``name`` is the name of the collective.
         """
         if not is_on_device(value):
             return self.host.gather(name, value)
@@ -65,7 +65,7 @@ class NCCLComm(Comm):
         return [part.view(dtype).reshape(shape) for part, (shape, dtype) in zip(parts, forms, strict=True)]
 
     def joined(self, array: Array) -> Array:
-        """Return the arrays of all ranks as one: they arrive one behind the other."""
+        """Return the arrays of all ranks, concatenated in rank order; they are received in one buffer."""
         if not is_on_device(array):
             return self.host.joined(array)
         forms = self._forms("joined", array)
@@ -75,7 +75,7 @@ class NCCLComm(Comm):
     def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         """Concatenate columns of all ranks, see :meth:`Comm.joined_columns`, in one NCCL group.
 
-        ``sizes``: the lengths by rank, which are not compared.
+        ``sizes``: the lengths on all ranks; that all pass the same is not checked.
         """
         if not is_on_device(columns[0]):
             return self.host.joined_columns(columns, sizes)
@@ -109,9 +109,10 @@ class NCCLComm(Comm):
         return found
 
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return an array of which each byte is 0 on all ranks but one, see :meth:`Comm.merged`: the maximum of all.
+        """Return the sum of integer arrays in which each byte is 0 on all ranks but one, as a maximum of bytes.
 
-        An array on the device is changed in place. ``agreed``: all ranks are known to pass arrays of the same form.
+        An array on the device is changed in place. ``agreed``: all ranks are known to pass arrays of the same shape and
+        dtype.
         """
         if not is_on_device(array):
             return self.host.merged(array)
@@ -123,7 +124,7 @@ class NCCLComm(Comm):
         return array
 
     def smallest(self, array: Array) -> None:
-        """Replace every element by the smallest one of all ranks, in place."""
+        """Replace every element of ``array`` (``uint64``) by its minimum over all ranks, in place."""
         if not is_on_device(array):
             self.host.smallest(array)
             return
@@ -133,7 +134,7 @@ class NCCLComm(Comm):
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_MIN, self._stream)
 
     def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Add up the arrays of all ranks, elementwise, in place."""
+        """Replace every element of ``array`` (``uint64``) by its sum over all ranks, in place; see :meth:`Comm.add`."""
         if not is_on_device(array):
             self.host.add(array)
             return
@@ -144,7 +145,7 @@ class NCCLComm(Comm):
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_SUM, self._stream)
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
-        """Copy the range of ``array`` of each rank to all ranks, in place; see :meth:`Comm.share`."""
+        """Copy each rank's range of ``array`` to all ranks, in place; see :meth:`Comm.share`."""
         if not is_on_device(array):
             self.host.share(array, bounds)
             return
@@ -155,7 +156,7 @@ class NCCLComm(Comm):
         self._exchange(array.data.ptr, [min(end, size) * width for end in bounds.tolist()])
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Poll ``is_done`` until it returns True; end the job after the time limit for other ranks."""
+        """Poll ``is_done`` until it returns True; end the job if that takes longer than the time limit."""
         begin, most = time.monotonic(), AT_ONCE
         while not is_done():
             if time.monotonic() - begin > most and time.monotonic() - begin > (most := limit()):
@@ -168,11 +169,11 @@ class NCCLComm(Comm):
         return self.host.asking(values)
 
     def place(self, device: Any) -> Any:
-        """Return the GPU of this rank, unless ``device`` is another one or the CPU."""
+        """Return the GPU of this rank for ``device`` "cuda" or "auto", and any other ``device`` unchanged."""
         return f"cuda:{self.index}" if device in ("auto", "cuda") else device
 
     def abort(self, reason: str) -> None:
-        """End the job on all ranks; they raise with this reason."""
+        """End the job on all ranks; they raise ``CommunicationError`` with this reason."""
         self.host.abort(reason)
 
     @property
@@ -181,7 +182,7 @@ class NCCLComm(Comm):
         return stream
 
     def _forms(self, name: str, array: Array) -> list[tuple[tuple[int, ...], str]]:
-        """Return shapes and dtypes of the arrays that all ranks pass to this collective, in rank order."""
+        """Return the shape and dtype of the array that each rank passes to the collective ``name``, in rank order."""
         return self.host.gather(f"{name} on devices", (array.shape, array.dtype.str))
 
     def _bytes_of_all(self, array: Array, forms: list[tuple[tuple[int, ...], str]]) -> list[Array]:
@@ -190,7 +191,7 @@ class NCCLComm(Comm):
         return [received[ends[rank] : ends[rank + 1]] for rank in range(self.size)]
 
     def _received(self, array: Array, forms: list[tuple[tuple[int, ...], str]]) -> Array:
-        """Return the bytes of all ranks, one behind the other; ``forms``: shape and dtype of the array of each rank."""
+        """Return the bytes of all ranks' arrays, concatenated; ``forms``: the shape and dtype of each rank's array."""
         ends = _ends(forms)
         received = module_of(array).empty(ends[-1], np.uint8)
         own = module_of(array).ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -199,7 +200,10 @@ class NCCLComm(Comm):
         return received
 
     def _exchange(self, address: int, ends: Sequence[int]) -> None:
-        """Gather the bytes of all ranks at ``address``, where this rank's are; those of rank r begin at ``ends[r]``."""
+        """Copy each rank's bytes to all ranks; rank r has its bytes at ``address + ends[r]``, up to ``ends[r + 1]``.
+
+        The result is in one buffer on the device, at ``address``.
+        """
         if not ends[-1]:
             return
         size = ends[1]
@@ -211,9 +215,9 @@ class NCCLComm(Comm):
         self._nccl.groupEnd()
 
     def _queue(self, address: int, ends: Sequence[int], given: Array | None = None) -> None:
-        """Queue, within an NCCL group, an exchange of bytes: those of rank r go to ``ends[r]`` behind ``address``.
+        """Queue, in an NCCL group, copies of each rank's bytes to all ranks, at ``address + ends[r]`` for rank r.
 
-        ``given``: the bytes of this rank, which are copied there as well; None: they are there already.
+        ``given``: an array with the bytes of this rank, which are copied there, too; None: they are there already.
         """
         nccl, comm, stream, sizes = self._nccl, self._comm, self._stream, [high - low for low, high in pairwise(ends)]
         place = address + ends[self.rank]
@@ -234,5 +238,5 @@ class NCCLComm(Comm):
 
 
 def _ends(forms: list[tuple[tuple[int, ...], str]]) -> list[int]:
-    """Return ``size + 1`` offsets of the bytes of each rank in one buffer, in rank order."""
+    """Return ``size + 1`` offsets in bytes: where each rank's array, of the form ``forms[r]``, begins in one buffer."""
     return list(accumulate((prod(shape) * np.dtype(dtype).itemsize for shape, dtype in forms), initial=0))

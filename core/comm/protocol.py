@@ -57,11 +57,11 @@ class Comm(ABC):
         """End the job: every rank that waits now or later raises ``CommunicationError`` with ``reason``."""
 
     def allgather(self, value: Any) -> list[Any]:
-        """Return a small Python value of every rank, in rank order."""
+        """Return the small Python values that all ranks pass, in rank order."""
         return self.gather("allgather", value)
 
     def allgatherv(self, array: Array) -> list[Array]:
-        """Return an array of every rank, in rank order; lengths may differ, the dtype may not."""
+        """Return the arrays that all ranks pass, in rank order; lengths may differ, the dtype may not."""
         return self.gather(f"allgatherv of {array.dtype}", array)
 
     def joined(self, array: Array) -> Array:
@@ -70,22 +70,22 @@ class Comm(ABC):
         return (module_of(array).concatenate(parts) if len(parts) > 1 else parts[0]).view(array.dtype)
 
     def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-        """Return columns of all ranks, each as :meth:`joined` does.
+        """Concatenate several columns of all ranks, each as :meth:`joined` does.
 
         Args:
             columns: arrays of one length; those of other ranks have the same dtypes.
-            sizes: the lengths on all ranks, which all know.
+            sizes: the lengths on all ranks, in rank order; every rank knows them.
         """
         return [self.joined(column) for column in columns]
 
     def exchange(self, parts: list[Array]) -> list[Array]:
-        """Send ``parts[r]`` to each rank ``r``, one dtype on all; return the arrays received, in rank order."""
+        """Send ``parts[r]`` to each rank ``r``; return the arrays received, in rank order. All have the same dtype."""
         ends = self.gather("exchange", np.cumsum([0, *map(len, parts)]))
         sent = self.allgatherv(module_of(parts[0]).concatenate(parts))
         return [one[end[self.rank] : end[self.rank + 1]] for one, end in zip(sent, ends, strict=True)]
 
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return the elementwise sum of integer arrays of which each place is 0 on all ranks but one.
+        """Return the elementwise sum of integer arrays in which each element is 0 on all ranks but one.
 
         ``array`` may be overwritten; ``agreed``: see :meth:`add`.
         """
@@ -95,15 +95,15 @@ class Comm(ABC):
         return total
 
     def smallest(self, array: Array) -> None:
-        """Set each place of ``array`` (``uint64``) to its minimum over all ranks."""
+        """Set each element of ``array`` (``uint64``) to its minimum over all ranks, in place."""
         for other in self.gather(f"smallest {array.dtype}", array):
             module_of(array).minimum(array, other, out=array)
 
     def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Set each place of ``array`` (``uint64``, one length on all ranks) to its sum over all ranks.
+        """Set each element of ``array`` (``uint64``, one length on all ranks) to its sum over all ranks, in place.
 
-        ``agreed``: earlier exchanges imply that all ranks make this call with the same length, so that an
-        implementation that only queues it (NCCL) need not compare that on the host.
+        ``agreed``: it is known from earlier exchanges that all ranks make this call with the same length, so that NCCL
+        can queue it without comparing the calls on the host first.
         """
         total, *others = self.gather(f"add {array.dtype}", array)
         for other in others:
@@ -113,14 +113,14 @@ class Comm(ABC):
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Copy each rank's range of ``array``, ``bounds[rank]`` to ``bounds[rank + 1]``, to all ranks; in place.
 
-        ``agreed``: see :meth:`add`; the bounds are the same on all ranks.
+        The bounds are the same on all ranks; ``agreed``: see :meth:`add`.
         """
         low, high = (min(int(bounds[self.rank + k]), len(array)) for k in (0, 1))
         for begin, part in zip(bounds, self.allgatherv(array[low:high]), strict=False):
             array[begin : begin + len(part)] = part
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Wait until ``is_done()``, which polls whether a device has run the collectives queued on it.
+        """Wait until ``is_done()`` is True; it polls whether a device has run the collectives queued on it.
 
         If collectives are only queued (NCCL), a wait longer than the time limit for other ranks ends the job.
         """
@@ -128,21 +128,24 @@ class Comm(ABC):
             pass
 
     def place(self, device: Any) -> Any:
-        """Return the device of this rank for a graph that is made with ``device``."""
+        """Return the device on which this rank keeps a graph made with ``device``, such as its own GPU for "cuda"."""
         return device
 
     def agree(self, value: Any) -> Any:
-        """Return what rank 0 passed as ``value``, on all ranks; collective."""
+        """Return the ``value`` of rank 0, on all ranks; collective."""
         return self.gather("agree", value if self.rank == 0 else None)[0]
 
     def barrier(self) -> None:
-        """Wait for all ranks."""
+        """Wait until all ranks have made this call."""
         self.gather("barrier", None)
 
     # -- what is wrong on one rank is an error on all ------------------------------------------------------------------
 
     def together(self, problem: Exception | None, value: Any = None) -> list[Any]:
-        """Return the values of all ranks; if any rank passes a ``problem``, raise the first one on all."""
+        """Return the values of all ranks.
+
+        If any passes an exception as ``problem``, raise the first one on all ranks.
+        """
         said = None if problem is None else (_kind_of(problem), str(problem))
         found = self.gather("together", (said, value))
         for rank, (said, _) in enumerate(found):
@@ -151,17 +154,17 @@ class Comm(ABC):
         return [value for _, value in found]
 
     def alike(self) -> Alike:
-        """Return a context: an exception inside it on any rank is raised on all at its end; collective."""
+        """Return a context; an exception inside it on any rank is raised on all ranks at its end; collective."""
         return Alike(self)
 
     def same(self, values: Mapping[str, Any]) -> None:
-        """Raise ``ParameterError`` on all ranks unless all pass the same ``values``, by their names."""
+        """Raise ``ParameterError`` on all ranks unless all pass the same ``values``, given by name."""
         demand_same(self.gather("same", {name: (digest_of(value), shown(value)) for name, value in values.items()}))
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """Raise unless all ranks pass the same ``values``, like :meth:`same`, but perhaps in the next :meth:`gather`.
+        """Raise unless all ranks pass the same ``values``, as :meth:`same` does, or let the next :meth:`gather` raise.
 
-        Do not call collectives that are ``agreed`` before it: these do not compare. See :meth:`asking`.
+        Do not make ``agreed`` calls before that: they compare nothing. See :meth:`asking`.
         """
         self.same(values)
 
@@ -174,7 +177,7 @@ class Comm(ABC):
         return
 
     def asking(self, values: Mapping[str, Any]) -> Asking:
-        """Return a context that raises ``ParameterError`` unless all ranks pass the same values.
+        """Return a context that raises ``ParameterError`` unless all ranks pass the same ``values``, given by name.
 
         It raises at the first :meth:`gather` inside the context, or at its end.
         """
@@ -198,7 +201,7 @@ class Comm(ABC):
 
 
 class Alike(AbstractContextManager[None]):
-    """The context of :meth:`Comm.alike`; no generator, whose frame would be taken for the call site."""
+    """The context of :meth:`Comm.alike`; a class, since :func:`call_site` would report the frame of a generator."""
 
     def __init__(self, comm: Comm) -> None:
         self._comm = comm
@@ -231,7 +234,7 @@ class Asking(AbstractContextManager[None]):
 
 
 class SelfComm(Comm):
-    """A job of one rank."""
+    """Communication of a job of one rank."""
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return a list with a copy of ``value``: there is only one rank."""
@@ -256,7 +259,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def _kind_of(problem: Exception) -> str:
-    """Return the name of an error's class; of one that only a library has, such as NumPy's for memory, of its base."""
+    """Return the name of the class of ``problem``, or of its nearest base class that is built in or suricate's."""
     bases = type(problem).__mro__[: -len(Exception.__mro__)]
     return next((each.__name__ for each in bases if _known(each.__name__) is each), type(problem).__name__)
 
@@ -278,9 +281,9 @@ def _error_of(rank: int, kind: str, text: str) -> Exception:
 
 
 def demand_same(everybody: Sequence[Mapping[str, tuple[Any, str]]]) -> None:
-    """Raise ``ParameterError`` unless all ranks have the same values; ``everybody``: by rank and name.
+    """Raise ``ParameterError`` unless all ranks have the same values.
 
-    Of each value there is what is compared, and the text for messages.
+    ``everybody`` has a dict for each rank; by name it holds the digest of a value, which is compared, and its text.
     """
     for rank, one in enumerate(everybody):
         for name in {**one, **everybody[0]} if one != everybody[0] else ():
@@ -291,7 +294,7 @@ def demand_same(everybody: Sequence[Mapping[str, tuple[Any, str]]]) -> None:
 
 
 def digest_of(value: Any) -> Any:
-    """Return a digest that is equal for equal values, in all processes."""
+    """Return a digest of ``value`` that is the same for equal values in all processes."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if type(value) is int and -(1 << 63) <= value < 1 << 63:
@@ -317,7 +320,7 @@ def _digest_of_array(array: np.ndarray) -> Any:
 
 
 def call_site() -> str:
-    """Return where the innermost call from outside of the package is: ``file:line``."""
+    """Return where the package was called from by the innermost caller outside of it: ``file:line``."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back

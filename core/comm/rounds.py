@@ -18,7 +18,7 @@ Found = TypeVar("Found")
 def in_rounds(
     comm: Comm, pieces: Iterable[Piece], ask: Callable[[Piece | None], Found], use: Callable[[Piece, Found], None]
 ) -> None:
-    """Ask other ranks for each piece, one per round, and use the answers; collective.
+    """Request each piece from other ranks, one per round, and use the answers; collective.
 
     Args:
         comm: the communication.

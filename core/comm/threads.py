@@ -24,7 +24,7 @@ MOST_RANKS = 64
 
 
 class Meeting:
-    """The state that the threads of one job share, through which they run collectives."""
+    """The state that the ranks of one job, which are threads, share to run collectives."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -37,7 +37,7 @@ class Meeting:
         self.reason: str | None = None  # why the job ends
 
     def end(self, rank: int, how: str) -> None:
-        """Record that ``rank`` has ended; ``how``: the words for it in messages."""
+        """Record that ``rank`` has ended; ``how`` says so in error messages, such as "has ended"."""
         with self.changed:
             self.ended[rank] = how
             self.changed.notify_all()
@@ -56,7 +56,8 @@ class Meeting:
     def gather(self, rank: int, name: str, site: str, value: Any, asked: Asked | None = None) -> list[Any]:
         """Return what all ranks passed in order of rank, see ``Comm.gather``; waits for them.
 
-        ``name`` and ``site`` (the collective and where it is called) and ``asked`` must be the same on all ranks.
+        ``name``, ``site`` (the collective and where it is called) and the values ``asked`` must be the same on all
+        ranks.
         """
         with self.changed:
             self._wait_for(lambda: self.values is None, name, site)  # the last collective is over
@@ -76,7 +77,10 @@ class Meeting:
             return [_copied(each) for each in found or []]
 
     def _compared(self) -> list[Any]:
-        """Return the values of all ranks; set ``reason`` if they are at different collectives, or ``differ``."""
+        """Return the values of all ranks, after comparing their collectives and the values of ``same_soon``.
+
+        Sets ``reason`` if the collectives differ, ``differ`` if the values do.
+        """
         parts, self.differ = [self.deposited[rank] for rank in range(self.size)], None
         try:
             error = apart(
@@ -103,7 +107,7 @@ class Meeting:
         raise CommunicationError(self.reason)
 
     def _broken(self) -> str | None:
-        """Return why waiting is useless (a rank has ended, or the job was aborted), or None."""
+        """Return why the collective cannot come about (a rank has ended, or the job was aborted), or None."""
         if self.reason is not None:
             return self.reason
         gone = [rank for rank in self.ended if rank not in self.deposited]
@@ -114,7 +118,7 @@ class Meeting:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy of an array, which on a device is complete: ranks may use streams of their own."""
+    """Return a copy of ``value`` if it is an array, else ``value``; waits until a copy on a device is complete."""
     if not is_array(value):
         return value
     copy = value.copy()
@@ -134,7 +138,7 @@ class ThreadComm(AskingComm):
         return self.meeting.gather(self.rank, name, call_site(), _copied(value), self.take_asked())
 
     def abort(self, reason: str) -> None:
-        """End the job on all ranks; they raise with this reason."""
+        """End the job on all ranks; they raise ``CommunicationError`` with this reason."""
         self.meeting.abort(reason)
 
 

@@ -28,7 +28,7 @@ ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
 
 
 class Watch:
-    """Watches over the processes of an MPI job: a wait for one that has ended, or is stuck, ends the job.
+    """Waits for MPI requests, and ends the job if another process has ended, or does not come within the time limit.
 
     Args:
         world: the communicator of the notes, used for nothing else.
@@ -50,12 +50,12 @@ class Watch:
             threading.Thread(target=self._beat, daemon=True, name="suricate: busy").start()
 
     def come(self, name: str, site: str) -> None:
-        """Note that this process has reached the collective ``name``, called at ``site``."""
+        """Record that this process has reached the collective ``name``, called at ``site``."""
         self._number += 1
         self._place = f"{name} at {site}"
 
     def wait(self, request: MPI.Request) -> None:
-        """Return once the request is done; abort the job if it never will be."""
+        """Return when the request is complete; abort the job if it cannot be, or takes longer than the time limit."""
         began, pause = time.monotonic(), PAUSE
         while time.monotonic() - began < SPIN:
             if request.Test():
@@ -112,7 +112,7 @@ class Watch:
             self.abort(reason)
 
     def _beat(self) -> None:
-        """Send the others a sign of life from time to time, while this process computes."""
+        """Send the other processes notes at intervals while this one is busy; runs in a thread of its own."""
         while True:
             time.sleep(min(limit() / BEATS, 30.0))
             if NOTICE.is_busy:

@@ -1,4 +1,4 @@
-"""Results of algorithms on a graph, kept current from the second time that they are asked for."""
+"""Results of algorithms on a graph, kept current from the second time that they are requested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_SEEN = 64  #: questions remembered, to notice that one comes again
 
 
 class Answers:
-    """Computes results on one graph; a result that is requested a second time is tracked from then on."""
+    """Computes results on one graph; a result that is requested a second time is kept current from then on."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -25,9 +25,9 @@ class Answers:
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
 
     def result(self, algorithm: str, params: dict[str, Any], *, keep: bool = True) -> Any:
-        """Return the result of an algorithm, its arrays on the device.
+        """Return the result of ``algorithm`` with the parameters ``params``, with arrays on the graph's device.
 
-        ``keep=False``: never track it, since it is one of many different requests.
+        ``keep=False``: do not keep it current, since it is one of many different requests.
         """
         key, kind = question(algorithm, params) if keep else None, plugins.algorithm(algorithm)
         if key is None:
@@ -53,7 +53,7 @@ class Answers:
 
 
 def question(algorithm: str, params: dict[str, Any]) -> Hashable | None:
-    """Return a hashable key of the call of ``algorithm`` with ``params``; None if a parameter cannot be compared."""
+    """Return a hashable key of a call of ``algorithm`` with ``params``; None if a parameter cannot be compared."""
     parts = [(name, type(value), _comparable(value)) for name, value in params.items()]
     try:
         hash(key := (algorithm, *parts))

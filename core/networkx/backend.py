@@ -19,7 +19,7 @@ def convert_from_nx(
     graph: Any, edge_attrs: Any = None, node_attrs: Any = None, preserve_edge_attrs: Any = False,
     preserve_node_attrs: Any = False, **_: Any,
 ) -> Converted:  # fmt: skip
-    """Return a NetworkX graph as the functions of this backend take it, with ``edge_attrs`` as weights.
+    """Return a NetworkX graph in the form that functions of this backend take, with ``edge_attrs`` as weights.
 
     Raises:
         NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.
@@ -49,7 +49,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True if the call of the function ``name`` is worth it, else why NetworkX is likely to be faster."""
+    """Return True if this call of ``name`` is likely to be faster than NetworkX, else a sentence that says why not."""
     function: Any = _function(name)
     graph, cost = function.graph_of(args, kwargs), function.cost_of(args, kwargs)
     if cost in ("vertices", "local"):
@@ -62,7 +62,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 
 def is_converted(graph: Any) -> bool:
-    """Return whether a conversion of the graph is in its cache."""
+    """Return whether NetworkX's cache of conversions, which is stored with ``graph``, has one for this backend."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
     kept = cache.get("backends", {}).get(Converted.__networkx_backend__, {})
     return any(isinstance(found, Converted) for found in kept.values())

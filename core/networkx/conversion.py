@@ -13,7 +13,7 @@ WHOLE = np.iinfo(np.int32)
 
 
 class Arcs(NamedTuple):
-    """Edges as arrays on the host, an undirected one once; ``weight`` is None if all edges have weight 1.
+    """Edges as arrays on the host; an undirected edge once. ``weight`` is None if all edges have weight 1.
 
     ``whole``: the weights are integers, so results that are sums of them must be integers.
     """
@@ -34,7 +34,7 @@ class Structure(NamedTuple):
     data: list[dict[Any, Any]]  #: the attributes of each edge
 
     def arcs(self, attribute: Any, default: Any = 1) -> Arcs:
-        """Return the edges with the weights that an attribute holds; ``attribute=None``: without weights."""
+        """Return the edges weighted by ``attribute``, or ``default`` where it is missing; None: without weights."""
         if attribute is None:
             return Arcs(self.src, self.dst)
         weight, whole = weights([data.get(attribute, default) for data in self.data], attribute)
@@ -42,9 +42,9 @@ class Structure(NamedTuple):
 
 
 def structure(graph: Any, numbers: dict[Any, int] | None = None) -> Structure:
-    """Return nodes and edges of a NetworkX graph that is not a multigraph.
+    """Return the nodes and edges of a NetworkX graph that is not a multigraph.
 
-    ``numbers``: the vertex ids of the nodes, if they have some already.
+    ``numbers``: the vertex ids of the nodes; None: they are numbered in the graph's order.
     """
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
     numbers = dict(zip(nodes, range(len(nodes)), strict=True)) if numbers is None else numbers
@@ -60,7 +60,7 @@ def structure(graph: Any, numbers: dict[Any, int] | None = None) -> Structure:
 
 
 def weights(values: list[Any], attribute: Any) -> tuple[np.ndarray | None, bool]:
-    """Return ``values`` as an array that a graph can hold (None if all are 1), and whether they are integers.
+    """Return ``values`` as an array that a graph can store (None if all are 1), and whether they are integers.
 
     Raises:
         NotImplementedError: a weight is not a finite number, or is an integer too large for exact sums.

@@ -18,9 +18,9 @@ from suricate.networkx.table import Column, Rows, Values, table
 
 
 class Converted:
-    """What functions of the backend get in place of a NetworkX graph.
+    """A NetworkX graph in the form that functions of the backend take: graphs of suricate, with nodes as names.
 
-    ``nodes`` has the node of each vertex id, ``index`` the vertex id of each node.
+    ``nodes`` is the list of the node of each vertex id, ``index`` a dict with the vertex id of each node.
     """
 
     __networkx_backend__ = "suricate"
@@ -81,7 +81,7 @@ class Converted:
     # -- graphs of suricate --------------------------------------------------------------------------------------------
 
     def add(self, attribute: Any, arcs: Arcs) -> None:
-        """Build the graph weighted by an attribute, and keep it."""
+        """Build the graph weighted by ``attribute`` from ``arcs``, and store it in this object."""
         self.whole[attribute] = arcs.whole
         made = self._answers[attribute, False] = Answers(self._made(arcs))
         if arcs.weight is None:
@@ -115,12 +115,12 @@ class Converted:
         return self._answers[attribute, False]
 
     def graph(self, attribute: Any = None, *, backwards: bool = False) -> Graph:
-        """Return the graph weighted by an attribute, or if None any of the graphs."""
+        """Return the graph weighted by an edge attribute; None: one of the graphs, whose weights must not be used."""
         return self.answers(attribute, backwards=backwards).graph
 
     @staticmethod
     def host_edges(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return the edges of a graph as ``int64`` arrays on the host, and their weights."""
+        """Return sources, destinations (``int64``) and weights (or None) of all edges of ``graph``, on the host."""
         src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in graph.edges())
         return src.astype(np.int64), dst.astype(np.int64), weight  # type: ignore[union-attr]
 
@@ -167,17 +167,17 @@ class Converted:
         return self.on_host(self.answers(attribute, backwards=backwards).result(algorithm, params, keep=keep))
 
     def on_host(self, found: Any) -> Any:
-        """Return a result of an algorithm with its arrays on the host."""
+        """Return ``found``, a result of an algorithm, with its arrays on the host."""
         if isinstance(found, tuple):
             parts = map(self.on_host, found)
             return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
         return self.graph().device.to_numpy(found) if hasattr(found, "shape") else found
 
     def vertices(self, nodes: Iterable[Any]) -> np.ndarray:
-        """Return the vertex ids, ``int64[k]``, of a node or several, as ``G.nbunch_iter`` takes them: if in the graph.
+        """Return the vertex ids, ``int64[k]``, of those of ``nodes``, an iterable, that are in the graph.
 
         Raises:
-            NetworkXError: ``nodes`` is neither a node nor several.
+            NetworkXError: ``nodes`` cannot be iterated over.
         """
         try:
             return np.array([self.index[node] for node in nodes if node in self], np.int64)
@@ -185,11 +185,11 @@ class Converted:
             raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
 
     def all_vertices(self) -> np.ndarray:
-        """Return the vertices in the order of the nodes, ``int64[len(self)]``."""
+        """Return the ids of all vertices in the order of the nodes, ``int64[len(self)]``."""
         return np.arange(len(self.nodes))
 
     def nodes_of(self, vertices: np.ndarray) -> list[Any]:
-        """Return the nodes whose vertices these are, in the same order."""
+        """Return the nodes of the vertex ids ``vertices``, in the same order."""
         return [self.nodes[vertex] for vertex in vertices.tolist()]
 
     def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
@@ -197,7 +197,7 @@ class Converted:
 
         Args:
             column: values by vertex, an array on the host or another ``Column``.
-            vertices: the vertices in the dictionary, in this order; None: all.
+            vertices: the ids of the vertices in the dictionary, in this order; None: all.
         """
         held = None
         if vertices is None:

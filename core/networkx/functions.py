@@ -37,7 +37,7 @@ class Served:
         self.signature = inspect.signature(self.function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function; its graph is a converted one."""
+        """Call the function with arguments among which the graph is a :class:`~suricate.networkx.Converted` one."""
         return self.function(*args, **kwargs)
 
     def graph_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -98,7 +98,7 @@ def served(
 
 
 def named(weight: Any) -> str | None:
-    """Return None unless ``weight`` is a function, else the reason why weights from a function are not served."""
+    """Return None, or if ``weight`` is a function the reason why weights that a function returns are not served."""
     return "weights that a function returns are not served" if callable(weight) else None
 
 

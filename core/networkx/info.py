@@ -1,4 +1,4 @@
-"""What NetworkX is told of the backend when it is imported: names only, from the metadata of installed packages."""
+"""What NetworkX reads about the backend when it is imported: names only, from the metadata of installed packages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GROUP = "suricate.networkx"  #: of entry points ``name of a function in NetworkX
 
 @cache
 def offered() -> dict[str, metadata.EntryPoint]:
-    """Return the entry points of the functions that installed packages offer, by NetworkX's names; loads none."""
+    """Return the entry points of functions that installed packages offer, by name in NetworkX; loads none."""
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.value)
     return {point.name: point for point in reversed(points)}  # of several packages the first one has a name
 

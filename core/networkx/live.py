@@ -26,9 +26,9 @@ MOST_HANDED_OUT = 64  #: dictionaries that are remembered between two looks for 
 class Graph(nx.Graph):
     """An undirected NetworkX graph that is also kept on the device, from the first call that runs there.
 
-    All methods and functions of NetworkX work on it. Functions that suricate serves see its edits: those since the
-    last call are applied as one batch, and results that were requested twice are updated. Views and shallow copies,
-    and calls with another weight attribute than :attr:`live_weight`, are converted at each call.
+    All methods and functions of NetworkX work on it. Functions that suricate serves see its edits: those since the last
+    call are applied as one batch, and results that were requested twice are updated. Views and shallow copies are
+    converted at each call, and so is the graph in calls with another weight attribute than :attr:`live_weight`.
 
     Attributes:
         live_weight: the edge attribute whose values are kept as weights; set it before the first call.
@@ -65,7 +65,7 @@ class DiGraph(nx.DiGraph):
 
 
 def is_live(graph: Any) -> bool:
-    """Return whether a graph can be followed: it is one of this module, and neither a view nor a shallow copy."""
+    """Return whether ``graph`` is of this module, and neither a view nor a shallow copy: its edits can be recorded."""
     if not isinstance(graph, (Graph, DiGraph)) or hasattr(graph, "_graph"):
         return False
     owner = getattr(graph._adj, "_watch", None)
@@ -73,7 +73,7 @@ def is_live(graph: Any) -> bool:
 
 
 def current(graph: Any, device: Any) -> Live | None:
-    """Return the :class:`Live` of a live graph, brought up to date; None if its edits cannot be noticed."""
+    """Return the :class:`Live` of a live graph, brought up to date; None if its edits cannot be recorded."""
     watch = getattr(graph._adj, "_watch", None)
     watch = Watch(graph) if watch is None or watch.graph() is not graph else watch
     if watch.live is not None and not watch.stale and watch.live.made_for(graph, device):
@@ -94,7 +94,7 @@ def release(graph: Any) -> None:
 
 
 class Live(Converted):
-    """Follows a live graph: graphs of suricate that get its edits as batches.
+    """A live graph in the form of :class:`Converted`: its edits are applied to the graphs of suricate as batches.
 
     A node keeps its vertex id until it is removed; new nodes get larger ids, so that ids ascend in the order of the
     nodes. Dictionaries returned earlier are decoded before a node in them loses its id.
@@ -113,7 +113,7 @@ class Live(Converted):
         self.add(None, found.arcs(None))
 
     def made_for(self, graph: Any, device: Any) -> bool:
-        """Return whether this object belongs to the graph in its present form, and to the device."""
+        """Return whether this was made for ``device`` and for ``graph`` with its present node table and weights."""
         same = graph._node is self._table_of_nodes and graph.live_weight == self.attribute
         return same and device == self.device
 
@@ -123,11 +123,11 @@ class Live(Converted):
         self._retired += [self.index.pop(node)] if node in self.index else []
 
     def original(self) -> Any:
-        """Return the graph of NetworkX itself, not to be changed."""
+        """Return the live graph itself, which must not be changed."""
         return self.graph_of_networkx()
 
     def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
-        """See :meth:`Converted.answers`; edges have weight 1 as long as none has the attribute."""
+        """See :meth:`Converted.answers`; while no edge has the attribute, the unweighted graph is used."""
         return super().answers(attribute if self.weighted else None, backwards=backwards)
 
     def _forwards(self, attribute: Any) -> Answers:
@@ -144,7 +144,7 @@ class Live(Converted):
         return made
 
     def follow(self) -> None:
-        """Apply the edits since the last call."""
+        """Apply the edits of the live graph since the last call to the graphs of suricate."""
         graph, touched = self.original(), self.watch.touched
         if not (touched or self._retired or len(graph._node) != len(self.index)):
             return
@@ -198,7 +198,7 @@ class Live(Converted):
                 del self._answers[attribute, backwards]
 
     def _can_hold(self, stored: Stored, attribute: Any, data: Iterable[Any]) -> bool:
-        """Return whether ``stored`` can take the weights ``attribute`` of the edges' ``data``; else it is rebuilt."""
+        """Return whether ``stored`` can take as weights the values of ``attribute`` in ``data``, dicts of edges."""
         try:
             found, whole = weights([each.get(attribute, 1) for each in data], attribute)
         except NotImplementedError:
@@ -206,7 +206,7 @@ class Live(Converted):
         return found is None or (found.dtype == stored.weight_dtype and whole) or not self.whole[attribute]
 
     def all_vertices(self) -> np.ndarray:
-        """Return the vertices in the order of the nodes."""
+        """Return the ids of all vertices in the order of the nodes."""
         if self._vertices is None:
             self._vertices = np.fromiter(self.index.values(), np.int64, len(self.index))
         return self._vertices
@@ -220,14 +220,14 @@ class Live(Converted):
         return made
 
     def decode_all(self) -> None:
-        """Decode the results that were returned and not read yet, before the graph changes."""
+        """Decode the dictionaries that were returned and not read yet, before the graph changes."""
         for each in self._handed_out:
             decode(each())
         self._handed_out.clear()
 
 
 def _apply(stored: Stored, kept: dict, gone: dict, attribute: Any, *, backwards: bool) -> None:
-    """Write the edges ``kept`` to ``stored`` and delete the edges ``gone``, in one batch; ``backwards``: last first."""
+    """Insert the edges ``kept`` into ``stored`` and delete ``gone``, in one batch; ``backwards``: ends swapped."""
     order = slice(None, None, -1 if backwards else 1)
     insert, delete = (np.array(list(pairs), np.int64).reshape(-1, 2).T[order] for pairs in (kept, gone))
     weight = None

@@ -1,4 +1,4 @@
-"""Dictionaries that decode an array when they are read: looking up a node costs nothing for the others."""
+"""Dictionaries that decode an array when they are read as a whole; looking up one node decodes its value only."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ class Column(Protocol):
         """Return the value of one vertex."""
 
     def of(self, vertices: np.ndarray) -> Iterable[Any]:
-        """Return the values of vertices, ``int64[k]``."""
+        """Return the values of the vertex ids ``vertices``, ``int64[k]``."""
 
 
 class Values(NamedTuple):
-    """A column of numbers, ``array[num_vertices]`` on the host, which become Python's."""
+    """A column of numbers: ``array[num_vertices]`` on the host, whose elements are read as numbers of Python."""
 
     array: np.ndarray
 
     def at(self, vertex: int) -> Any:
-        """Return the value of one vertex, as a number of Python."""
+        """Return the value of one vertex as a number of Python."""
         return self.array[vertex].item()
 
     def of(self, vertices: np.ndarray) -> Iterable[Any]:
-        """Return the values of vertices."""
+        """Return the values of the vertex ids ``vertices`` as numbers of Python."""
         return self.array[vertices].tolist()
 
 
 class Rows(NamedTuple):
-    """What a table by node is decoded from: nodes, their vertices, and a column of values."""
+    """The data from which a table by node is decoded: nodes, their vertices, and a column of values."""
 
     nodes: Sequence[Hashable]  #: by vertex; more may be appended later
     numbers: Mapping[Hashable, int]  #: the vertex of each node
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     held: np.ndarray | None  #: ``bool[num_vertices]``, which are in it; None: all
 
     def value(self, node: Hashable) -> Any:
-        """Return the value of a node; raises ``KeyError``."""
+        """Return the value of ``node``; raises ``KeyError`` if it is not in the table."""
         if not self.holds(node):
             raise KeyError(node)
         return self.column.at(self.numbers[node])
@@ -55,7 +55,7 @@ class Rows(NamedTuple):
         return 0 <= vertex < len(self.held) and bool(self.held[vertex])
 
     def decoded(self) -> dict[Any, Any]:
-        """Return the whole table."""
+        """Return the whole table as a plain dictionary."""
         names = [self.nodes[vertex] for vertex in self.vertices.tolist()]
         return dict(zip(names, self.column.of(self.vertices), strict=True))
 
@@ -104,7 +104,7 @@ class Table(Decoded):
 
 
 def table(rows: Rows) -> dict[Any, Any]:
-    """Return a dictionary of the rows, decoded when it is read."""
+    """Return a dictionary by node of ``rows``, which is decoded when it is read."""
     if not len(rows.vertices):
         return {}
     made = Table()
@@ -115,7 +115,7 @@ def table(rows: Rows) -> dict[Any, Any]:
 
 
 def decode(found: Any) -> None:
-    """Decode a table if it is not decoded yet."""
+    """Decode ``found`` if it is a :class:`Table`: afterwards it is a :class:`Decoded`."""
     if type(found) is not Table:
         return
     rows = found._rows
@@ -126,7 +126,7 @@ def decode(found: Any) -> None:
 
 
 def _whole(name: str) -> Callable[..., Any]:
-    """Return the method ``name`` of dictionaries for tables: it decodes this one, and others among its arguments."""
+    """Return a method that decodes a table, and tables among its arguments, then calls the method ``name`` of dict."""
     plain = getattr(dict, name)
 
     def method(self: Table, *args: Any, **kwargs: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Dictionaries of NetworkX's graphs that note which edges were written, once a watch is bound to them.
+"""Dictionaries of NetworkX's graphs that record which edges were written, once a watch is bound to them.
 
-Until then they are plain: a graph that no algorithm has read is built at NetworkX's own speed. What is noted is the
-pair of nodes; what became of the edge is looked up in the graph when the change is passed on. Writes that NetworkX's
-classes never make mark the watch as stale, so that the graph is converted from scratch.
+Until then they are plain: a graph that no algorithm has read is built at NetworkX's own speed. The pair of nodes is
+recorded; the present state of the edge is looked up when the change is applied. Writes that NetworkX's classes never
+make set ``stale`` of the watch, so that the graph is converted from scratch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from weakref import ref
 
 
 class Watch:
-    """What was written since the last conversion."""
+    """Records which edges of a live graph were written since its edits were last applied."""
 
     def __init__(self, graph: Any) -> None:
         self.graph: Any = ref(graph)  #: a weak reference
@@ -54,13 +54,13 @@ class Watch:
         data._watch, data._node, data._other = self, u, v
 
     def _is_shared(self, u: Any, v: Any, data: WatchedEdge) -> bool:
-        """Return whether ``data`` is the dict of attributes of another edge than ``u`` to ``v``, too."""
+        """Return whether ``data``, the attributes of the edge from ``u`` to ``v``, are also those of another edge."""
         before = data._node, data._other
         return before not in ((u, v), (v, u)) and self.graph()._adj.get(before[0], {}).get(before[1]) is data
 
 
 class Part(dict):
-    """A dictionary of a graph; pickles and deep copies of it are not watched."""
+    """Base class of the dictionaries of a live graph; pickles and deep copies of them are not watched."""
 
     __slots__ = ("_node", "_other", "_watch")
     _watch: Watch
@@ -73,31 +73,31 @@ class Part(dict):
 
 
 class EdgeData(Part):
-    """The attributes of an edge: ``_node`` and ``_other`` are its ends."""
+    """The attributes of an edge; ``_node`` and ``_other`` are its ends, once it is watched."""
 
     __slots__ = ()
 
 
 class Row(Part):
-    """The edges of one node of a watched graph: their attributes by neighbour."""
+    """The edges of one node of a live graph: their attributes by neighbour."""
 
     __slots__ = ()
 
 
 class Adjacency(Part):
-    """The rows of all nodes of a watched graph, by node."""
+    """The rows of all nodes of a live graph, by node."""
 
     __slots__ = ()
 
 
 class NodeTable(Part):
-    """The attributes of all nodes of a watched graph, by node."""
+    """The attributes of all nodes of a live graph, by node."""
 
     __slots__ = ()
 
 
 def _then(name: str, note: Callable[[Any], None]) -> Callable[..., Any]:
-    """Return a version of the method ``name`` of dictionaries that calls ``note`` with the dictionary first."""
+    """Return a version of the method ``name`` of ``dict`` that first calls ``note`` with the dictionary."""
     plain = getattr(dict, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -161,7 +161,7 @@ class WatchedAdjacency(Adjacency):
 
 
 class WatchedNodes(NodeTable):
-    """The attributes of all nodes; the removal of a node is passed on to the :class:`Watch`."""
+    """The attributes of all nodes; the removal of a node is reported to ``live`` of the :class:`Watch`."""
 
     __slots__ = ()
     WRITES: ClassVar = ("clear", "pop", "popitem")

@@ -30,7 +30,7 @@ def reduced(xp: Any, kind: str, one: Array, other: Array) -> Array:
 
 
 def with_local(part: Partition, args: Any, local: Graph) -> tuple[Any, ...]:
-    """Return ``args`` with the local graph in place of the divided one."""
+    """Return ``args`` in which ``local``, this rank's graph, replaces the divided graph."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     graph = part.graph
@@ -43,21 +43,21 @@ def frontier_of(graph: Graph, ids: Array) -> Frontier:
 
 
 def vertices_in(graph: Graph, frontiers: Sequence[Frontier], others: Sequence[Array] = ()) -> Array:
-    """Return the vertices of frontiers and of ``others``, ascending, each once, those that the graph has."""
+    """Return the distinct vertices in ``frontiers`` and ``others``, ascending, without ids that ``graph`` lacks."""
     xp, parts = graph.device.xp, [*(one.vertices for one in frontiers), *others]
     ids = sorted_distinct(xp.concatenate(parts), xp) if parts else xp.empty(0, np.uint32)
     return ids[ids < graph.num_vertices].astype(np.uint32)
 
 
 def written_by(call: Call, function: Any) -> list[Any]:
-    """Return the arrays that a function of a call writes at the vertex it is called for."""
+    """Return the arrays that ``function``, a function of ``call``, writes at the vertex it is called for."""
     return [] if function is None else [call.values[position] for position in sorted(function.writes)]
 
 
 def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[int, Any]]:
-    """Return arguments ``args`` in which zeros replace the arrays that effects add to, and what :func:`combine` needs.
+    """Return ``args`` with arrays of zeros in place of those that effects add to, and what :func:`combine` needs.
 
-    That is, by position of the argument: these arrays, or for sets their roots before the call.
+    The latter is a dict by position of an argument: the array of zeros, or for a union-find its roots before the call.
     """
     targets = {at: call.values[at] for at in call.function.effects}
     added = {
@@ -70,13 +70,13 @@ def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tup
 
 
 def combine(part: Partition, target: Any, added: Any, kind: str) -> None:
-    """Combine the effects of all ranks on ``target``, one argument of a call, in place and on every rank; collective.
+    """Combine the effects of all ranks on ``target``, an argument of a call, in place and on every rank; collective.
 
     Args:
         part: how the graph is divided.
-        target: an array, a union-find or a scalar; a scalar is left alone here.
-        added: what :func:`own_effects` returned for this argument: of an array with effect ``sum`` what this rank
-            adds, of a union-find its roots before the call, else None: ``target`` has this rank's effects itself.
+        target: an array, a union-find or a scalar; a scalar is not changed here, but by :class:`Totals`.
+        added: the entry of :func:`own_effects` for this argument: of an array with the effect ``sum`` what this rank
+            adds, of a union-find its roots before the call; None: ``target`` contains this rank's effects already.
         kind: the effect: sum, min, max or or.
     """
     if isinstance(target, UnionFind):

@@ -28,7 +28,7 @@ WORD = 32  #: vertices per word of a bitmap
 
 
 class BottomUp:
-    """The choice between push and pull for each step, the same on all ranks, and the pull steps."""
+    """Decides for each step of a propagation whether to pull, the same on all ranks, and makes the pull steps."""
 
     def __init__(self, push: Push) -> None:
         self._push, self._part, self._graph, self._xp = push, push.part, push.graph, push.part.xp
@@ -39,9 +39,9 @@ class BottomUp:
 
     @staticmethod
     def of(push: Push, *, uniform: bool) -> BottomUp | None:
-        """Return the choice between push and pull for a propagation; None if it can only push.
+        """Return the object for the propagation ``push``; None if its steps can only push.
 
-        ``uniform``: offers do not depend on weights either.
+        ``uniform``: True if offers do not depend on weights.
         """
         whole, graph = push.part.graph, push.graph
         if not whole.has_in_edges or push.over == "both" or not (uniform or graph.weight_dtype is None):
@@ -51,13 +51,13 @@ class BottomUp:
         return BottomUp(push)
 
     def note(self, changed: Array) -> None:
-        """Record the vertices that a step changed: later pulls do not look at them."""
+        """Record the vertices that a step changed: later pulls do not compute them again."""
         self._altered[changed] = True
 
     def step(self, ids: Array) -> Array | None:
-        """Pull from the frontier ``ids``, ascending; return the vertices that changed, None if the step must push.
+        """Pull from the frontier ``ids``, ascending; return the vertices that changed, or None if the step must push.
 
-        Collective if the frontier is large enough.
+        Collective if the frontier is large enough for a pull.
         """
         before, self._before = self._before, len(ids)
         if not before or len(ids) * PULL_FROM <= self._graph.num_vertices or len(ids) * SHRUNK < before:
@@ -75,7 +75,7 @@ class BottomUp:
         return int(degrees(self._graph.view(over), self._graph.device, ids).sum(dtype=np.int64))
 
     def _found(self, ids: Array, looking: Array) -> tuple[Array, Array]:
-        """Return those of ``looking`` that have a neighbour in the frontier ``ids``, and the smallest one of each.
+        """Return the vertices in ``looking`` with neighbours in the frontier ``ids``, and the smallest of these.
 
         ``looking``: vertices of this rank, ascending.
         """
@@ -91,7 +91,7 @@ class BottomUp:
         return looking[has], least[has]
 
     def _taken(self, mine: Array, neighbors: Array) -> Array:
-        """Apply the offer of ``neighbors[i]`` to ``mine[i]``; return the vertices of all ranks that join a frontier."""
+        """Apply the offer of ``neighbors[i]`` to ``mine[i]``, in place; return the next frontier of all ranks."""
         push, xp, comm, dtype = self._push, self._xp, self._part.comm, self._graph.weight_dtype
         data, old = push.data, push.data[mine]
         weight = None if dtype is None else xp.ones(len(mine), dtype)

@@ -38,14 +38,14 @@ Offered = tuple["Array", "Array"]  # vertices, ascending, and the least word tha
 
 
 class Repairs:
-    """Computes and repairs a forest on a graph of several ranks."""
+    """Computes and repairs the dependence forest ``forest`` on a graph of several ranks."""
 
     def __init__(self, part: Partition, forest: Forest, graph: Graph) -> None:
         self.part, self.forest, self.graph, self.xp = part, forest, graph, part.xp
 
     @cached_property
     def first(self) -> Forest:
-        """A second forest with the same functions, for the words that vertices start with."""
+        """A second forest with the same functions, whose words are scratch for the initial words of all vertices."""
         found = self.forest.of_same_functions()
         found.words = self.forest.words.of_size(0)
         return found
@@ -58,8 +58,8 @@ class Repairs:
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
         """Compute the forest from ``roots``; if they are None, repair it after ``changes``.
 
-        ``changes``: deleted, replaced and inserted arcs. ``order`` is only tested for None. Returns steps and the
-        number of vertices that pushed, as ``propagate`` does.
+        ``changes`` are the deleted, replaced and inserted arcs. ``order`` is None unless vertices with small keys are
+        to be processed first. Returns the outcome, as ``propagate`` does: the steps, and how many vertices pushed.
         """
         part, words = self.part, self.forest.words
         graph = part.follow()
@@ -107,14 +107,14 @@ class Repairs:
         return ((data[ids] if data.ndim == 1 else data[ids, 0]) & np.uint64(EMPTY)).astype(np.uint32)
 
     def _starts(self) -> Array:
-        """Return the words that all vertices start with."""
+        """Return the initial words of all vertices, before any offer."""
         graph, words = self.part.local, self.first.words
         words.resize(len(self.forest.words))
         self.first.compute(graph, frontier_of(graph, self.xp.empty(0, np.uint32)))
         return words.data
 
     def _roots(self) -> Frontier:
-        """Return the vertices that start as roots."""
+        """Return the vertices that are roots in the initial words: their own parents."""
         starts = self._starts()
         parents = (starts if starts.ndim == 1 else starts[:, 0]) & np.uint64(EMPTY)
         return frontier_of(
@@ -122,7 +122,7 @@ class Repairs:
         )
 
     def _note_violations(self) -> None:
-        """Set ``forest.violated`` if a vertex whose word was altered has a parent whose keys are not below its own."""
+        """Set ``forest.violated`` if a vertex whose word changed has a parent whose keys are not below its own."""
         xp, words = self.xp, self.forest.words
         altered = [ids.astype(np.uint32) for ids in self.push.altered or []]
         if not altered:
@@ -136,7 +136,7 @@ class Repairs:
             self.forest.violated[0] = 1
 
     def _take(self, offered: Offered) -> Array:
-        """Give vertices the offered words that are smaller than theirs; return the vertices whose keys changed."""
+        """Replace words by the ``offered`` words that are smaller, in place; return the vertices whose keys changed."""
         (ids, found), words = offered, self.forest.words
         old = words.data[ids]
         better = words_less(found, old)
@@ -147,7 +147,7 @@ class Repairs:
     # -- arcs ----------------------------------------------------------------------------------------------------------
 
     def _counted(self, arcs: ArcList | None) -> EdgeList:
-        """Return the arcs of a list that count, by their status; None: no arcs."""
+        """Return the arcs of ``arcs`` that have the wanted status; None: no arcs."""
         if arcs is None:
             none = self.xp.empty(0, np.uint32)
             dtype = self.part.local.weight_dtype
@@ -156,13 +156,13 @@ class Repairs:
         return picked(edges, slice(arcs.size) if arcs.status is None else arcs.status[: arcs.size] == arcs.wanted)
 
     def _rows(self, ids: Array, over: str) -> Iterator[EdgeList]:
-        """Yield the arcs of ``ids``, vertices of this rank, in direction ``over``, by slices; ``src`` has these ids."""
+        """Yield the arcs of ``ids``, vertices of this rank, in direction ``over``, in slices; ``src`` has these ids."""
         view, device = self.part.local.view(over), self.part.local.device
         for begin, end in slices(fallbacks.degrees(view, device, ids), at_a_time(self.part)):
             yield fallbacks.edges_of(view, device, ids[begin:end])[1]
 
     def _offers(self, arcs: EdgeList) -> Offered:
-        """Return the vertices to which ``arcs`` lead from sources with a parent, and the best offer to each of them."""
+        """Return the destinations of ``arcs`` whose sources have a parent, and the best offer to each of them."""
         arcs = picked(arcs, self._parents(arcs.src) != EMPTY)
         ids = sorted_distinct(arcs.dst.copy(), self.xp)
         self.push.args = self.push.asking.of()
@@ -172,7 +172,7 @@ class Repairs:
         return ids, found
 
     def _asked(self, ids: Array) -> Array:
-        """Return the least word that in-neighbours offer to each of ``ids``, ascending; the largest word if none.
+        """Return the least word that in-neighbours offer to each of ``ids`` (ascending); the largest word if none does.
 
         Collective: each rank computes the words of its own vertices.
         """
@@ -186,7 +186,7 @@ class Repairs:
     # -- repairs -------------------------------------------------------------------------------------------------------
 
     def _seeds(self, deleted: EdgeList, replaced: EdgeList, inserted: EdgeList) -> Array:
-        """Reset vertices without a valid parent, and take offers to them and along new arcs; return who has to push.
+        """Reset vertices without a valid parent, apply offers to them and along new arcs, return those that must push.
 
         The arguments are the arcs that a batch deleted, gave another weight (``replaced``) or inserted, on all ranks.
         """
@@ -200,7 +200,7 @@ class Repairs:
         return ids[self._parents(ids) != EMPTY].astype(np.uint32)  # some were invalid later
 
     def _suspects(self, deleted: EdgeList, replaced: EdgeList) -> Array:
-        """Return the children whose tree edge was deleted, or was given a weight by which their word would rise."""
+        """Return the children whose tree edge was deleted, or now offers something worse because of its new weight."""
         data, layout = self.forest.words.data, self.forest.words.layout
         if not len(deleted.src) and not len(replaced.src):
             return deleted.dst
@@ -213,9 +213,10 @@ class Repairs:
         return (self._parents(arcs.dst) == arcs.src) & (arcs.src != arcs.dst)
 
     def _invalidated(self, suspects: Array, *, has_back: bool) -> tuple[Array, list[Array]]:
-        """Reset vertices whose keys no neighbour offers, from ``suspects`` down the tree.
+        """Reset vertices whose keys no neighbour explains: ``suspects``, and then descendants of reset vertices.
 
-        Returns these vertices, and lists of others whose keys changed. ``has_back``: the graph has in-edges.
+        Returns the reset vertices, and a list of arrays of other vertices whose keys changed. ``has_back``: whether the
+        graph has in-edges; without them all ``suspects`` and their descendants are reset.
         """
         xp, words = self.xp, self.forest.words
         invalid, changed, starts = [xp.empty(0, np.uint32)], [xp.empty(0, np.uint32)], None

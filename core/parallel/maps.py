@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Frontier:
-    """Call a function per vertex of ``frontier`` on every rank; if it reads the graph, on the owner of the vertex only.
+    """Call a function per vertex of ``frontier`` on every rank, or, if it reads the graph there, on its owner only.
 
     Return the vertices for which it returned true. Parameters as of ``suricate.operators.vertex_map``.
     """
@@ -45,9 +45,9 @@ def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Fr
 
 
 def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
-    """Yield the vertices of a map and their positions if the function looks up edges; else yield nothing.
+    """Yield columns of the vertices ``v`` of a map and their positions ``i``, if its function looks up edges.
 
-    These are all vertices of the frontier, as every rank calls the function for all.
+    These are all vertices of the frontier, as every rank calls the function for all of them.
     """
     if call.function.asks.edges:
         start = starts.start_of(part.local, frontier)
@@ -57,14 +57,14 @@ def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
 
 
 def _asks_about_its_vertex(call: Call) -> bool:
-    """Return whether a function asks the graph only about the vertex that it is called for."""
+    """Return whether a function reads the graph only at the vertex that it is called for."""
     graphs = {position for position, argument in enumerate(call.function.arguments) if argument.kind == "graph"}
     elsewhere = call.function.elsewhere
     return call.function.leading[0] != "i" and elsewhere is not None and not graphs & elsewhere
 
 
 def _map_owned(part: Partition, call: Call, frontier: Any, fn: Any, args: tuple[Any, ...]) -> Frontier:
-    """Call a function for those vertices of ``frontier`` that this rank owns, and share what it writes.
+    """Call a function for the vertices of ``frontier`` that this rank owns, and copy what it writes to all ranks.
 
     Return the vertices of all ranks for which it returned true.
     """
@@ -119,7 +119,7 @@ def edge_map(
 
 
 class _Piece(NamedTuple):
-    """A part of what ``edge_map`` walks.
+    """A part of the edges that ``edge_map`` visits on this rank.
 
     Attributes:
         start: the frontier or the arcs that the local operator takes.
@@ -135,10 +135,10 @@ class _Piece(NamedTuple):
 
 
 def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool) -> Iterator[_Piece]:
-    """Yield the edges of this rank: its ``arcs``, and those at its vertices in the frontiers of ``start``, by slices.
+    """Yield the edges of this rank: its ``arcs``, and those of its vertices in the frontiers of ``start``, in slices.
 
-    With ``positions`` each vertex keeps its position in the frontier, of which there is one; vertices of other ranks
-    are replaced there by one that has no edges here.
+    With ``positions`` there is one frontier, and each vertex keeps its position in it: vertices of other ranks are
+    replaced by a vertex that has no edges here.
     """
     part, xp, graph = asking.part, asking.part.xp, asking.part.local
     for each in arcs:

@@ -59,7 +59,7 @@ class Partition:
         comm: the communication.
         xp: NumPy or CuPy.
         memory_limit: bytes; determines the slices in which data comes from other ranks. None: no limit.
-        table: rows of edges with columns, or None.
+        table: the columns of this rank's edges; None: the graph has no edge columns.
         held: number of arcs of each rank, of all its stores; None: not known.
         stores: the stores of the divided graph.
         local: a graph of all vertices and the arcs of this rank.
@@ -113,7 +113,7 @@ class Partition:
     vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, intersections.intersect
 
     def unite(self, sets: UnionFind, roots: Array) -> None:
-        """Apply to ``sets`` the unions that any rank made since ``roots`` was their common state; collective."""
+        """Merge into ``sets`` the unions of all ranks since ``roots`` were the roots of the same sets on all ranks."""
         unions.unite(self, sets, roots)
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
@@ -121,12 +121,12 @@ class Partition:
         return forest.Repairs(self, words, graph)
 
     def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
-        """Make and return the columns of the edges of this rank."""
+        """Make, store and return the table of the edge columns ``kinds``, for the edges that this rank holds."""
         self.table = self.local.edge_table = DividedTable(self, device, kinds)
         return self.table
 
     def weighed(self, seen: Graph, name: str | None) -> Partition:
-        """Return the partition of ``seen``, a graph with the same edges weighted by a column (None: unweighted)."""
+        """Return the partition of ``seen``, a view of this graph with an edge column as weights (None: unweighted)."""
         other = copy.copy(self)
         other._graph, other.local = weakref.ref(seen), seen_by(self.local, name)
         other.stores = seen._stores  # type: ignore[assignment] # these, with other weights
@@ -148,7 +148,7 @@ class Partition:
         return other.stores, other
 
     def updater(self, *given: Any) -> DividedUpdater:
-        """Return the graph's updater, for the arguments of ``Updater`` that follow the stores."""
+        """Return the object that applies batches; ``given`` are the arguments of ``Updater`` after the stores."""
         return DividedUpdater(self, *given)
 
     def clock(self) -> AgreedClock:
@@ -211,7 +211,7 @@ class Partition:
         return (ids >= self.low) & (ids < self.high)
 
     def by_owner(self, ids: Array, values: Array) -> list[Array]:
-        """Split ``values`` of ascending ``ids`` into one array per owner."""
+        """Split ``values``, an entry for each of the ascending ``ids``, into one array per owner."""
         cuts = on_host(self.xp.searchsorted(ids.astype(np.int64), self.xp.asarray(self.bounds[1:-1])))
         return [values[low:high] for low, high in pairwise([0, *cuts.tolist(), len(ids)])]
 
@@ -221,7 +221,7 @@ class Partition:
         self.bounds[-1] = num_vertices
 
     def follow(self) -> Graph:
-        """Return the local graph, after giving it the graph's version and number of vertices."""
+        """Return the local graph, after copying the version and the number of vertices of the divided graph to it."""
         if self.local.device.is_cuda:
             driver_of(self.local).by_host()
         mine, whole = self.local._updater, self.graph._updater
@@ -239,21 +239,21 @@ class Partition:
             part._degrees = None
 
     def note(self, tally: Tally) -> None:
-        """Store the counts ``tally`` of a batch; on CUDA :meth:`count_arcs` reads them later."""
+        """Store the counts ``tally`` of a batch; on the CPU read them at once, on CUDA in :meth:`count_arcs`."""
         self._tally = self._uneven_by = tally
         if not self.stores[0].device.is_cuda:
             self.count_arcs()
 
     def count_arcs(self) -> None:
-        """Add the inserted and deleted arcs of the last batch to the counts, once; waits for the batch."""
+        """Read the counts of the last batch, if not yet read, and add them to the arc counts; waits for the batch."""
         if self._tally is not None:
             self._tally.note(self)
             self._tally = None  # not before: the wait may be interrupted
 
     def count_parts(self, parts: Sequence[EdgeList | None]) -> PartCounts:
-        """Return the counts per owner of this rank's deletion and insertion (CUDA); waits. See :class:`PartCounts`.
+        """Return how many edges of this rank's deletion and insertion each rank owns, as :class:`PartCounts`; waits.
 
-        The arcs of the batch before are counted as well, as they have arrived by now.
+        The counts of the batch before are read as well, as they have arrived by now.
         """
         if self._part_counts is None:
             self._part_counts = PartCounts(self.stores[0].device, self.comm.size)
@@ -297,17 +297,17 @@ class Partition:
         self._reached = min(self._reached, max(held) / max(sum(held) / len(held), 1))
 
     def degrees(self) -> Array:
-        """Return the out-degrees of all vertices, ``uint32[num_vertices]``, until the next change; collective."""
+        """Return the out-degrees of all vertices, ``uint32[n]``, cached until the graph changes; collective."""
         if self._degrees is None or self._degrees[0] != self.graph.version:
             self._degrees = self.graph.version, self.stores[0].degrees()
         return self._degrees[1]
 
     def slices(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of vertices, equal on all ranks, so small that the rows of one fit into memory; collective."""
+        """Yield ranges of vertices ``(begin, end)``, equal on all ranks, whose rows fit into memory; collective."""
         return slices(self.degrees(), min(self.comm.allgather(at_a_time(self))))
 
     def rows(self) -> Rows:
-        """Return the rows of all ranks, on demand; collective."""
+        """Return the rows of the divided graph, fetched from other ranks when needed; collective."""
         return Rows(self, self.follow().view(), self.degrees())
 
     def joined_batch(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
@@ -317,11 +317,14 @@ class Partition:
         return joined_batch(self.comm, self.graph, delete, insert, parts)
 
     def known(self, edges: ValidEdges) -> GatheredEdges | None:
-        """Return valid edges, the same on all ranks and on the graph's device, as a batch; None if there are none."""
+        """Return ``edges`` as a batch that needs no exchange; None if there are none.
+
+        They are validated, on the graph's device, and the same on all ranks.
+        """
         return GatheredEdges(*edges) if len(edges.src) else None
 
     def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:
-        """Concatenate the edges that the ranks passed, in rank order; return them and the slice of this rank."""
+        """Concatenate ``src`` and ``dst`` of all ranks, in rank order; return both, and the slice of this rank."""
         counts = self.comm.allgather(len(src))
         end = sum(counts[: self.comm.rank + 1])
         src, dst = (self.comm.joined(ids.astype(np.int64, copy=False)) for ids in (src, dst))
@@ -330,11 +333,11 @@ class Partition:
     # -- exchange ------------------------------------------------------------------------------------------------------
 
     def union(self, ids: Array) -> Array:
-        """Return the union of the ids of all ranks, ascending, each once."""
+        """Return the ids that any rank passes, ascending, each once; collective."""
         return sorted_distinct(self.comm.joined(ids.astype(np.uint32)), self.xp)
 
     def joined(self, ids: Array) -> Array:
-        """Concatenate the ids of all ranks; each rank passes ids that it owns, ascending."""
+        """Sort the ids of each rank, which must own them, and concatenate those of all ranks; collective."""
         return self.comm.joined(self.xp.sort(ids))
 
     def share_rows(self, ids: Array | None, arrays: Sequence[Any]) -> None:

@@ -14,14 +14,14 @@ SAFE = 2.0  #: how many times the bound a number is expected to be, for its roun
 
 
 class PendingNumber:
-    """The number on the device that decides after each round whether a loop ends.
+    """The value by which a loop decides after each round whether it ends, on CUDA.
 
-    If the last numbers suggest that the loop may end, it is read at once; otherwise after the next round was launched,
-    so that sometimes one round too many is made. Numbers, and so decisions, are the same on all ranks.
+    If the last values suggest that the loop may end, the host reads the value at once. Otherwise it reads it after it
+    has launched the next round, so that sometimes there is one round too many. Values are the same on all ranks.
 
     Args:
         device: the CUDA device.
-        stop: when rounds end.
+        stop: the condition that ends the loop, with the scalar that has the value.
     """
 
     def __init__(self, device: Device, stop: Until) -> None:
@@ -30,18 +30,18 @@ class PendingNumber:
         self.unread = False  #: whether a round is over whose number was not read
 
     def note(self) -> None:
-        """Start to copy the number of a round to the host."""
+        """Start to copy the value after a round to the host, and decide whether to read it before the next round."""
         self._arriving.copy_from(self._stop.scalar.total)
         self.unread = len(self._known) > 1 and self._expected() > SAFE * self._stop.bound
 
     def ends_loop(self) -> bool:
-        """Return whether the loop ends after the last round noted; waits for its number."""
+        """Return whether the loop ends after the last round for which :meth:`note` was called; waits for its value."""
         self._arriving.wait()
         self._known = [*self._known[-1:], self._arriving.array[0].item()]
         self.unread = False
         return not self._known[-1] > self._stop.bound
 
     def _expected(self) -> float:
-        """Return an estimate of the next number, from the factor by which the last one differs from that before."""
+        """Return an estimate of the next value: the last one times its ratio to the one before."""
         before, last = self._known
         return last * last / before if before else 0.0

@@ -82,7 +82,7 @@ class Pull:
         return made
 
     def second(self, vertices: Any) -> Frontier:
-        """Pull for ``vertices`` and call ``then``; return the vertices for which it returned True."""
+        """Pull for ``vertices`` and call ``then`` for each; return the vertices for which it returned true."""
         part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
         stored = checks.stored(self.graph, self.call, self.out)
         ids = None if vertices is None else ends_of(self.graph, start)
@@ -105,7 +105,7 @@ class Pull:
         return made
 
     def layers(self, layers: Layers, scheme: str) -> Any:
-        """Pull for one layer of vertices after the other, each of which sees the values of those before."""
+        """Pull for one layer of vertices after the other; each layer reads the values of earlier ones."""
         checks.belongs(self.graph, layers, "the set of layers")
         xp = self.part.xp
         stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]
@@ -158,8 +158,8 @@ def converge(
 class Rounds:
     """Rounds of pulls over an active set, or over all vertices, on the vertices of this rank.
 
-    The arguments are those of ``suricate.operators.converge``. The loop ends as *crowded* when the vertices of a round,
-    and the edges over which they activate others, are more than ``most``.
+    The arguments are those of ``suricate.operators.converge``. The loop ends, and ``crowded`` is set, if a round has
+    more vertices, and edges over which they activate others, than ``most``.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Rounds:
         self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
 
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
-        """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays in between."""
+        """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays between rounds."""
         n, steps, stopped = self.graph.num_vertices, 0, False
         pending = PendingNumber(self.graph.device, stop) if stop is not None and self._can_be_undone() else None
         while n and steps < limit and not stopped:
@@ -217,21 +217,21 @@ class Rounds:
         return Propagated.of(steps, steps * n, left_out or not n)
 
     def _can_be_undone(self) -> bool:
-        """Return whether a round over all vertices can be undone: on CUDA, if it writes only exchanged arrays."""
+        """Return whether a round over all vertices can be undone: on CUDA, if it writes swapped arrays only."""
         return self.graph.device.is_cuda and set(self.written) <= {b for _, b in self.pairs}
 
     def _own_parts(self) -> list[Array]:
-        """Return this rank's ranges of the arrays that the next round overwrites, as views."""
+        """Return views of this rank's ranges in the arrays that the next round overwrites."""
         return [self.asking.call.values[b][self.part.low : self.part.high] for _, b in self.pairs]
 
     def _keep(self) -> None:
-        """Copy the values of this rank that the next round overwrites, for :meth:`_undo`."""
+        """Copy the values of this rank that the next round overwrites, so that :meth:`_undo` can restore them."""
         self._kept = self._kept or [self.part.xp.empty_like(own) for own in self._own_parts()]
         for kept, own in zip(self._kept, self._own_parts(), strict=True):
             kept[:] = own
 
     def _undo(self) -> None:
-        """Undo a round that was made after the one that ended the loop; collective."""
+        """Restore the values from before a round that was made although the loop had ended; collective."""
         for kept, own in zip(self._kept, self._own_parts(), strict=True):
             own[:] = kept
         self.part.share_rows(None, [self.asking.call.values[b] for _, b in self.pairs])
@@ -246,7 +246,10 @@ class Rounds:
             )  # fmt: skip
 
     def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
-        """Raise if options exclude ``swap``; ``given``: whether a frontier, ``wake`` or ``commit`` is given."""
+        """Store the pairs of ``swap``; raise if they do not go with the other options.
+
+        ``given``: whether a frontier, ``wake`` or ``commit`` is given; ``after``: the loop that this one continues.
+        """
         pairs = self.pairs = checks.places_of(self.graph, self.call, swap)
         if pairs and given:
             raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
@@ -273,7 +276,7 @@ class Rounds:
         return sorted_distinct(part.xp.concatenate((staying, self._activated(waking))), part.xp).astype(np.uint32)
 
     def _edges(self, waking: Array) -> int:
-        """Return the number of edges over which ``waking`` vertices activate others."""
+        """Return the number of edges over which the vertices ``waking`` activate others, of all ranks; collective."""
         mine, count = self.part.owned(waking), 0
         if self.wake is not None and len(mine):
             directions = {"both": ("out", "in")}.get(self.wake, (self.wake,))
@@ -291,12 +294,12 @@ class Rounds:
 
 
 def mark(u, v, w, marks):
-    """Return 1, which is reduced into ``marks[v]``: ``v`` is a neighbour of a vertex that changed."""
+    """Return 1, which is reduced into ``marks[v]``: ``v``, a neighbour of a vertex that changed, becomes active."""
     return 1
 
 
 def ends_of(graph: Graph, start: Start) -> Array:
-    """Return the vertices of a start, including both ends of its arcs, ascending and distinct."""
+    """Return the vertices of ``start``: those of its frontiers and both ends of its arcs, ascending and distinct."""
     ends = []
     for src, dst, _, status, wanted, size in start.arcs:
         counts = slice(size) if status is None else status[:size] == wanted

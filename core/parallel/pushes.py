@@ -87,7 +87,7 @@ def propagate(
 
 
 class Push:
-    """A push that is made step by step.
+    """The steps of one push or propagation: each rank pushes along its own arcs, then all exchange the changed values.
 
     ``then`` runs on every rank, for all vertices that changed.
     """
@@ -104,10 +104,10 @@ class Push:
         self.altered: list[Array] | None = None  # if a list: the vertices whose word was altered are added to it
 
     def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
-        """Push step ``number``, from vertices ``ids`` (None: all) and along arcs; return the next frontier, ascending.
+        """Push once from the vertices ``ids`` (None: all) and along ``arcs``; return the next frontier, ascending.
 
-        It consists of the vertices whose value in ``out`` changed; with ``then``, of those of them for which it
-        returned true.
+        It consists of the vertices whose value in ``out`` changed; with ``then``, of those for which it returned true.
+        ``number`` is the number of the step, which ``then`` gets.
         """
         changed = None
         if self.bottom_up is not None and ids is not None and not arcs:
@@ -160,9 +160,9 @@ class Push:
         return sorted_distinct(xp.concatenate(places), xp)
 
     def _smallest(self, given: Any, scheme: str) -> Array:
-        """Push from ``given`` and exchange altered words; return the vertices that join the next frontier.
+        """Push from ``given`` and exchange changed words; return the vertices whose keys changed.
 
-        Words with just a better payload are exchanged too, but their vertices do not join.
+        Words in which only the payload became smaller are exchanged as well.
         """
         data, comm, xp = self.out.data, self.part.comm, self.part.xp
         near = self._near(given)
@@ -193,9 +193,9 @@ class Push:
         return self.joining(union, data[union], was)
 
     def _of_all(self, ids: Array, sizes: list[int]) -> list[tuple[Array, Array]]:
-        """Return by rank the vertices that the rank passes as ``ids``, and their words; collective.
+        """Exchange the vertices ``ids`` and their words; return those of each rank, in rank order; collective.
 
-        ``sizes``: how many they are, by rank; empty if words have 128 bits.
+        ``sizes``: how many vertices each rank passes; empty if words have 128 bits.
         """
         words, comm = self.out.data[ids], self.part.comm
         if not sizes:
@@ -213,7 +213,7 @@ class Push:
         data[ids[better]] = words[better]
 
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
-        """Return the changed vertices that join the next frontier: if values are words, those whose keys changed.
+        """Return the changed vertices ``ids`` that join the next frontier: of words only those whose keys changed.
 
         ``values`` and ``old``: the values of ``ids`` after and before the step.
         """
@@ -224,7 +224,7 @@ class Push:
         return ids[keys_differ(values, old, self.out.layout)]
 
     def _near(self, given: Any) -> Array | None:
-        """Return the vertices that this rank may push to, ascending; None if there may be too many to list."""
+        """Return the vertices to which this rank pushes from ``given``, ascending; None if they may be too many."""
         if not isinstance(given, Frontier) or given.is_all or self.over == "both":
             return None
         view, device, ids = self.graph.view(self.over), self.graph.device, given.vertices
@@ -235,7 +235,7 @@ class Push:
         return sorted_distinct(edges_of(view, device, ids)[1].dst, self.part.xp)
 
     def _second(self, changed: Array, step: int) -> Array:
-        """Run ``then`` for vertices that changed; return those that join, ascending."""
+        """Run ``then`` for the vertices ``changed`` by a step; return those for which it returned true, ascending."""
         args = self.asking.of(vertices=changed)
         with self.totals.call(alike=True):
             found = operators.vertex_map(
@@ -245,12 +245,12 @@ class Push:
 
 
 def share(part: Partition, arcs: ArcList) -> ArcList:
-    """Return this rank's share of arcs that are the same on all ranks."""
+    """Return the part of ``arcs``, which are the same on all ranks, that this rank handles."""
     return cut_out(arcs, *(arcs.size * (part.comm.rank + k) // part.comm.size for k in (0, 1)))
 
 
 def cut_out(arcs: ArcList, low: int, high: int) -> ArcList:
-    """Return the arcs ``low`` to ``high`` (exclusive) of a list."""
+    """Return the arcs from index ``low`` to ``high`` (exclusive) of a list."""
     cut: list[Any] = [None if column is None else column[low:high] for column in arcs[:4]]
     return ArcList(cut[0], cut[1], cut[2], cut[3], arcs.wanted, high - low)
 

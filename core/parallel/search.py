@@ -43,7 +43,7 @@ AHEAD = 1  #: levels by lists that are queued while the host does not know yet w
 
 
 class Search:
-    """Searches of one forest.
+    """Computes a dependence forest from scratch, as the module describes.
 
     Args:
         part: how the graph is divided.
@@ -54,7 +54,7 @@ class Search:
         self._part, self._forest = part, forest
 
     def run(self, roots: Frontier) -> Propagated:
-        """Search from the roots level by level, on all ranks together; return the steps, as ``propagate`` does."""
+        """Search from the roots level by level, on all ranks together; return the outcome, as ``propagate`` does."""
         part, comm = self._part, self._part.comm
         with comm.alike():  # the last that may fail on one rank
             self._prepare()
@@ -90,7 +90,7 @@ class Search:
     # -- levels by lists -----------------------------------------------------------------------------------------------
 
     def _by_lists(self) -> Counts:
-        """Compute levels from listed frontiers until they stop; return the counts of the vertices reached."""
+        """Compute levels by lists until a frontier has too many arcs; return the counts of the last level."""
         levels, comm = self._levels, self._part.comm
         while not levels.has_stopped(AHEAD):
             levels.offer()
@@ -110,7 +110,7 @@ class Search:
     # -- levels by bits ------------------------------------------------------------------------------------------------
 
     def _level_from(self, found: Counts) -> Counts:
-        """Compute a level that has begun; return the counts of the vertices that it reached."""
+        """Compute the level after the one with the counts ``found``; return the counts of the new level."""
         levels, vertices = self._levels, self._part.local.num_vertices
         if max(found.out_arcs) <= self._places:
             levels.list_frontier()
@@ -125,7 +125,10 @@ class Search:
         return self._noted(self._read())
 
     def _finished(self, found: Counts) -> Propagated:
-        """Compute all remaining levels from the few arcs that remain; return the outcome, on the device."""
+        """Compute all remaining levels from the few arcs into unvisited vertices; return the outcome, on the device.
+
+        ``found`` are the counts of the last level.
+        """
         size, ranks = self._levels.arc_section(self._arcs), self._part.comm.size
         arcs = self._offers[: size * ranks]
         self._levels.list_arcs(arcs, self._arcs)

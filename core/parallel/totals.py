@@ -1,4 +1,4 @@
-"""The scalars of one operator that several ranks run, in several calls."""
+"""The scalars of one operator on a graph of several ranks, where a rank may call the local operator several times."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Totals:
-    """The scalars among the arguments of an operator that several ranks run, in several calls.
+    """The scalars among the arguments of one operator on a graph of several ranks.
 
-    Every call reads the totals from before the operator. What calls add is summed at the end, in rank order. What all
-    ranks add alike counts once, with the value of rank 0, since threads may add floats in another order.
+    A rank may run the operator in several calls. Every call reads the totals from before the operator. What the calls
+    add is summed at its end, in rank order. What all ranks add in the same way counts once, with the value of rank 0,
+    since threads may add floats in another order.
     """
 
     def __init__(self, part: Partition, args: tuple[Any, ...]) -> None:
@@ -33,14 +34,14 @@ class Totals:
         return bool(self._scalars)
 
     def begin(self) -> None:
-        """Copy the totals of all scalars when an operator begins, to compute later what this rank has added."""
+        """Copy the totals of all scalars before an operator, so that what this rank adds can be computed later."""
         self._before = [scalar.total.copy() for scalar in self._scalars]
         # for a part of the work, and by all alike
         self._added = [self._xp.full(2, scalar.neutral, scalar.dtype) for scalar in self._scalars]
 
     @contextmanager
     def call(self, *, alike: bool = False) -> Iterator[None]:
-        """A context for one call of the operator: on this rank's part, or with ``alike`` the same call on all ranks."""
+        """Return a context for one call of the operator; ``alike``: all ranks make the same call, so it counts once."""
         self.undo()
         yield
         for scalar, added in zip(self._scalars, self._added, strict=True):
@@ -62,6 +63,6 @@ class Totals:
             scalar.total[:] = total
 
     def undo(self) -> None:
-        """Set the scalars to their totals from before the operator."""
+        """Reset the scalars to their totals before the operator."""
         for scalar, before in zip(self._scalars, self._before, strict=True):
             scalar.total[:] = before

@@ -17,12 +17,12 @@ PAIR = 2  #: words per union: a former root, its parent
 def unite(part: Partition, sets: UnionFind, roots: Array) -> None:
     """Merge the unions that the ranks have made since all had equal sets; flatten the sets. Collective.
 
-    Every union hooks a former root. So ranks exchange those roots and their parents or, if that is not more, the
-    parents of all elements.
+    Every union makes a former root the child of another vertex. So ranks exchange former roots and their parents or, if
+    that is not more data, the parents of all elements.
 
     Args:
         part: how the graph is divided.
-        sets: the sets of this rank.
+        sets: the sets of this rank, changed in place.
         roots: ``sets.roots()`` from when all ranks had equal sets.
     """
     xp, comm, size = part.xp, part.comm, sets.num_elements

@@ -26,13 +26,15 @@ Columns = dict[str, Any]  #: values of leading parameters, int64
 
 
 class Asking:
-    """The arguments of a call whose functions look up edges: the arcs received from owners take the graph's place.
+    """Prepares the arguments of a call whose functions look up edges of a divided graph.
+
+    Before each run the arcs that may be looked up are requested from their owners; those that exist replace the graph.
 
     Args:
         part: how the graph is divided.
         args: the arguments, as users gave them.
         call: the call, bound to the graph of this rank.
-        out: what a push writes while its function runs, or None.
+        out: the array that a push writes while its function runs, or None.
 
     Raises:
         RequirementError: it is not known before the call which edges a function looks up.
@@ -74,18 +76,18 @@ class Asking:
         return self.of(self.edges_of(ids, over, u="u" if over == "out" else "v"), ids)
 
     def with_answers(self, src: Array, dst: Array) -> tuple[Any, ...]:
-        """Return the arguments with these arcs, and the degrees of all vertices if needed, in place of the graph."""
+        """Return the arguments with the arcs ``src`` to ``dst``, and degrees if needed, in place of the graph."""
         answers = Answers(self.part.local.device, src, dst, self._degrees)
         return tuple(answers if at in self.places else value for at, value in enumerate(self.args))
 
     def edges_of(self, ids: Array, over: str, *, u: str = "u", places: Array | None = None) -> Iterator[Columns]:
-        """Yield the edges of vertices, slice by slice.
+        """Yield the edges of vertices as columns, in slices.
 
         Args:
             ids: vertices of this rank.
             over: which edges, ``"out"``, ``"in"`` or ``"both"``.
             u: the parameter that stands for the vertex, ``"u"`` or ``"v"``; the other one is the neighbour.
-            places: the position of each vertex, if the function takes one.
+            places: the position of each vertex, if the function takes one, for the column ``i``.
         """
         graph = self.part.local
         v = "v" if u == "u" else "u"
@@ -100,7 +102,7 @@ class Asking:
                 yield columns
 
     def together(self, columns: Columns) -> Array:
-        """Return an order of the edges or vertices in which those that look up the same rows are adjacent."""
+        """Return an index (array or slice) that orders ``columns`` so that look-ups of the same rows are adjacent."""
         keys = [end for end, _ in self.first.edges if _parameters(end) <= columns.keys()]
         if not keys:
             return slice(None)
@@ -114,7 +116,7 @@ class Asking:
         self.args, self.call = tuple(args), self.call._replace(values=tuple(values))
 
     def _questions(self, edges: Iterable[Columns], vertices: Array | None) -> Iterator[Array]:
-        """Yield keys of the edges that functions may look up."""
+        """Yield keys of the edges that functions may look up for these edges and vertices, in slices."""
         if self.first.edges:
             for columns in edges:
                 yield from self.keys(columns, self.first)
@@ -122,9 +124,10 @@ class Asking:
             yield from self.keys({"v": vertices.astype(np.int64)}, self.later)
 
     def keys(self, columns: Columns, asks: Asks) -> Iterator[Array]:
-        """Yield the keys of the edges that functions look up for edges or vertices, ascending and distinct, by slices.
+        """Yield the keys (``src << 32 | dst``) of the edges that functions look up, in slices, ascending and distinct.
 
-        ``columns`` has the parameters of the functions by name, such as ``u`` and ``v``, ``asks`` the edges looked up.
+        ``columns`` has the values of the functions' parameters by name, such as ``u`` and ``v``; ``asks`` tells which
+        edges are looked up.
         """
         count, xp, most = len(next(iter(columns.values()))), self.part.xp, at_a_time(self.part)
         step = max(1, most // len(asks.edges))
@@ -141,7 +144,7 @@ def _parameters(node: Node) -> set[str]:
 
 
 def columns_of(arcs: ArcList, places: Array | None = None) -> Iterator[Columns]:
-    """Yield the ends of given arcs as columns ``u`` and ``v``, and ``places`` as ``i``; nothing without arcs."""
+    """Yield the ends of ``arcs`` as columns ``u`` and ``v``, with ``places`` as ``i``; nothing if there are no arcs."""
     src, dst = (ids[: arcs.size].astype(np.int64) for ids in (arcs.src, arcs.dst))
     if arcs.size:
         yield {"u": src, "v": dst} | ({} if places is None else {"i": places})

@@ -80,7 +80,7 @@ def _is_divided(one: Any) -> bool:
 
 
 def _ascending(pairs: ArcList) -> ArcList:
-    """Return the list of those pairs that count and have u < v."""
+    """Return ``pairs`` with a status for each: 1 if it has the wanted status and ``u < v``, else 0; 1 is wanted."""
     u, v, _, status, wanted, size = pairs
     counts = u[:size] < v[:size]
     counts = counts if status is None else counts & (status[:size] == wanted)
@@ -88,7 +88,7 @@ def _ascending(pairs: ArcList) -> ArcList:
 
 
 class Side:
-    """One operand of an intersection: a divided graph, of which this rank has some rows, or an edge set that all have.
+    """One operand of an intersection: a divided graph, or an edge set, whose rows all ranks have.
 
     Args:
         given: the graph or edge set.
@@ -108,7 +108,7 @@ class Piece(NamedTuple):
     """Some pairs, and the rows of other ranks that they need.
 
     Attributes:
-        pairs: the positions of the pairs.
+        pairs: the indices of the pairs.
         ids: the vertices whose rows are needed, ascending.
         begin, most: the arcs of each row to fetch: at most ``most``, from ``begin`` on.
     """
@@ -123,8 +123,8 @@ class Run:
     """One call of ``intersect``.
 
     Attributes:
-        pairs: the pairs that this rank knows.
-        sums: one per pair, or None if the function returns nothing.
+        pairs: the pairs that this rank knows, not only those that it handles.
+        sums: a sum per pair, or None if the function returns nothing.
     """
 
     pairs: ArcList
@@ -141,7 +141,7 @@ class Run:
         self.others = Asks(tuple(pair for pair in edges if pair[0].op != "parameter" or pair[0].value not in ends))
 
     def every_arc(self, left: Any, right: Any) -> None:
-        """Use every arc of ``left`` as a pair; both ranks know a pair if both have the arc."""
+        """Use every arc of ``left`` as a pair. In an undirected graph the owners of both ends know a pair."""
         if not _is_divided(left):
             self.pairs = left.arcs() if isinstance(left, EdgeSet) else _listed(*left.edges()[:2])
             return
@@ -184,7 +184,7 @@ class Run:
         self.totals.end()
 
     def _rounds(self, far: int | None, chosen: Array) -> None:
-        """Intersect pairs of which another rank has the row of the operand ``far``; None: this rank has both."""
+        """Intersect the pairs in the mask ``chosen``; their rows of operand ``far`` (None: none) are on other ranks."""
         pieces = self._pieces(far, self.part.xp.flatnonzero(chosen))
         in_rounds(self.part.comm, pieces, partial(self._ask, far), partial(self._use, far))
 
@@ -208,7 +208,11 @@ class Run:
                 yield Piece(pairs, ids[low:high], begin, most)
 
     def _ask(self, far: int | None, piece: Piece | None) -> tuple[EdgeList, EdgeList]:
-        """Return the rows of other ranks that a piece needs, and the arcs that its function looks up."""
+        """Return the rows of other ranks that ``piece`` needs, and which arcs exist that its function may look up.
+
+        Collective. ``far``: the operand, 0 or 1, whose rows other ranks have, or None; ``piece`` None: only answer
+        others.
+        """
         xp = self.part.xp
         none = xp.empty(0, np.uint32)
         rows = asked = EdgeList(none, none)
@@ -268,7 +272,7 @@ class Run:
             self.sums[places] += sums[places] if by_position else sums
 
     def _answers(self, piece: Piece, found: tuple[EdgeList, EdgeList]) -> tuple[Array, Array]:
-        """Return the arcs in which the function's look-ups are answered: the rows of both ends, and ``found``."""
+        """Return the ends of the arcs in which the function looks up edges: the rows of both ends, and ``found``."""
         if not self.asking.first.edges:
             return found[1].src, found[1].dst
         part, xp = self.part, self.part.xp

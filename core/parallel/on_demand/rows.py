@@ -1,6 +1,6 @@
 """Rows on demand: a rank requests the rows of other ranks that it needs from their owners, in slices.
 
-Ranks may need different numbers of slices (``suricate.comm.rounds``).
+Ranks may need different numbers of slices (``suricate.comm.rounds``). The key of an arc is ``src << 32 | dst``, uint64.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ NO_LIMIT, NO_KEY = (1 << 32) - 1, (1 << 64) - 1
 
 
 def at_a_time(part: Partition) -> int:
-    """Return how many arcs this rank may receive at a time."""
+    """Return how many arcs this rank may receive at a time, given its memory limit."""
     limit = part.memory_limit
     return SLICE if limit is None else max(1, min(SLICE, limit // (SHARE * BYTES)))
 
 
 def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Yield the begin and the end of slices of rows; a slice has at most ``most`` arcs, or one row."""
+    """Yield the begin and the end of slices of rows; a slice has at most ``most`` arcs, or is one row."""
     ends = np.cumsum(on_host(lengths), dtype=np.int64)
     begin = 0
     while begin < len(ends):
@@ -58,7 +58,7 @@ class Rows:
         self.part, self.view, self.lengths = part, view, lengths
 
     def own(self, ids: Array) -> Array:
-        """Return the destinations in the rows of vertices of this rank, concatenated."""
+        """Return the destinations in the rows of ``ids``, vertices of this rank, concatenated."""
         return fallbacks.adjacency(self.view, self.part.local.device, ids).dst
 
     def fetch(self, ids: Array, begin: int, most: int) -> Array:
@@ -66,8 +66,8 @@ class Rows:
 
         Args:
             ids: vertices, ``uint32[k]``, ascending, each once; each rank passes its own, which may be none.
-            begin: the first arc of each row to return; if it is not 0, or a row is longer than ``most``, ``ids`` is
-                one vertex.
+            begin: index of the first arc of each row to return; if it is not 0, or a row is longer than ``most``,
+                ``ids`` is one vertex.
             most: the most arcs to return of a row.
         """
         comm, xp = self.part.comm, self.part.xp
@@ -79,9 +79,10 @@ class Rows:
         return xp.concatenate(comm.exchange(found))
 
     def _part(self, asked: Array) -> Array:
-        """Return the destinations that another rank requests with ``asked``: begin, most, then vertices of this rank.
+        """Return the destinations that another rank requests by ``asked``: ``[begin, most, *vertices of this rank]``.
 
-        These are the rows of the vertices; or of one vertex's row, in ascending order, ``most`` from ``begin`` on.
+        They are the rows of these vertices, or, of one longer row in ascending order, at most ``most`` from index
+        ``begin`` on.
         """
         if not len(asked):
             return asked
@@ -92,9 +93,9 @@ class Rows:
 
 
 def held(part: Partition, keys: Array) -> Array:
-    """Ask the owners which arcs of ``keys`` (``src << 32 | dst``, ascending) exist; return ``bool[n]``; collective.
+    """Return which of the arcs ``keys`` (ascending) exist, ``bool[n]``; their owners answer; collective.
 
-    If a vertex's row is shorter than the questions about it, the owner sends the row instead.
+    If a row has fewer arcs than there are keys with its source, the owner sends the row, and this rank compares.
     """
     xp, rows, ids = part.xp, part.rows(), (keys >> HALF).astype(np.uint32)
     first = xp.flatnonzero(xp.concatenate((xp.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1])))
@@ -112,7 +113,7 @@ def held(part: Partition, keys: Array) -> Array:
 
 
 def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
-    """Return the keys of all arcs of the rows of ``ids``, ascending, and behind them NO_KEY; collective.
+    """Return the keys of all arcs in the rows of ``ids``, ascending, followed by ``NO_KEY``; collective.
 
     ``lengths``: the lengths of these rows.
     """
@@ -123,7 +124,7 @@ def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
 
 
 def _answered(part: Partition, ids: Array, keys: Array) -> Array:
-    """Return which of the arcs ``keys`` exist (``bool[n]``); the owners of the sources ``ids`` look; collective."""
+    """Return which of the arcs ``keys`` exist, ``bool[n]``; the owners of their sources ``ids`` answer; collective."""
     asked, store = part.comm.exchange(part.by_owner(ids, keys)), part.local.store()
     with part.comm.alike():
         found = [store.find((one >> HALF).astype(np.uint32), one.astype(np.uint32))[0] for one in asked]
@@ -131,9 +132,9 @@ def _answered(part: Partition, ids: Array, keys: Array) -> Array:
 
 
 def known(part: Partition, questions: Iterable[Array]) -> tuple[Array, Array]:
-    """Return the ends of those arcs among ``questions`` that exist, each once; collective.
+    """Return the sources and destinations of the arcs that exist among ``questions``, each arc once; collective.
 
-    Each of ``questions`` is an array of keys, ascending, each once.
+    ``questions`` yields arrays of keys, each ascending and distinct.
     """
     xp = part.xp
     found = [xp.empty(0, np.uint64)]
@@ -147,12 +148,15 @@ def known(part: Partition, questions: Iterable[Array]) -> tuple[Array, Array]:
 
 
 def ends_of_keys(keys: Array) -> tuple[Array, Array]:
-    """Return the ends of arcs from their keys."""
+    """Return the sources and destinations of arcs, given their keys."""
     return (keys >> HALF).astype(np.uint32), keys.astype(np.uint32)
 
 
 def keys_of(src: Any, dst: Any, count: int, xp: Any) -> Array:
-    """Return the distinct keys of arcs, ascending; arcs with an end that is not below ``count`` are left out."""
+    """Return the distinct keys of the arcs ``src`` to ``dst``, ascending.
+
+    Ends may be numbers or arrays; arcs with an end outside of ``[0, count)`` are left out.
+    """
     src, dst = xp.broadcast_arrays(*(xp.atleast_1d(xp.asarray(end)).astype(np.int64) for end in (src, dst)))
     inside = (src >= 0) & (src < count) & (dst >= 0) & (dst < count)
     return sorted_distinct(edge_keys(src[inside].astype(np.uint32), dst[inside].astype(np.uint32)), xp)
