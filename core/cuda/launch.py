@@ -43,7 +43,7 @@ def is_done(device: Device, event: Any) -> bool:
 
 
 def address(array: Array | int | None) -> int:
-    """Return the address of a device array; an int, an address already, is returned; None gives 0, a null pointer."""
+    """Return the address of a device array; an int is returned unchanged, 0 (a null pointer) for None."""
     return 0 if array is None else array if isinstance(array, int) else array.data.ptr
 
 

@@ -150,8 +150,9 @@ class NotedKernel:
 def _with_headers(text: str, name: str, folders: tuple[Path, ...], included: set[str]) -> str:
     """Return ``text``, of a file ``name``, with the text of headers in place of ``#include "..."``.
 
-    Headers in ``included`` are not inserted again; the set grows in place. A header inside ``#if`` may be needed again
-    outside it, so each gets an include guard. ``#line`` directives keep file names and line numbers right.
+    Headers in ``included`` are not inserted again. Those inserted outside ``#if`` are added to it, in place; one inside
+    ``#if`` may be needed again, so each gets an include guard. ``#line`` directives keep file names and line numbers
+    right.
     """
     lines, depth = [f'#line 1 "{name}"'], 0
     for number, line in enumerate(text.splitlines(), 1):

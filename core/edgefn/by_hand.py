@@ -24,11 +24,11 @@ class EdgeFunction:
     """An edge function given as CUDA C++ with an equivalent Numba function, for what the translation cannot do.
 
     Args:
-        cuda: an expression, or a body with ``return`` statements. Parameters have the names of ``numba``'s: vertex ids
-            are ``unsigned int``, the weight has the weight dtype (``int`` 1 without weights), arrays are pointers to
-            their dtype, scalars ``bool``, ``long long``, ``unsigned long long``, ``float`` or ``double``.
-        numba: the same as a plain Python function that Numba can compile in nopython mode. Outside names that it uses
-            may be ``numpy``, ``math``, built-ins, and numbers, which are read once, now.
+        cuda: an expression, or a body with ``return`` statements. Its parameters have the names of those of ``numba``:
+            vertex ids are ``unsigned int``, the weight has the weight dtype (``int`` 1 without weights), arrays are
+            pointers to their dtype, scalars ``bool``, ``long long``, ``unsigned long long``, ``float`` or ``double``.
+        numba: the same as a plain Python function that Numba can compile in nopython mode. It may use ``numpy``,
+            ``math``, built-ins, and outside numbers, whose values are read once, when this object is made.
         result: dtype of the value: bool, int64, uint64, float32 or float64; None for a function without a value.
 
     Raises:

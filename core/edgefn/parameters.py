@@ -300,8 +300,8 @@ def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | L
 def check_count(source: Source, least: int, most: int, signature: Signature) -> None:
     """Raise ``EdgeFunctionError`` unless a function can be called with all parameters of ``signature``.
 
-    ``least`` and ``most``: how many parameters the function needs, without those that have defaults, and how many it
-    names. With ``*others`` it takes any number above ``least``. ``source`` is the function.
+    ``least``: how many parameters of the function have no default. ``most``: how many it names; with ``*others`` it
+    takes any further ones. ``source`` is the function.
     """
     given = [*signature.names, *map(str, signature.arguments)]
     if least <= len(given) and (source.rest or len(given) <= most):

@@ -143,7 +143,7 @@ def _demand_same(graph: Graph, **values: Any) -> None:
 
 
 def column_of(graph: Graph, name: str) -> Column:
-    """Return a column; raises ``UnknownNameError`` if there is none of this name."""
+    """Return the column ``name`` of a graph's vertices; raises ``UnknownNameError`` if there is none of this name."""
     if not isinstance(name, str) or name not in graph._columns:
         known = ", ".join(graph._columns) or "none"
         raise UnknownNameError(f"the graph has no column {shown(name)}; it has: {known}")

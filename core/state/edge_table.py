@@ -177,7 +177,7 @@ class EdgeTable:
         other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return numbers by which checks compare weights of edges: ``rows``, as both arcs of an edge have one row."""
+        """Return a number per edge by which checks compare weights: its row, which both arcs of an edge share."""
         return rows
 
     def check(self, rows: np.ndarray) -> None:

@@ -39,7 +39,7 @@ def graph_lock(device: Device, threads: int | None = None, graph: Any = None) ->
 
 
 class HalfChanged:
-    """Replaces the lock of a graph that another thread was changing when this process was forked."""
+    """Takes the place of the lock of a graph that another thread was changing at a ``fork``; entering it raises."""
 
     def __enter__(self) -> None:
         raise ForkError(

@@ -77,7 +77,7 @@ class Store(ABC):
         device: device of the arrays.
         weight_dtype: one of :data:`WEIGHT_DTYPES`, or None for an unweighted store.
         degree_hints: expected out-degree per vertex (``int[num_vertices]``, host or device), or None. Only a hint.
-        memory_limit: upper bound in bytes on what the store has allocated at any time, or None (see above).
+        memory_limit: upper bound in bytes of what the store has allocated at any time (see the module), or None.
 
     Backend options are further keyword arguments of the subclass.
 
@@ -98,7 +98,7 @@ class Store(ABC):
     knobs: ClassVar[dict[str, tuple]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set the signature of a backend, in which the names of :class:`StoreArguments` replace its ``**common``."""
+        """Give a backend a signature in which the arguments of :class:`StoreArguments` replace ``**common``."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__signature__ = _written_out(inspect.signature(cls.__init__))  # type: ignore[attr-defined]
@@ -139,7 +139,11 @@ class Store(ABC):
 
     @abstractmethod
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete edges; return ``REMOVED`` for each stored edge, once per edge even if the batch repeats it."""
+        """Delete edges; return per edge ``REMOVED``, or ``UNCHANGED`` if it is not stored.
+
+        If the batch contains a stored edge several times, only one of these entries reports ``REMOVED``. ``guard`` is
+        that of :meth:`insert`.
+        """
 
     @abstractmethod
     def edges(self) -> EdgeList:

@@ -86,7 +86,7 @@ def taking_program(variant: BatchKind, *, cooperative: bool) -> Program:
 
 @cache
 def sorting_program() -> Program:
-    """Return the program of ``sort.cu``."""
+    """Return the program ``sort.cu``, which sorts valid edges."""
     prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}\n{EDGE_SORTING.declaration}"
     return Program(HERE / "sort.cu", prelude, include=INCLUDE, cooperative=True)
 
@@ -115,6 +115,7 @@ class SortMemory(NamedTuple):
         blocks: number of blocks of the launch.
         barriers: number of grid-wide barriers that it passes.
         keys, order: the result: ``uint64[size]``, ``uint32[size]``.
+        places, sizes: the values of the struct before the two of the barrier, and after them.
     """
 
     blocks: int
@@ -126,7 +127,12 @@ class SortMemory(NamedTuple):
 
 
 class Taking(NamedTuple):
-    """The kernel and the memory for batches of one size, operation and variant, used by one batch after the other."""
+    """The kernel and the memory for batches of one size, operation and kind, used by one batch after the other.
+
+    Attributes:
+        traits: number of vertices, and kind of the batch (dtypes and so on).
+        kernel, sorting: both None for huge batches, which CuPy sorts.
+    """
 
     traits: tuple[int, BatchKind]
     kernel: StructKernel | None  #: None: huge ones are sorted by CuPy

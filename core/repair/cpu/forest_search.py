@@ -119,7 +119,7 @@ def list_members(queue, count, reached, seen):
 def offer_to(keys, count, alone, tree, seen, value):
     """Offer the word ``value`` to those of ``keys[:count]`` that are not in the bitmap ``seen``; add them to it.
 
-    ``keys`` are vertices, and is overwritten; values in it that are no vertices get no offer. ``alone``: no other
+    ``keys`` has vertices, and values that are no vertices and get no offer; it is overwritten. ``alone``: no other
     thread makes offers.
     """
     last, size = np.uint64(len(seen) - 1), ZERO

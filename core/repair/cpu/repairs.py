@@ -110,7 +110,10 @@ class _Repair:
         self.step = self.stamps.steps(2**31 - 1)
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Propagate from ``roots``, or if None repair after ``changes``; for ``order`` see :meth:`Repairs.run`."""
+        """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and pushes.
+
+        ``changes`` are the deleted, replaced and inserted arcs. ``order``: see :meth:`Repairs.run`.
+        """
         deleted, replaced, inserted = changes
         count = self._suspects(deleted, 0, exists=False)
         count = self._suspects(replaced, count, exists=True)

@@ -145,7 +145,7 @@ class Levels:
 
     @property
     def exchanged(self) -> Array:
-        """``uint64[]``: the bitmap of the vertices that the level has reached, then counts; summed over ranks."""
+        """``uint64[]``: the bitmap of the vertices that the level has reached, then counts; ranks exchange the sum."""
         begin = self._number % BUFFERS * self._width
         found: Array = self._all[begin : begin + self._bits + self._sent]
         return found
@@ -162,7 +162,10 @@ class Levels:
 
     @property
     def parents(self) -> Array:
-        """``uint32[num_vertices]``: parents; :meth:`pack_parents` writes those of this rank, which ranks exchange."""
+        """``uint32[num_vertices]``: parents by vertex: after :meth:`pack_parents` those of this rank's vertices.
+
+        :meth:`take_parents` needs all; ranks exchange them before.
+        """
         return self._parents
 
     @staticmethod

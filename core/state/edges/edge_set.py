@@ -36,8 +36,8 @@ class EdgeSet:
 
     Args:
         graph: gives the device, the range of ids, and whether ``(u, v)`` and ``(v, u)`` are the same edge.
-        src: ids, ``n``.
-        dst: ids, ``n``.
+        src: ``n`` ids, the sources.
+        dst: ``n`` ids, the destinations.
         values: ``n`` numbers of 32 or 64 bits, or None. For a repeated edge the last value counts.
 
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent set on the same device.
@@ -109,10 +109,7 @@ class EdgeSet:
         return self._arcs.size
 
     def arcs(self) -> ArcList:
-        """Return the arcs as a list: both arcs of an undirected edge, but a self-loop once; no duplicates count.
-
-        Of duplicate edges the last one counts.
-        """
+        """Return the arc list: both arcs of an undirected edge, a self-loop once, the last one of duplicate edges."""
         if self._repeats:
             self.table()
         return self._arcs
