@@ -255,7 +255,7 @@ def compile_here(text: str, name: str, options: tuple[str, ...]) -> bytes:
 
 
 def is_ahead() -> bool:
-    """Return whether other processes compile programs, before their first call too: False with ``SURICATE_AHEAD=0``."""
+    """Return whether other processes compile programs ahead of their first call; False with ``SURICATE_AHEAD=0``."""
     return os.environ.get("SURICATE_AHEAD", "1") != "0"
 
 

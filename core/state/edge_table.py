@@ -100,7 +100,7 @@ class EdgeTable:
             self.give(rows)
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """Collect the delta of a batch, whose edges got ``rows``, for :meth:`read_deltas`; None: it has no edges."""
+        """Collect the delta of a change for :meth:`read_deltas`; ``rows``: those of its inserted edges, or None."""
         rows = self._free[:0] if rows is None else rows
         self._unread.append((rows, delta))
         self._waiting += max(len(rows), 1)

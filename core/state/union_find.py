@@ -49,7 +49,7 @@ class UnionFind:
 
     @property
     def parent(self) -> Array:
-        """``uint32[num_elements]``: the parent of each element, a root's being itself; the array kernels change."""
+        """``uint32[num_elements]``: the parent of each element, itself for a root; not a copy: kernels change it."""
         return self._parent[: self.num_elements]
 
     def union(self, src: Any, dst: Any, *, trusted: bool = False) -> None:

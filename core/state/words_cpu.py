@@ -21,7 +21,7 @@ def field_of(data, i, half, right, left):
 
 @kernel
 def decode(data, half, right, left, flipped, sign, values, first, last):
-    """Write the bits of a decoded field of the words ``first`` to ``last`` (exclusive) to ``values``, by word.
+    """Decode a field of the words ``first`` to ``last`` (exclusive) and write its bits to ``values[first:last]``.
 
     ``values`` has the unsigned dtype of the field's width. ``data``, ``half``, ``right`` and ``left``: see
     :func:`field_of`. ``flipped`` is the sign bit if the field is a signed integer, ``sign`` if it is a float; else 0.

@@ -297,11 +297,11 @@ class Store(ABC):
         return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
 
     def plan(self, num_edges: int) -> None:  # noqa: B027 - nothing to choose is the fallback
-        """Choose the backend options that the user left open, for about ``num_edges`` edges, if nothing is stored yet.
+        """Choose the backend options that the user left open, if nothing is stored yet, for about ``num_edges`` edges.
 
-        A store calls it at its first batch, with the size of that. The graph calls it earlier if it reserves memory
-        first. On a graph of several processes each passes the number of edges of all, since a row is as long as on one
-        process. Duplicates count.
+        ``num_edges`` includes duplicates. A store calls this at its first batch; the graph calls it earlier if it
+        reserves memory first. On a graph of several processes each passes the number of edges of all, since a row is as
+        long as on one process.
         """
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback

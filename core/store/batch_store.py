@@ -110,7 +110,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def reserve_insertion(self, batch: LocatedBatch) -> Insertion:
         """Reserve memory for an insertion; return a reservation for :meth:`apply_insertion`.
 
-        Raises ``CapacityError``, with nothing changed.
+        Raises ``CapacityError`` if there is not enough memory; then nothing has changed.
         """
 
     @abstractmethod

@@ -99,7 +99,7 @@ def finding_program(variant: BatchKind, bits: int) -> Program:
 
 
 def programs(weight_dtype: np.dtype | None) -> list[Program]:
-    """Return the programs for the batches of a store, in some typical variants, for the compile check."""
+    """Return the programs for the batches of a store, in some typical variants, for the check that they compile."""
     plain = sample_variants(None)
     weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
     variants = [plain[0], *weighted[:2]]

@@ -76,7 +76,7 @@ def offer(tree, u, v, w, violated, *args):
 def counts(src, dst, status, wanted, num_vertices, i):
     """Return whether arc ``src[i] -> dst[i]`` counts: ``status[i] == wanted``, and ids are below ``num_vertices``.
 
-    With an empty ``status`` all arcs have the wanted one.
+    If ``status`` is empty, only the ids matter.
     """
     return (len(status) == 0 or status[i] == wanted) and src[i] < num_vertices and dst[i] < num_vertices
 

@@ -312,7 +312,7 @@ def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, 
 
 @kernel
 def gather(g, first_word, last_word, seen, reached, frontier, queue):
-    """Make the next frontier in a range of words: vertices in one of the bitmaps ``seen`` that were not reached before.
+    """Compute the next frontier in a range of words: the vertices in the bitmaps ``seen`` that are not in ``reached``.
 
     From ``first_word`` to ``last_word`` (exclusive) ``frontier`` is overwritten, and the vertices are added to
     ``reached``; ``seen`` has a row per thread. The vertices are also written to ``queue``, ascending, from index ``64 *

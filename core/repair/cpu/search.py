@@ -101,7 +101,7 @@ class Search(NamedTuple):
     def _gather(
         self, seen: np.ndarray, reached: np.ndarray, frontier: np.ndarray, queue: np.ndarray
     ) -> tuple[int, int, int]:
-        """Make the vertices in the bitmaps ``seen`` that were not reached before the next frontier.
+        """Compute the next frontier: the vertices in the bitmaps ``seen`` that are not in ``reached``.
 
         It is written to the bitmap ``frontier`` and to the beginning of ``queue``, and added to ``reached``. Returns
         its size, its number of out-edges, and the number of all vertices reached.

@@ -145,7 +145,7 @@ class Levels:
 
     @property
     def exchanged(self) -> Array:
-        """``uint64[]``: the bitmap of the vertices that the level has reached, then counts; ranks exchange the sum."""
+        """``uint64[]``: the bitmap of the vertices that the level has reached, then counts; ranks add these arrays."""
         begin = self._number % BUFFERS * self._width
         found: Array = self._all[begin : begin + self._bits + self._sent]
         return found

@@ -216,8 +216,8 @@ def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -
 def net_change(device: Device, removed: Change, added: Change) -> None:
     """Change the statuses of a deletion ``removed`` and the insertion ``added`` after it to their net change, in place.
 
-    An arc that was deleted and inserted again gets ``UNCHANGED`` in both; in ``added`` it gets ``REPLACED`` if its
-    weight differs. Two launches on CUDA; does not wait.
+    An arc that was deleted and inserted again gets ``UNCHANGED`` in both; if its weight differs, ``added`` gets
+    ``REPLACED`` instead. Two launches on CUDA; does not wait.
     """
     (src, dst, _), outcome, _ = removed
     if not len(src) or not len(added.edges.src):
