@@ -27,9 +27,9 @@ def is_word(kind: str) -> bool:
 
 
 def type_of(dtype: np.dtype, *, scalar: bool = False) -> str:
-    """Return the type of a value read from an array of ``dtype``, or of an argument, a ``scalar`` of ``dtype``.
+    """Return the type of an element of an array of ``dtype``, or with ``scalar`` of a number that is an argument.
 
-    An argument of int64 or float64 is weak.
+    A scalar of int64 or float64 is weak.
     """
     if dtype.kind == "b":
         return BOOL
