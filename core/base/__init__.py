@@ -1,1 +1,1 @@
-"""What everything stands on: errors, devices, types, parameters, files, notices. It knows nothing of the rest."""
+"""The foundation of all other packages: errors, devices, types, parameters, files, notices. It imports none of them."""

@@ -4,9 +4,9 @@
 >>> def count(u, v, w, in_degree):
 ...     su.atomic.add(in_degree, v, 1)
 
-These names are for such functions, which are translated; called in plain Python they raise. One function has one kind
-of effect per array, and does not read that array, so the order of the effects does not matter: of integers the result
-is always the same, float sums differ in rounding.
+These names may only be used in such functions, which are translated; in plain Python a call of them raises. A function
+has one kind of effect on an array, and does not read that array, so that the order of effects does not matter: integer
+results are always the same, sums of floats differ in rounding.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Writing a file: a regular target is replaced in one step, a special file is written through.
+"""Writing a file: a regular file is replaced in one step, a special file (device, pipe, socket) is written in place.
 
-Everything that the package writes goes through :func:`replacing`. A reader of a regular file sees the old content or
-the new one, whole; an error leaves the old file as it was. Devices, pipes and sockets are opened and written, never
-replaced. Symbolic links are followed: the link stays, and what it points to is replaced or written.
+All files that the package writes for users go through :func:`replacing`. A reader of a regular file sees either the old
+or the new content, never a mixture; after an error the old file is unchanged. Symbolic links are followed: the link
+stays, and its target is replaced or written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Lines on stderr, each once per process; ``SURICATE_QUIET=1`` keeps them away.
+"""Messages on stderr, each written once per process; ``SURICATE_QUIET=1`` suppresses them.
 
-One says why the first run on a machine is slow: it compiles kernels. Compiled kernels are kept on disk, so later runs
-load them. The line comes when compilation has taken a second in all; ``suricate warmup`` compiles ahead of time.
+One of them explains why the first run on a machine is slow: it compiles kernels, which later runs load from disk. It is
+written when a process has spent a second compiling; ``suricate warmup`` compiles ahead of time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values that are made once per key, whichever threads ask: modules of loops, CUDA programs."""
+"""A dictionary of values that are made once per key, by whichever thread needs them first: modules, CUDA programs."""
 
 from __future__ import annotations
 

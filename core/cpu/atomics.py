@@ -1,8 +1,8 @@
-"""Changes of arrays on the CPU that several threads make at once: compare-and-swap, and what is made of it.
+"""Atomic changes of arrays on the CPU, for loops on several threads: compare-and-swap, and operations made of it.
 
-The names are those of the plain functions that they replace in loops which run on several threads. They agree with them
-in everything else: a NaN never is smaller or larger, and words are compared with their payload. Loads come before the
-loop and are repeated only after an exchange that failed, so that an offer that alters nothing costs a load.
+In such loops they replace plain functions of the same names, and behave like these: a NaN is never smaller or larger,
+and words are compared with their payload. An entry is loaded before the first exchange, and again only after one that
+failed, so that an offer that changes nothing costs only a load.
 """
 
 from __future__ import annotations

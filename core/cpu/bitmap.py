@@ -1,4 +1,4 @@
-"""Sets of vertices on the CPU with one bit per vertex: loops that ask for vertices at random find them in the cache.
+"""Sets of vertices on the CPU with one bit per vertex, so small that random queries find them in the cache.
 
 A set is a ``uint64`` array; vertex ``v`` is bit ``v % 64`` of word ``v // 64``. The functions are compiled into loops.
 """

@@ -1,12 +1,12 @@
-"""What a compiled CPU function was made from, as a digest: the name under which its machine code is kept.
+"""Digests of everything from which a compiled CPU function was made; machine code is stored on disk under them.
 
 A digest covers the byte code of the function and of all that it refers to: functions that it calls, with their options,
 the bodies of ``@overload`` and ``@intrinsic``, and the values of constants, wherever they come from. So an edit of a
-function changes the digests of those that include it, and of no other. What comes from NumPy, Numba, llvmlite and
-Python's own library is covered by their versions; the options of Numba and the processor count too. Where a value is of
-a kind that is not known here, the source file of its type counts as a whole, and that of the function that uses it.
+function changes the digests of the functions that include it, and of no others. NumPy, Numba, llvmlite and Python's own
+library are covered by their versions; the options of Numba and the processor are covered, too. For a value of an
+unknown type, the source files of its type and of the function that uses it are covered as a whole.
 
-Nothing but the form of byte code is remembered: constants count as they are when a function is compiled.
+Only the names in byte code are cached: constants are read when a function is compiled.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Loops as plain Python: under ``NUMBA_DISABLE_JIT=1`` nothing is compiled, and a debugger steps through every loop.
+"""Loops as plain Python: under ``NUMBA_DISABLE_JIT=1`` nothing is compiled, and a debugger can step through every loop.
 
-For small graphs on one thread: a loop takes some hundred times as long.
+This is meant for small graphs on one thread: a loop takes some hundred times as long.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asking the processor for memory that a CPU loop is about to read."""
+"""Prefetching: intrinsics that load memory into the cache before a CPU loop reads it."""
 
 from __future__ import annotations
 

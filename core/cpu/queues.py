@@ -1,6 +1,6 @@
-"""Queues of vertices in loops on the CPU: an array, how many entries of it are in use, and stamps.
+"""Queues of vertices in CPU loops: an array, the number of its entries in use, and a stamp per vertex.
 
-A vertex is in a queue if its stamp is that of the step, so that nothing has to be cleared between steps.
+A vertex is in a queue if its stamp is that of the current step, so nothing has to be cleared between steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Machine operations of the CPU loops that Numba has no name for."""
+"""Machine instructions for CPU loops that Numba does not offer: comparisons of eight values, bit counts and others."""
 
 from __future__ import annotations
 

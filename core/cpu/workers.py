@@ -1,12 +1,12 @@
-"""Processes beside the program that compile loops of the CPU ahead, and so fill the cache on disk.
+"""Worker processes that compile CPU loops in advance, and store the machine code in the cache on disk.
 
-Numba compiles one function at a time in a process. So what a program may need later is called by another process of low
-priority, and the program loads the machine code from disk when its turn comes. What is not there by then the program
-compiles itself: it waits for no other process. There are at most as many processes as other cores, and none on fewer
-than :data:`LEAST_CORES`: on two cores, a process beside the program made its first answers later.
+Numba compiles one function at a time in a process. A worker, a process of low priority, calls the functions that the
+program may need later; when the program needs one, it loads the machine code from disk, or compiles it itself if it is
+not there yet: it does not wait for a worker. There are at most as many workers as other cores, and none on fewer than
+:data:`LEAST_CORES`: on two cores, a worker delayed the program's first results.
 
-A process ends when nothing was asked of it for some seconds, or when the program has ended. It is a new Python, no
-fork: it imports what it is asked to call.
+A worker ends when it has received no call for some seconds, or when the program has ended. It is a new Python process,
+not a fork: it imports the modules of the functions that it calls.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Workers:
     def submit(self, name: str, function: Callable[..., None], *given: Any) -> None:
         """Have a worker process call ``function(*given)``, unless a call named ``name`` was submitted before.
 
-        ``function`` and ``given`` are pickled. The request is dropped if that fails, if the machine has too few cores,
-        or if the worker cannot import the function.
+        ``function`` and ``given`` are pickled. The request is dropped if that fails, if there are too few cores or too
+        many requests, or if the worker cannot import the function.
         """
         folder, most = cache.cache_folder(), min(MOST, cores() - 1)
         if folder is None or not can_work():

@@ -1,8 +1,8 @@
-"""The names that the templates ``loops.py`` and ``updated_loops.py`` take from a cursor.
+"""The names that the templates ``loops.py`` and ``updated_loops.py`` import from a cursor.
 
-With this module they run over contiguous views, as ordinary modules. For every other cursor
+As ordinary modules the templates use this one, and run over contiguous views. For every other cursor
 ``suricate.store.fallbacks`` generates a module in which the import of this one is replaced by that of the cursor.
-``owner`` is the source of an edge: the owner of its segment or of its slot, as the view says.
+``owner`` gives the source of an edge: the owner of its segment or of its slot, depending on ``StoreView.owner_per``.
 """
 
 from __future__ import annotations

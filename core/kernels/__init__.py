@@ -1,1 +1,1 @@
-"""Loops and kernels of one's own over the cursor of any backend: templates, programs, arc lists, rounds."""
+"""Loops and kernels outside the operators that work over the cursor of any backend: templates, programs, arc lists."""

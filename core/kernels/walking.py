@@ -122,7 +122,8 @@ class Walk:
     Attributes:
         num_vertices, bound: number of vertices, as int and as ``uint32``.
         header: the ``.cuh`` file of the cursor.
-        prelude: C++ text before the header, one object for all views with the same types and constants.
+        prelude: C++ text that declares ``View`` and includes the header; one object for all views with the same types
+            and constants.
     """
 
     def __init__(self, view: StoreView) -> None:
@@ -153,7 +154,7 @@ def walk_of(view: StoreView) -> Walk:
 
 
 def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
-    """Return the C++ text that precedes the header of ``view``, and the object that packs its arrays into a struct.
+    """Return the C++ text that declares ``View`` and includes the cursor, and the object that packs the arrays.
 
     Both are made once for all views with the same types and constants.
     """

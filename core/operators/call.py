@@ -18,45 +18,48 @@ call the function of the same name in the driver of the graph's device. These si
 ``call``
     A :class:`Call`: typed functions, the values of the arguments, the reduction and the type of what is reduced.
 ``start``
-    A :class:`Start`: frontiers and arc lists, whose union is meant. ``start.single`` is the frontier where there is
-    exactly one and it has no repeats, which needs no deduplication.
+    A :class:`Start`: frontiers and arc lists, whose union is meant. ``start.single`` is the frontier if there is
+    exactly one and it has no repeats: it needs no deduplication.
 ``over``
-    Already resolved: on undirected graphs ``"out"`` for pushes and ``edge_map``, and ``"in"`` instead of ``"both"`` for
-    pulls. In a push over ``"out"``, ``u`` is the owner in ``graph.view("out")`` and ``v`` its neighbour; over ``"in"``
-    the same with ``graph.view("in")``; over ``"both"`` first one, then the other, self-loops of the second left out.
-    In a pull over ``"out"``, ``u`` is the owner in ``graph.view("out")`` and ``v`` its neighbour; over ``"in"``, ``v``
-    is the owner in ``graph.view("in")`` and ``u`` its neighbour; over ``"both"``, ``v`` is the owner in both views and
-    ``u`` its neighbour, self-loops of the second left out.
+    Resolved: on an undirected graph it is ``"out"`` in pushes and ``edge_map``, and never ``"both"`` in pulls. Where the
+    function gets the vertices ``u`` and ``v`` from:
+
+    - push over ``"out"``: ``u`` is the owner in ``graph.view("out")``, ``v`` its neighbour; over ``"in"``: the same in
+      ``graph.view("in")``; over ``"both"``: first one, then the other without self-loops;
+    - pull over ``"out"``: ``u`` is the owner in ``graph.view("out")``, ``v`` its neighbour; over ``"in"``: ``v`` is the
+      owner in ``graph.view("in")``, ``u`` its neighbour; over ``"both"``: ``v`` is the owner in both views, ``u`` its
+      neighbour, without self-loops in the second view.
 ``out``
-    An array, a ``Words`` (``reduce="argmin"``), or None in a pull with ``then``. Of a pull: one entry per vertex of the
-    graph, except where ``vertices`` are ids, then one per id.
+    An array, a ``Words`` (``reduce="argmin"``), or None in a pull with ``then``. In a pull it has one entry per vertex
+    of the graph, or one per id if ``vertices`` are ids.
 ``vertices``
-    Of a pull: None (all), ``uint32[k]`` ids in any order with repeats (only without ``then``), a :class:`Start` of
+    For a pull: None (all), ``uint32[k]`` ids in any order with repeats (only without ``then``), a :class:`Start` of
     frontiers (only with ``then``), or :class:`~suricate.operators.results.Layers`. The driver returns the frontier of
     those for which ``then`` returns True, and None without ``then``.
-``layers``
-    bool. ``once``: ``""``, ``"final"`` (a value is final after the step in which
-    it was first altered) or ``"equal"`` (besides, all offers to a vertex in one step are equal).
-``max_steps``
-    At most ``MAX_STEPS``. ``until``: an :class:`Until`; of ``converge`` perhaps None. ``most``: at most
-    ``UNLIMITED``.
-``swap``
-    Positions in ``call.values`` of pairs of arrays of one type and length, one entry per vertex or one, or nothing.
-    Otherwise ``start`` is all vertices, ``wake`` and ``call.commit`` are None, and what ``call.then`` returns is passed
-    over. ``after``: a :class:`Propagated` of the same driver, or None; never without ``swap``.
+``layers``, ``once``
+    ``layers`` is a bool. ``once`` is ``""``, ``"final"`` (a value is final after the step that first changes it) or
+    ``"equal"`` (in addition all offers to a vertex in one step are equal).
+``max_steps``, ``until``, ``most``
+    ``max_steps`` is at most ``MAX_STEPS``, ``most`` at most ``UNLIMITED``; ``until`` is an :class:`Until`, in
+    ``converge`` also None.
+``swap``, ``after``
+    ``swap`` has pairs of positions in ``call.values``, of arrays of one type and length (one entry per vertex, or one
+    in all). If it is not empty, ``start`` is all vertices, ``wake`` and ``call.commit`` are None, and the result of
+    ``call.then`` is ignored. ``after`` is a :class:`Propagated` of the same driver, or None; always None without
+    ``swap``.
 ``wake``
-    Over which edges a vertex of ``converge`` wakes others: ``"out"``, ``"in"`` or ``"both"``, resolved as for pushes,
-    or None: over none.
+    The direction over which a vertex of ``converge`` activates neighbours: ``"out"``, ``"in"`` or ``"both"``, resolved
+    as for pushes; None: it activates none.
 ``first``
-    ``(begin, end)`` places in storage order, or None for all.
-``left``, ``right``
-    Views; ``pairs`` is ``(u, v)``, ``uint32[k]`` each, or None for every arc of ``left`` (``out`` then has one entry).
-    ``oriented`` is None, ``"degree"`` or ``"id"``.
+    ``(begin, end)``, the places in storage order of the edges to visit of each vertex; None: all.
+``left``, ``right``, ``pairs``, ``oriented``
+    Two views; the pairs as an :class:`ArcList`, or None for every arc of ``left`` (``out`` then has one entry, or with
+    ``oriented`` one or one per vertex); None, ``"degree"`` or ``"id"``.
 
 In ``converge`` and ``vertex_map`` the arcs of a :class:`Start` stand for both of their ends.
 
-A function with a leading parameter ``i`` has it in ``call.function.leading``. ``call.values`` are as the user gave them
-(checked): pass ``argument.packed(value)`` to kernels and ``argument.numba_value(value)`` to Numba, once per operator.
+A function that takes a position has ``"i"`` as the first of ``call.function.leading``. ``call.values`` are checked, but
+not converted: pass ``argument.packed(value)`` to kernels, ``argument.numba_value(value)`` to Numba, once per operator.
 """
 
 from __future__ import annotations

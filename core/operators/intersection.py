@@ -1,10 +1,10 @@
 """``intersect``: the common neighbours of pairs of vertices, of every edge, or every triangle once.
 
-What is compared are adjacencies as the storage of a backend keeps them, sorted or not. Of a pair the smaller one is the
-work, where edges are found by hash or by binary search; where they are not, the larger one is read once, and where many
-pairs share it, once for all of them. Triangles are counted over rows of neighbours of higher rank (the forward
-algorithm: Schank and Wagner, 2005; by degree no such row is longer than the square root of twice the edges), which are
-copied into the workspace.
+Adjacencies are compared as a backend stores them, sorted or not. If an edge query takes constant time or a binary
+search, each neighbour in the smaller adjacency of a pair is looked up in the larger one. Otherwise the larger adjacency
+is read once for all pairs that contain it. Triangles are counted over rows of neighbours of higher rank (the
+forward algorithm: Schank and Wagner, 2005), which are copied into the workspace; with ranks by degree no such row is
+longer than the square root of twice the edges.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counters of a store as the host knows them, without waiting for the device that keeps them."""
+"""The counters of a store as far as the host knows them without waiting for the device that holds them."""
 
 from __future__ import annotations
 

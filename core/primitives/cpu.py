@@ -1,4 +1,4 @@
-"""The building blocks on the CPU: readable as the specification of ``primitives.cu``."""
+"""The building blocks on the CPU; the code is also the specification of ``primitives.cu`` and ``batch.cu``."""
 
 from __future__ import annotations
 

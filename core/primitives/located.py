@@ -1,4 +1,4 @@
-"""Located batches: sorted, and with the place of each entry in a store. Their struct in C++ is generated from here."""
+"""Located batches: sorted, with the slot of each entry in a store; their C++ struct is generated from here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Operators on the CPU: the functions that the public ones call (signatures: ``suricate.operators.call``).
 
-The loops are instances of templates (see ``instances``). What is said of determinism holds in any order of the vertices
-of a frontier: no loop relies on its own.
+The loops are instances of templates (see ``instances``). The results are as ``suricate.operators`` says for any order
+of the vertices of a frontier: no loop relies on the order in which it visits them.
 """
 
 from __future__ import annotations

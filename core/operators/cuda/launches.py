@@ -78,7 +78,7 @@ def split_list(
     """Return how a launch over ``walks`` splits heavy vertices: ``(splits, limit, list)``.
 
     ``splits`` says whether there may be vertices to split, ``limit`` is the degree above which a vertex is split, and
-    ``list`` is the empty list of them as kernels take it: memory, address of its length, capacity. No vertex is split
+    ``list`` is the empty list of them as kernels take it: memory, address of its counter, capacity. No vertex is split
     unless ``wanted``, or if the views have too few vertices for such a degree.
     """
     if not wanted or sum([walk.num_vertices for walk in walks]) <= schemes.HEAVY_DEGREE:

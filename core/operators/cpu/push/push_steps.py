@@ -1,4 +1,4 @@
-"""Steps of pushes by several threads: the large steps of a loop whose small ones run on one thread."""
+"""The large steps of a push, which several threads make; the loop that makes the small ones runs on one thread."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _local = threading.local()
 
 
 def current() -> Recording | None:
-    """Return the recording to which operators of this thread are added; None if no body of ``iterate`` is running."""
+    """Return the recording to which operators of this thread are added; None if they are not recorded."""
     return getattr(_local, "recording", None)
 
 
