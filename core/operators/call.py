@@ -21,8 +21,8 @@ call the function of the same name in the driver of the graph's device. These si
     A :class:`Start`: frontiers and arc lists, whose union is meant. ``start.single`` is the frontier if there is
     exactly one and it has no repeats: it needs no deduplication.
 ``over``
-    Resolved: on an undirected graph it is ``"out"`` in pushes and ``edge_map``, and never ``"both"`` in pulls. Where the
-    function gets the vertices ``u`` and ``v`` from:
+    Resolved: on an undirected graph it is ``"out"`` in pushes and ``edge_map``, and never ``"both"`` in pulls. It says
+    which vertices the function gets as ``u`` and ``v``:
 
     - push over ``"out"``: ``u`` is the owner in ``graph.view("out")``, ``v`` its neighbour; over ``"in"``: the same in
       ``graph.view("in")``; over ``"both"``: first one, then the other without self-loops;

@@ -1,10 +1,10 @@
 """``intersect``: the common neighbours of pairs of vertices, of every edge, or every triangle once.
 
 Adjacencies are compared as a backend stores them, sorted or not. If an edge query takes constant time or a binary
-search, each neighbour in the smaller adjacency of a pair is looked up in the larger one. Otherwise the larger adjacency
-is read once for all pairs that contain it. Triangles are counted over rows of neighbours of higher rank (the
-forward algorithm: Schank and Wagner, 2005), which are copied into the workspace; with ranks by degree no such row is
-longer than the square root of twice the edges.
+search, each neighbour in the smaller adjacency of a pair is looked up in the larger one. Otherwise, or if many pairs
+share it, the larger adjacency is read once for all pairs that contain it. Triangles are counted over rows of neighbours
+of higher rank (the forward algorithm: Schank and Wagner, 2005), which are copied into the workspace; with ranks by
+degree no such row is longer than the square root of twice the edges.
 """
 
 from __future__ import annotations
