@@ -344,5 +344,5 @@ def scales(
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer betweenness centrality."""
+    """Return the algorithm of this module, :class:`Betweenness`, which registers it as a plugin."""
     return [Betweenness]

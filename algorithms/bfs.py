@@ -223,5 +223,5 @@ def levels(matrix: Any, sources: np.ndarray) -> np.ndarray:
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer breadth-first search."""
+    """Return the algorithm of this module, :class:`BFS`, which registers it as a plugin."""
     return [BFS]

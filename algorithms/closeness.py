@@ -182,5 +182,5 @@ def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_live: i
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer closeness centrality."""
+    """Return the algorithm of this module, :class:`Closeness`, which registers it as a plugin."""
     return [Closeness]

@@ -101,8 +101,8 @@ def rivals(degree, tries):
 def widest(degree, tries):
     """Return how far from the beginning of its window a vertex may look for a free colour, at most ``WINDOW - 1``.
 
-    The number grows with ``degree`` and falls with ``tries``. Only powers of two divide, which is exact, so that both
-    devices round alike, with fused multiplications and without.
+    The number grows with ``degree`` and falls with ``tries``. It is divided by powers of two only, which is exact, so
+    that both devices round alike, with fused multiplications and without.
     """
     return min(int(np.sqrt(rivals(degree, tries) / 2) + rivals(degree, tries) / 128), WINDOW - 1)
 
@@ -329,5 +329,5 @@ class Coloring(Algorithm):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer a colouring."""
+    """Return the algorithm of this module, :class:`Coloring`, which registers it as a plugin."""
     return [Coloring]

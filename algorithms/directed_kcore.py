@@ -109,5 +109,5 @@ def _degrees(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> np.ndarray:
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer core numbers of directed graphs."""
+    """Return the algorithm of this module, :class:`DirectedKCore`, which registers it as a plugin."""
     return [DirectedKCore]

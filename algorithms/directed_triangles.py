@@ -313,5 +313,5 @@ def _possible(definition: str, arcs: Array, mutual: Array) -> Array:
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer triangles of directed graphs."""
+    """Return the algorithm of this module, :class:`DirectedTriangles`, which registers it as a plugin."""
     return [DirectedTriangles]

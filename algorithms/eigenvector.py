@@ -177,5 +177,5 @@ class Eigenvector(FixedPoint):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer eigenvector centrality."""
+    """Return the algorithm of this module, :class:`Eigenvector`, which registers it as a plugin."""
     return [Eigenvector]

@@ -209,5 +209,5 @@ class HITS(FixedPoint):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer hubs and authorities."""
+    """Return the algorithm of this module, :class:`HITS`, which registers it as a plugin."""
     return [HITS]

@@ -73,7 +73,10 @@ def publish(v, member, decided, key):
 
 
 def ranked_status_before(u, v, w, member, decided, key, rank):
-    """Return ``member[u]`` if ``u`` precedes ``v``: by ``rank`` (higher first), then by hash with ``key``; else 0."""
+    """Return the status ``member[u]`` if ``u`` precedes ``v``, else 0.
+
+    Vertices of higher ``rank`` come first; of equal ones the vertex with the smaller hash with ``key``.
+    """
     if u == v or rank[u] < rank[v]:
         return 0
     return member[u] if rank[u] > rank[v] or mixed(u, key) < mixed(v, key) else 0
@@ -162,8 +165,8 @@ class IndependentSet(Algorithm):
     def _rank(self, graph: Graph) -> tuple[Array, ...]:
         """Return a tuple of one array, the rank of each vertex, or an empty tuple if all ranks are equal.
 
-        Vertices of higher rank come first in the order: 2 for ``nodes``, 1 for others, 0 for deleted vertices, without
-        ``nodes`` 1 or 0.
+        Vertices of higher rank come first in the order. The rank is 2 for ``nodes``, 1 for other live vertices, and 0
+        for deleted ones.
         """
         live = (graph.live_arrays.mask,) if graph.most_deleted else ()
         if self.nodes is None:
@@ -236,5 +239,5 @@ class IndependentSet(Algorithm):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer a maximal independent set."""
+    """Return the algorithm of this module, :class:`IndependentSet`, which registers it as a plugin."""
     return [IndependentSet]

@@ -202,5 +202,5 @@ class Katz(FixedPoint):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer Katz centrality."""
+    """Return the algorithm of this module, :class:`Katz`, which registers it as a plugin."""
     return [Katz]

@@ -252,7 +252,7 @@ class LabelPropagation(Algorithm):
 
     @property
     def converged(self) -> bool:
-        """Whether ``max_iter`` ended no loop since, and including, the last one that began at all vertices."""
+        """Whether the last loop from all vertices, and all later loops, ended because labels were stable."""
         return self._outcome is not None and not self._cut.found()
 
     @property
@@ -284,7 +284,7 @@ class LabelPropagation(Algorithm):
     ) -> Any:
         """Return labels computed by NumPy.
 
-        Without ``synchronous`` the edges by which :meth:`mismatch` checks labels.
+        Without ``synchronous`` it returns the edges, an :class:`ArcTable`, with which :meth:`mismatch` checks labels.
         """
         once = src == dst
         neighbour = np.concatenate((src, dst[~once])) if directed else src
@@ -351,5 +351,5 @@ def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer label propagation."""
+    """Return the algorithm of this module, :class:`LabelPropagation`, which registers it as a plugin."""
     return [LabelPropagation]

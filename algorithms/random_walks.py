@@ -405,5 +405,5 @@ def first_vertices(xp: Any, starts: np.ndarray | None, num_vertices: int, walks_
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer random walks."""
+    """Return the algorithm of this module, :class:`RandomWalks`, which registers it as a plugin."""
     return [RandomWalks]

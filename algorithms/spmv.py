@@ -154,5 +154,5 @@ class SpMV(Algorithm):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer the product of matrix and vector."""
+    """Return the algorithm of this module, :class:`SpMV`, which registers it as a plugin."""
     return [SpMV]

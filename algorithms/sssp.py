@@ -425,5 +425,5 @@ def repeated(num_vertices: int, ids: np.ndarray) -> np.ndarray:
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer shortest paths."""
+    """Return the algorithm of this module, :class:`SSSP`, which registers it as a plugin."""
     return [SSSP]

@@ -161,5 +161,5 @@ class KCore(Algorithm):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer core numbers."""
+    """Return the algorithm of this module, :class:`KCore`, which registers it as a plugin."""
     return [KCore]

@@ -98,7 +98,7 @@ def counts(status, wanted, i, u, v):
 
 @inner
 def recount(g, v, core):
-    """Return how many other neighbours of ``v`` have at least its number in ``core``, and how many a greater one."""
+    """Return how many other neighbours of ``v`` have at least its core number, and how many have a greater one."""
     found, higher, k = 0, 0, core[v]
     for w, _ in neighbors(g, v):
         if w != v:

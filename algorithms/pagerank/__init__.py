@@ -86,7 +86,7 @@ CROWD = 16  #: dynamic methods go on over all vertices after a step that took mo
 
 
 class PageRank(WholePasses):
-    """Ranks that sum to 1, ``dtype[num_vertices]``.
+    """PageRank of all vertices: ranks that sum to 1, ``dtype[num_vertices]``.
 
     Args:
         alpha: probability of following an edge, in [0, 1).
@@ -311,5 +311,5 @@ class PageRank(WholePasses):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer PageRank."""
+    """Return the algorithm of this module, :class:`PageRank`, which registers it as a plugin."""
     return [PageRank]

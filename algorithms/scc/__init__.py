@@ -311,5 +311,5 @@ class StronglyConnectedComponents(Algorithm):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer strongly connected components."""
+    """Return the algorithm of this module, :class:`StronglyConnectedComponents`, which registers it as a plugin."""
     return [StronglyConnectedComponents]

@@ -24,8 +24,8 @@ AT_A_TIME = 1 << 25  #: arcs that are sorted together; they take 28 bytes each m
 class AscendingRows:
     """Copies of the rows of a graph, each sorted by neighbour.
 
-    On a divided graph only of the rows of this rank's vertices. A row is copied when it is first needed. Copies take 4
-    bytes per edge, and 12 per vertex of the graph.
+    On a divided graph these are the rows of this rank's vertices. A row is copied when it is first needed. Copies take
+    4 bytes per edge, and 12 per vertex of the graph.
 
     Args:
         graph: must not change while the rows are in use.

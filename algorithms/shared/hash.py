@@ -73,7 +73,7 @@ def mixed64(x: Any) -> Any:
 
 
 def key_of(seed: int) -> int:
-    """Return 63 bits that depend on every bit of ``seed``."""
+    """Return a key for :func:`mixed`: 63 bits that depend on every bit of ``seed``."""
     digest = hashlib.sha256(str(seed).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 

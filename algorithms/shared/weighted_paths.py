@@ -84,7 +84,7 @@ def part_over(u, v, w, part, power, distance):
 def rescale(v, part, power, last):
     """Adapt ``part[v]``, in place, to the exponent, which has risen from ``last[v]`` to ``power[v]``.
 
-    Update ``last[v]``.
+    Then ``last[v]`` is set to ``power[v]``.
     """
     part[v] = part[v] * math.exp2(last[v] - power[v])
     last[v] = power[v]

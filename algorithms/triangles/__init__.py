@@ -254,5 +254,5 @@ def _parts(upward: Any) -> list[tuple[int, int]]:
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer triangles."""
+    """Return the algorithm of this module, :class:`Triangles`, which registers it as a plugin."""
     return [Triangles]

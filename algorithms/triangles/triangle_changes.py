@@ -72,7 +72,7 @@ def prelude() -> str:
 def programs(view: StoreView) -> list[Program]:
     """Return a list of the CUDA program, to be compiled without a GPU.
 
-    Empty if ``view`` finds edges by linear search.
+    The list is empty if ``view`` finds edges by linear search.
     """
     return [] if view.find == "linear" else [assembled(view, SOURCE, prelude())]
 

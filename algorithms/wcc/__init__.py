@@ -278,5 +278,5 @@ class WCC(Algorithm):
 
 @hookimpl
 def suricate_algorithms() -> list[type[Algorithm]]:
-    """Offer weakly connected components."""
+    """Return the algorithm of this module, :class:`WCC`, which registers it as a plugin."""
     return [WCC]

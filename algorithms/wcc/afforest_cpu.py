@@ -52,8 +52,8 @@ def flatten(parent, begin_place, end_place):
 def most_frequent(parent, sample, votes):
     """Return the most frequent label in a sample of ``len(sample)`` vertices, evenly spread.
 
-    Of several ones the smallest. ``parent`` holds the label of each vertex; ``sample`` and ``votes`` (``uint32[n]``, a
-    count per label) are scratch.
+    Of equally frequent labels it is the smallest. ``parent`` holds the label of each vertex; ``sample`` and ``votes``
+    (``uint32[n]``, a count per label) are scratch.
     """
     size = len(sample)
     best, most = parent[0], -1

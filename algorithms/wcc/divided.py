@@ -125,8 +125,8 @@ class _Run:
     def counts(self, number: int) -> Array:
         """Return the counts at the end of :meth:`exchanged`, as a view.
 
-        They are the number of reached vertices, the number of unreached ones with neighbours, and a number per process
-        that names a hub or a reached vertex.
+        They are the number of reached vertices, the number of unreached ones with neighbours, and for each process a
+        number that identifies its vertex with the most neighbours (launch 0) or a vertex that it reached.
         """
         return self._buffers[number][self._bits :]
 

@@ -354,8 +354,8 @@ def follow(graph, state, inserted, deleted):
 def adopt_neighbors(g, state, x, number, tail):
     """Make the neighbours of ``x`` in ``g`` that have no component yet children of ``x``, in component ``number``.
 
-    Appends them to ``state.lower[:tail]`` and returns the new length. Adds the number of arcs of ``x`` in ``g`` to the
-    arc count in its row.
+    Appends them to ``state.lower[:tail]`` and returns the new length. Adds the number of arcs of ``x`` in ``g`` to its
+    row ``state.node[x]``.
     """
     node, arcs = state.node, 0
     for w, _ in neighbors(g, x):

@@ -1,4 +1,4 @@
-"""A graph of NetworkX as algorithms see it: graphs of suricate on the device, and the nodes of their vertices."""
+"""A graph of NetworkX as algorithms see it: graphs of suricate, and the node of each of their vertices."""
 
 from __future__ import annotations
 

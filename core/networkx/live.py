@@ -198,7 +198,7 @@ class Live(Converted):
                 del self._answers[attribute, backwards]
 
     def _can_hold(self, stored: Stored, attribute: Any, data: Iterable[Any]) -> bool:
-        """Return whether ``stored`` can take as weights the values of ``attribute`` in ``data``, dicts of edges."""
+        """Return whether ``stored`` can take as weights the values of ``attribute`` in ``data``, edges' dicts."""
         try:
             found, whole = weights([each.get(attribute, 1) for each in data], attribute)
         except NotImplementedError:

@@ -25,7 +25,7 @@ REDUCE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
 
 
 def reduced(xp: Any, kind: str, one: Array, other: Array) -> Array:
-    """Return the elementwise reduction ``kind`` (sum, min, max, or) of two arrays."""
+    """Return the elementwise reduction ``kind`` (``"sum"``, ``"min"``, ``"max"`` or ``"or"``) of two arrays."""
     return getattr(xp, REDUCE[kind])(one, other)
 
 
@@ -77,7 +77,7 @@ def combine(part: Partition, target: Any, added: Any, kind: str) -> None:
         target: an array, a union-find or a scalar; a scalar is not changed here, but by :class:`Totals`.
         added: the entry of :func:`own_effects` for this argument: of an array with the effect ``sum`` what this rank
             adds, of a union-find its roots before the call; None: ``target`` contains this rank's effects already.
-        kind: the effect: sum, min, max or or.
+        kind: the effect: ``"sum"``, ``"min"``, ``"max"`` or ``"or"``.
     """
     if isinstance(target, UnionFind):
         unite(part, target, added)

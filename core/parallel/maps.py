@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 
 def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Frontier:
-    """Call a function per vertex of ``frontier`` on every rank, or, if it reads the graph there, on its owner only.
+    """Call a function per vertex of ``frontier``, and return the vertices for which it returned true.
 
-    Return the vertices for which it returned true. Parameters as of ``suricate.operators.vertex_map``.
+    If it reads the graph at its vertex only, each rank calls it for the vertices that it owns, else for all vertices.
+    Parameters as of ``suricate.operators.vertex_map``.
     """
     graph = part.follow()
     given = with_local(part, args, graph)

@@ -213,9 +213,10 @@ class Push:
         data[ids[better]] = words[better]
 
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
-        """Return the changed vertices ``ids`` that join the next frontier: of words only those whose keys changed.
+        """Return those of ``ids``, the vertices that changed, that join the next frontier.
 
-        ``values`` and ``old``: the values of ``ids`` after and before the step.
+        All do; but if values are words, only vertices whose keys changed. ``values`` and ``old``: the values of ``ids``
+        after and before the step.
         """
         if self.reduce != "argmin":
             return ids

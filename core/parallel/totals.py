@@ -19,8 +19,8 @@ class Totals:
     """The scalars among the arguments of one operator on a graph of several ranks.
 
     A rank may run the operator in several calls. Every call reads the totals from before the operator. What the calls
-    add is summed at its end, in rank order. What all ranks add in the same way counts once, with the value of rank 0,
-    since threads may add floats in another order.
+    add is summed when the operator ends, in rank order. What all ranks add in the same way counts once, with the value
+    of rank 0, since threads may add floats in another order.
     """
 
     def __init__(self, part: Partition, args: tuple[Any, ...]) -> None:

@@ -2,7 +2,7 @@
 
 A pair is with the rank that holds the longer of its two rows, which gets the shorter one; if one rank holds both,
 nothing is sent. Where only the rank of the first row knows the pair (arcs of a directed graph), that gets the second.
-All triangles are those of rows of neighbours of higher rank, as on one process.
+All triangles are found from rows of the neighbours that are higher by degree or id, as on one process.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _is_divided(one: Any) -> bool:
 
 
 def _ascending(pairs: ArcList) -> ArcList:
-    """Return ``pairs`` with a status for each: 1 if it has the wanted status and ``u < v``, else 0; 1 is wanted."""
+    """Return ``pairs`` with other statuses: wanted are those that were wanted before and have ``u < v``."""
     u, v, _, status, wanted, size = pairs
     counts = u[:size] < v[:size]
     counts = counts if status is None else counts & (status[:size] == wanted)
@@ -153,7 +153,7 @@ class Run:
         self.pairs = _listed(src, dst)
 
     def oriented_arcs(self, *, by_degree: bool) -> None:
-        """Use the arcs to vertices of higher rank, by degree or by id, as pairs, and only these arcs as rows."""
+        """Use the arcs from lower to higher vertices, by degree or by id, as pairs, and only these arcs as rows."""
         part, xp, device = self.part, self.part.xp, self.part.local.device
         src, dst, _ = part.local.store().edges()
         one, two = (part.degrees()[ids] if by_degree else ids for ids in (src, dst))
