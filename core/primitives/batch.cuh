@@ -61,3 +61,21 @@ __device__ __forceinline__ bool report_deleted(const LocatedBatch& b, uint32_t i
 #endif
     return deleted;
 }
+
+// Thread: report an entry of a batch in its place there, ``item``. A weight that is replaced is written to the old ``slot``, which is
+// read only if the edge is stored. C is a struct with deleting, batch_weight, status and before.
+template <class C>
+__device__ __forceinline__ void report_entry(const C& c, bits_t* weight, uint8_t kind, uint32_t item,
+                                             const long long& slot) {
+    uint8_t status = UNCHANGED;
+    if (kind == (c.deleting ? PRESENT : ABSENT)) status = c.deleting ? REMOVED : NEW;
+    if (WEIGHT_BITS && kind == PRESENT) {
+        const bits_t old = weight[slot];
+        c.before[item] = old;
+        if (!c.deleting && old != c.batch_weight[item]) {
+            weight[slot] = c.batch_weight[item];
+            status = REPLACED;
+        }
+    }
+    c.status[item] = status;
+}

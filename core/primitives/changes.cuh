@@ -137,23 +137,6 @@ __device__ __forceinline__ Count count_changes(const Changing& c, const Entries&
     return count;
 }
 
-// Report entry i. A weight that is replaced is written to the old slot.
-__device__ __forceinline__ void report_entry(const Changing& c, long long i, uint8_t kind, uint32_t item) {
-    uint8_t status = UNCHANGED;
-    if (kind == (c.deleting ? PRESENT : ABSENT)) status = c.deleting ? REMOVED : NEW;
-#if WEIGHT_BITS
-    if (kind == PRESENT) {
-        const bits_t old = c.weight[c.slot[i]];
-        c.before[item] = old;
-        if (!c.deleting && old != c.batch_weight[item]) {
-            c.weight[c.slot[i]] = c.batch_weight[item];
-            status = REPLACED;
-        }
-    }
-#endif
-    c.status[item] = status;
-}
-
 // Block: report all of its entries. Here and below a thread reads AT_ONCE entries before it writes.
 __device__ __forceinline__ void report_entries(const Changing& c, const Entries& entries) {
     for (long long base = entries.first + threadIdx.x; base < entries.last; base += AT_ONCE * CHANGE_BLOCK) {
@@ -168,7 +151,8 @@ __device__ __forceinline__ void report_entries(const Changing& c, const Entries&
         }
 #pragma unroll
         for (int k = 0; k < AT_ONCE; ++k)
-            if (base + k * CHANGE_BLOCK < entries.last) report_entry(c, base + k * CHANGE_BLOCK, kind[k], item[k]);
+            if (base + k * CHANGE_BLOCK < entries.last)
+                report_entry(c, c.weight, kind[k], item[k], c.slot[base + k * CHANGE_BLOCK]);
     }
 }
 

@@ -1,4 +1,4 @@
-// Searches in ascending arrays, by one thread.
+// Searches in ascending arrays, by one thread where nothing else is said.
 #pragma once
 #include "suricate.cuh"
 
@@ -46,4 +46,17 @@ __device__ __forceinline__ uint32_t gallop_down(const T* a, uint32_t at, T value
     }
     uint32_t lo = step <= hi ? hi - step : 0;
     return lower_bound(a, lo, hi, value);
+}
+
+// Warp: the first number from ``low`` to ``high`` that is not below, ``high`` if all are; below(k) is true up to there.
+template <class Below>
+__device__ __forceinline__ uint32_t first_not_below(uint32_t low, uint32_t high, Below&& below) {
+    const uint32_t lane = threadIdx.x % 32;
+    while (high - low > 32) {  // of 32 parts, those whose last number is below
+        const uint32_t part = (high - low + 31) / 32, probe = min(low + (lane + 1) * part, high) - 1;
+        const uint32_t parts = __popc(__ballot_sync(0xFFFFFFFFu, below(probe)));
+        low = min(low + parts * part, high);
+        high = min(low + part, high);
+    }
+    return low + __popc(__ballot_sync(0xFFFFFFFFu, lane < high - low && below(low + lane)));
 }

@@ -39,9 +39,7 @@ extern "C" __global__ void repack(Graph g, Graph fresh, long long num_vertices, 
         const long long from = (long long)block << g.shift, target = (long long)to << g.shift;
         for (long long k = lane; k < capacity(g); k += 32) {
             fresh.dst[target + k] = g.dst[from + k];
-#if WEIGHT_BITS
-            fresh.weight[target + k] = g.weight[from + k];
-#endif
+            if (WEIGHT_BITS) fresh.weight[target + k] = g.weight[from + k];
         }
         if (lane == 0) {
             fresh.owner[to] = uint32_t(u);
@@ -70,9 +68,7 @@ __device__ __forceinline__ void exchange(const Graph& g, const Packet& p, long l
         const uint32_t block = p.block[i];
         const long long slot = ((long long)block << g.shift) + offset;
         carry<TO_PACKET>(p.dst[s], g.dst[slot]);
-#if WEIGHT_BITS
-        carry<TO_PACKET>(p.weight[s], g.weight[slot]);
-#endif
+        if (WEIGHT_BITS) carry<TO_PACKET>(p.weight[s], g.weight[slot]);
         if (offset) continue;
         carry<TO_PACKET>(p.link[i], g.link[block]);
         carry<TO_PACKET>(p.back[i], g.back[block]);

@@ -70,9 +70,7 @@ __device__ __forceinline__ void fill_hole(const Graph& g, const Update& c, uint3
     const long long hole = c.holes[i], survivor = c.survivors[i];
     g.dst[hole] = g.dst[survivor];
     g.dst[survivor] = EMPTY;
-#if WEIGHT_BITS
-    g.weight[hole] = g.weight[survivor];
-#endif
+    if (WEIGHT_BITS) g.weight[hole] = g.weight[survivor];
 }
 
 // Thread, entry i; the first one of a vertex cuts its chain, frees the blocks at its end, and updates the degree. Atomics:

@@ -34,9 +34,7 @@ __device__ __forceinline__ void append(const Graph& g, const LocatedBatch& b, co
     const uint32_t block = number < old ? tail[head] : taken_block(g, blocks_before(ends, head) + number - old);
     const long long slot = ((long long)block << g.shift) + (at & (capacity(g) - 1));
     g.dst[slot] = uint32_t(b.keys[i]);
-#if WEIGHT_BITS
-    g.weight[slot] = batch_weight[b.order[i]];
-#endif
+    if (WEIGHT_BITS) g.weight[slot] = batch_weight[b.order[i]];
     touch(g, block);
 }
 

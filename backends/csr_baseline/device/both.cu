@@ -84,9 +84,7 @@ __device__ __forceinline__ void list_change(const MergeBoth& m, long long i, uin
     if (takes) return;
     const long long to = slot + net - (what == ADDS);
     m.new_dst[to] = uint32_t(m.keys[i]);
-#if WEIGHT_BITS
-    m.new_weight[to] = m.batch_weight[m.order[i] - m.deletes];
-#endif
+    if (WEIGHT_BITS) m.new_weight[to] = m.batch_weight[m.order[i] - m.deletes];
 }
 
 // Thread: report entry i. A weight that is replaced is written to the old slot.
@@ -95,8 +93,7 @@ __device__ __forceinline__ void report_both(const MergeBoth& m, long long i) {
     const uint32_t item = m.order[i];
     const bool takes = removes(m, i);
     uint8_t status = !changes(kind, takes) ? UNCHANGED : takes ? REMOVED : NEW;
-#if WEIGHT_BITS
-    if (kind == PRESENT) {
+    if (WEIGHT_BITS && kind == PRESENT) {
         const bits_t old = m.weight[m.slot[i]];
         m.before[item] = old;
         if (!takes && old != m.batch_weight[item - m.deletes]) {
@@ -104,7 +101,6 @@ __device__ __forceinline__ void report_both(const MergeBoth& m, long long i) {
             status = REPLACED;
         }
     }
-#endif
     m.status[item] = status;
 }
 

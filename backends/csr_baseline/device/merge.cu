@@ -20,9 +20,7 @@ extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, 2) merge_batch(const 
         m.changed_source[rank] = source(key);
         if (m.deleting) return;
         m.new_dst[slot + rank] = uint32_t(key);
-#if WEIGHT_BITS
-        m.new_weight[slot + rank] = m.batch_weight[item];
-#endif
+        if (WEIGHT_BITS) m.new_weight[slot + rank] = m.batch_weight[item];
     });
     report_entries(m, entries);
     grid_barrier(m.arrived, expected);

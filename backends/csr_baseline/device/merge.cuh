@@ -19,17 +19,9 @@ __device__ __forceinline__ long long net_of(const Merging& m, uint32_t count) {
 
 constexpr uint32_t PIECE = 32 * MERGE_ITEMS;
 
-// Warp: number of the ``size`` ascending words that are below ``value``. Each step looks at 32 of them.
+// Warp: number of the ``size`` ascending words that are below ``value``.
 template <class T> __device__ __forceinline__ uint32_t count_below(const T* words, uint32_t size, T value) {
-    const uint32_t lane = threadIdx.x % 32;
-    uint32_t low = 0, high = size;
-    while (high - low > 32) {  // of 32 parts, those whose last word is below
-        const uint32_t part = (high - low + 31) / 32, probe = min(low + (lane + 1) * part, high) - 1;
-        const uint32_t below = __popc(__ballot_sync(0xFFFFFFFFu, words[probe] < value));
-        low = min(low + below * part, high);
-        high = min(low + part, high);
-    }
-    return low + __popc(__ballot_sync(0xFFFFFFFFu, lane < high - low && words[low + lane] < value));
+    return first_not_below(0, size, [&](uint32_t i) { return words[i] < value; });
 }
 
 // What a block moves: the offsets of a range of vertices, and the edges of a range of old slots; and the changes below them.
@@ -105,22 +97,16 @@ __device__ __forceinline__ void move_piece(const Merging& m, long long begin, lo
                                            const int* nets, uint32_t size, long long origin, long long net) {
     const uint32_t lane = threadIdx.x % 32, filled = uint32_t(end - begin);
     uint32_t dst[MERGE_ITEMS];
-#if WEIGHT_BITS
     bits_t weight[MERGE_ITEMS];
-#endif
     if (filled == PIECE) {
         load_piece(dst, m.dst + begin + lane);
-#if WEIGHT_BITS
-        load_piece(weight, m.weight + begin + lane);
-#endif
+        if (WEIGHT_BITS) load_piece(weight, m.weight + begin + lane);
     } else {
 #pragma unroll
         for (int k = 0; k < MERGE_ITEMS; ++k) {
             if (32 * k + lane >= filled) continue;
             dst[k] = m.dst[begin + 32 * k + lane];
-#if WEIGHT_BITS
-            weight[k] = m.weight[begin + 32 * k + lane];
-#endif
+            if (WEIGHT_BITS) weight[k] = m.weight[begin + 32 * k + lane];
         }
     }
     const uint32_t from = uint32_t(begin - origin);
@@ -132,9 +118,7 @@ __device__ __forceinline__ void move_piece(const Merging& m, long long begin, lo
         const long long to = begin + lane + net + (m.deleting ? -(long long)low : low);
 #endif
         store_piece(dst, m.new_dst + to);
-#if WEIGHT_BITS
-        store_piece(weight, m.new_weight + to);
-#endif
+        if (WEIGHT_BITS) store_piece(weight, m.new_weight + to);
         return;
     }
 #pragma unroll
@@ -154,9 +138,7 @@ __device__ __forceinline__ void move_piece(const Merging& m, long long begin, lo
         const long long to = e + net + (m.deleting ? -(long long)below : below);
 #endif
         m.new_dst[to] = dst[k];
-#if WEIGHT_BITS
-        m.new_weight[to] = weight[k];
-#endif
+        if (WEIGHT_BITS) m.new_weight[to] = weight[k];
     }
 }
 

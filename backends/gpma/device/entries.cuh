@@ -4,24 +4,6 @@
 
 __device__ __forceinline__ uint8_t wanted(const Update& c) { return c.deleting ? PRESENT : ABSENT; }
 
-// Thread: report entry i. A weight that is replaced is written to the edge's slot, which has not moved yet.
-__device__ __forceinline__ void report_entry(const Graph& g, const Update& c, long long i, uint8_t kind,
-                                             long long slot) {
-    const uint32_t item = c.order[i];
-    uint8_t status = kind != wanted(c) ? UNCHANGED : c.deleting ? REMOVED : NEW;
-#if WEIGHT_BITS
-    if (kind == PRESENT) {
-        const bits_t old = g.weight[slot];
-        c.before[item] = old;
-        if (!c.deleting && old != c.batch_weight[item]) {
-            g.weight[slot] = c.batch_weight[item];
-            status = REPLACED;
-        }
-    }
-#endif
-    c.status[item] = status;
-}
-
 // Warp: count the changes of each run of equal sources among its lanes. Atomics: one per run.
 __device__ __forceinline__ void count_degrees(const Graph& g, const Update& c, uint32_t u, bool changes) {
     const uint32_t lane = lane_id(), before = __shfl_up_sync(ALL, u, 1);
@@ -51,7 +33,7 @@ __device__ __forceinline__ void locate_entries(const Graph& g, const Update& c, 
             }
             c.slot[i] = slot;
             c.kind[i] = kind;
-            report_entry(g, c, i, kind, slot);
+            report_entry(c, g.weight, kind, c.order[i], slot);
         }
         const uint32_t changes = __ballot_sync(ALL, kind == wanted(c));
         if (changes) count_degrees(g, c, source(key), kind == wanted(c));

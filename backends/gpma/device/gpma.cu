@@ -24,9 +24,7 @@ extern "C" __global__ void find_edges(Graph g, uint32_t m, const uint32_t* src, 
     if (i >= m) return;
     const long long slot = search(g, src[i], dst[i]).slot;
     found[i] = slot >= 0;
-#if WEIGHT_BITS
-    if (slot >= 0) result[i] = g.weight[slot];
-#endif
+    if (WEIGHT_BITS && slot >= 0) result[i] = g.weight[slot];
 }
 
 // Thread per edge, in any order: turn it into a gap and report it; see clear_edge, also for duplicates. An atomic per removed edge on its degree,
@@ -59,14 +57,7 @@ extern "C" __global__ void append_guards(Graph g, long long first, long long beg
     if (leaf >= g.leaves) return;
     const long long owner = min(first + (leaf - begin) * GUARDS, g.num_vertices);
     const uint32_t lane = lane_id(), count = uint32_t(min((long long)GUARDS, g.num_vertices - owner));
-    const long long slot = (leaf << LEAF_BITS) + lane;
-    g.dst[slot] = lane < count ? GUARD : EMPTY;
-    if (lane < count) g.guard[owner + lane + 1] = slot;
-    if (lane != 0) return;
-    g.owner[leaf] = uint32_t(owner);
-    g.guards[leaf] = lanes_below(count);
-    g.head[leaf] = GUARD;
-    g.count[leaf] = uint8_t(count);
+    write_leaf(g, leaf, lane < count ? GUARD : EMPTY, uint32_t(owner), GUARD, count, lanes_below(count), 0);
 }
 
 // Warp per leaf, in a grid-stride loop: remove the guards behind that of vertex num_vertices - 1, which follow no edge.

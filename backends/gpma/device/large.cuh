@@ -27,9 +27,7 @@ __device__ __forceinline__ long long pack_large(const Graph& g, const Update& c,
         const bool serves = leaf < s.end;
         const uint32_t v = serves ? g.dst[from + lane] : EMPTY, live = __ballot_sync(ALL, v != EMPTY);
         const uint32_t fresh = serves && g.fresh ? g.fresh[leaf] : 0;
-#if WEIGHT_BITS
-        const bits_t w = v != EMPTY ? g.weight[from + lane] : 0;
-#endif
+        const bits_t w = WEIGHT_BITS && v != EMPTY ? g.weight[from + lane] : 0;
         __syncwarp();
         if (serves && g.fresh && lane == 0) g.fresh[leaf] = 0;
         // Behind the barrier places move to leaves before, so each warp finds its own ahead of it.
@@ -41,9 +39,7 @@ __device__ __forceinline__ long long pack_large(const Graph& g, const Update& c,
         if (v != EMPTY) {
             const long long to = first + __popc(live & lanes_below(lane));
             g.dst[to] = v;
-#if WEIGHT_BITS
-            g.weight[to] = w;
-#endif
+            if (WEIGHT_BITS) g.weight[to] = w;
             if (fresh >> lane & 1u) atomicOr(&g.fresh[to >> LEAF_BITS], 1u << (to & (LEAF - 1)));
         }
         for (; k < last; k += 32) c.places[k] = first + __popc(live & lanes_below(uint32_t(c.places[k] - from)));
@@ -57,26 +53,20 @@ __device__ __forceinline__ long long pack_large(const Graph& g, const Update& c,
 struct Entry {
     uint32_t v;
     bool is_fresh;
-#if WEIGHT_BITS
     bits_t weight;
-#endif
 };
 
 // Lane: the entry of the old ones, packed from slot `at` on.
 __device__ __forceinline__ Entry old_entry(const Graph& g, long long at) {
     Entry e = {g.dst[at], g.fresh && g.fresh[at >> LEAF_BITS] >> (at & (LEAF - 1)) & 1u};
-#if WEIGHT_BITS
-    e.weight = g.weight[at];
-#endif
+    if (WEIGHT_BITS) e.weight = g.weight[at];
     return e;
 }
 
 __device__ __forceinline__ Entry new_entry(const Graph& g, const Update& c, uint32_t k) {
     const uint32_t item = c.items[k];
     Entry e = {uint32_t(c.keys[item]), g.fresh != nullptr};
-#if WEIGHT_BITS
-    e.weight = c.batch_weight[c.order[item]];
-#endif
+    if (WEIGHT_BITS) e.weight = c.batch_weight[c.order[item]];
     return e;
 }
 
@@ -123,18 +113,8 @@ __device__ __forceinline__ void merge_large(const Graph& g, const Update& c, con
         const Sums sums = team.add_up(__popc(guards));  // warps go from right to left
         const uint32_t owner = uint32_t(owner_behind - sums.before - __popc(guards));
         if (serves) {
-            g.dst[slot] = has ? e.v : EMPTY;
-#if WEIGHT_BITS
-            if (has) g.weight[slot] = e.weight;
-#endif
-            if (has && e.v == GUARD) g.guard[(long long)owner + __popc(guards & lanes_below(lane)) + 1] = slot;
-            if (lane == 0) {
-                g.owner[leaf] = owner;
-                g.guards[leaf] = guards;
-                g.head[leaf] = head;
-                g.count[leaf] = uint8_t(stop - from);
-                if (g.fresh) g.fresh[leaf] = fresh;
-            }
+            if (WEIGHT_BITS && has) g.weight[slot] = e.weight;
+            write_leaf(g, leaf, has ? e.v : EMPTY, owner, head, uint32_t(stop - from), guards, fresh);
         }
         owner_behind -= sums.all;
     }

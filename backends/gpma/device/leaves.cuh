@@ -23,6 +23,22 @@ template <class T> __device__ __forceinline__ T least_in(T slots, int level, int
     return slots * T(ROOT_LEAST * height - (ROOT_LEAST - LEAF_LEAST) * (height - level)) / T(DENSE * height);
 }
 
+// Warp: write a leaf whose lanes hold the entries ``v`` (EMPTY: a gap), ``count`` of them, but no weights. ``owner`` is the source of the first
+// one, ``head`` divides the row of that; ``guards`` and ``fresh`` have a bit per lane: a guard, an edge inserted since the mark.
+__device__ __forceinline__ void write_leaf(const Graph& g, long long leaf, uint32_t v, uint32_t owner, uint32_t head,
+                                           uint32_t count, uint32_t guards, uint32_t fresh) {
+    const uint32_t lane = lane_id();
+    const long long slot = (leaf << LEAF_BITS) + lane;
+    g.dst[slot] = v;
+    if (v == GUARD) g.guard[(long long)owner + __popc(guards & lanes_below(lane)) + 1] = slot;
+    if (lane != 0) return;
+    g.owner[leaf] = owner;
+    g.guards[leaf] = guards;
+    g.head[leaf] = head;
+    g.count[leaf] = uint8_t(count);
+    if (g.fresh) g.fresh[leaf] = fresh;
+}
+
 // Turn the slot of an edge into a gap; degrees and counters are the caller's.
 __device__ __forceinline__ void clear_slot(const Graph& g, long long slot) {
     const long long leaf = slot >> LEAF_BITS;
@@ -38,13 +54,9 @@ __device__ __forceinline__ bool clear_edge(const Graph& g, bool refused, uint32_
     const long long slot = refused ? -1 : search(g, u, v).slot;
     bool removed = false;
     if (slot >= 0) {
-#if WEIGHT_BITS
-        const bits_t weight = g.weight[slot];
-#endif
+        const bits_t weight = WEIGHT_BITS ? g.weight[slot] : 0;
         removed = atomicExch(&g.dst[slot], EMPTY) == v;
-#if WEIGHT_BITS
-        if (removed) before[i] = weight;
-#endif
+        if (WEIGHT_BITS && removed) before[i] = weight;
     }
     if (removed) {
         clear_slot(g, slot);
@@ -62,18 +74,4 @@ __device__ __forceinline__ void count_removed(const Graph& g, uint32_t removed) 
     if (removed) atomicAdd(&total, removed);
     __syncthreads();
     if (threadIdx.x == 0 && total) atomicAdd((unsigned long long*)&g.counters[EDGES], 0ull - total);
-}
-
-// Warp: the first number from `low` to `high` that is not below, `high` if all are; below(k) is true up to there.
-template <class Below>
-__device__ __forceinline__ uint32_t first_not_below(uint32_t low, uint32_t high, Below&& below) {
-    const uint32_t lane = lane_id();
-    while (high - low > 32) {  // of 32 parts, those whose last number is below
-        const uint32_t part = (high - low + 31) / 32, last = min(high - low, (lane + 1) * part) - 1;
-        const uint32_t parts = __popc(__ballot_sync(ALL, below(low + last)));
-        const uint32_t next = low + min(high - low, parts * part);
-        high = min(high, next + part);
-        low = next;
-    }
-    return low + __popc(__ballot_sync(ALL, lane < high - low && below(low + lane)));
 }

@@ -69,9 +69,7 @@ __device__ __forceinline__ uint32_t spread_leaf(const Graph& g, const Graph& to,
     rank = rank - __popc(live) + __popc(live & below) + upper_bound(c.places, k, next, slot);
     const long long at = slot_of_rank(s, rank);
     to.dst[at] = v;
-#if WEIGHT_BITS
-    to.weight[at] = g.weight[slot];
-#endif
+    if (WEIGHT_BITS) to.weight[at] = g.weight[slot];
     if (v == GUARD) g.guard[(long long)g.owner[leaf] + __popc(guards & below) + 1] = at;
     if (to.fresh && g.fresh[leaf] >> lane & 1u) mark_fresh(to, at);
     return next;
@@ -111,9 +109,7 @@ extern "C" __global__ void spread_new(Graph g, Graph to, const long long* before
         const long long at = slot_of_rank(s, rank);
         const uint32_t item = c.items[k];
         to.dst[at] = uint32_t(b.keys[item]);
-#if WEIGHT_BITS
-        to.weight[at] = batch_weight[b.order[item]];
-#endif
+        if (WEIGHT_BITS) to.weight[at] = batch_weight[b.order[item]];
         if (to.fresh) mark_fresh(to, at);
     }
 }

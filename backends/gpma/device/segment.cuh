@@ -76,7 +76,6 @@ __device__ __forceinline__ Share share_of(const Segment& s, uint32_t j) {
     return {s.total * j / s.leaves, s.total * (j + 1) / s.leaves};
 }
 
-#if WEIGHT_BITS
 // Warp: move the weights of a segment, 32 bits of them at a time.
 __device__ __forceinline__ void merge_weights(const Graph& g, const Update& c, const Segment& s, PageMemory& shared) {
     constexpr int WORDS = WEIGHT_BITS / 32;
@@ -98,14 +97,11 @@ __device__ __forceinline__ void merge_weights(const Graph& g, const Update& c, c
         __syncwarp();
     }
 }
-#endif
 
 // Warp: merge the new entries into a segment, spread evenly. Slots are written last: they say where everything is.
 __device__ __forceinline__ void merge_segment(const Graph& g, const Update& c, const Segment& s, PageMemory& shared) {
     const uint32_t lane = lane_id();
-#if WEIGHT_BITS
-    merge_weights(g, c, s, shared);
-#endif
+    if (WEIGHT_BITS) merge_weights(g, c, s, shared);
     if (g.fresh) shared.fresh[lane] = 0;
     __syncwarp();
     for_entries(
@@ -123,20 +119,11 @@ __device__ __forceinline__ void merge_segment(const Graph& g, const Update& c, c
     __syncwarp();
     for (uint32_t j = 0; j < s.leaves; ++j) {
         const Share share = share_of(s, j);
-        const long long leaf = s.begin + j, slot = (leaf << LEAF_BITS) + lane;
         const uint32_t at = share.first + lane, v = at < share.stop ? shared.words[at] : EMPTY;
         const uint32_t guards = __ballot_sync(ALL, v == GUARD);
         const bool is_fresh = g.fresh && at < share.stop && shared.fresh[at / 32] >> at % 32 & 1u;
         const uint32_t fresh = __ballot_sync(ALL, is_fresh);
-        g.dst[slot] = v;
-        if (v == GUARD) g.guard[(long long)owner + __popc(guards & lanes_below(lane)) + 1] = slot;
-        if (lane == 0) {
-            g.owner[leaf] = owner;
-            g.guards[leaf] = guards;
-            g.head[leaf] = shared.words[share.first];
-            g.count[leaf] = uint8_t(share.stop - share.first);
-            if (g.fresh) g.fresh[leaf] = fresh;
-        }
+        write_leaf(g, s.begin + j, v, owner, shared.words[share.first], share.stop - share.first, guards, fresh);
         owner += __popc(guards);
     }
     __syncwarp();

@@ -20,9 +20,7 @@ extern "C" __global__ void find_unvalidated(const __grid_constant__ Arguments a)
         uint32_t u, v;
         if (check_entry(r, i, e) && as_edge(r, i, e, u, v)) slot = search(a.g, u, v).slot;
         a.t.found[i] = slot >= 0;
-#if WEIGHT_BITS
-        if (slot >= 0) a.t.result[i] = a.g.weight[slot];
-#endif
+        if (WEIGHT_BITS && slot >= 0) a.t.result[i] = a.g.weight[slot];
     }
 }
 

@@ -37,9 +37,7 @@ __device__ __forceinline__ void write_changes(const Graph& g, const Update& c, c
         for (int k = 0; k < AT_ONCE; ++k) {
             if (base + k * CHANGE_BLOCK >= mine.last) continue;
             g.dst[to[k]] = dst[k];
-#if WEIGHT_BITS
-            g.weight[to[k]] = c.batch_weight[item[k]];
-#endif
+            if (WEIGHT_BITS) g.weight[to[k]] = c.batch_weight[item[k]];
         }
     }
 }

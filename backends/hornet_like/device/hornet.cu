@@ -73,15 +73,11 @@ extern "C" __global__ void locate_long(Graph g, LocatedBatch b, const uint64_t* 
 extern "C" __global__ void append(Graph g, LocatedBatch b, const bits_t* batch_weight, uint8_t* status) {
     uint32_t i = thread_id();
     if (i >= b.size) return;
-#if !WEIGHT_BITS
-    status[b.order[i]] = b.kind[i] == ABSENT ? NEW : UNCHANGED;
-#endif
+    if (!WEIGHT_BITS) status[b.order[i]] = b.kind[i] == ABSENT ? NEW : UNCHANGED;
     if (b.kind[i] != ABSENT) return;
     long long at = g.end[source(b.keys[i])] - (b.rank[run_end(b, i) - 1] - rank_before(b, i));
     g.dst[at] = uint32_t(b.keys[i]);
-#if WEIGHT_BITS
-    g.weight[at] = batch_weight[b.order[i]];
-#endif
+    if (WEIGHT_BITS) g.weight[at] = batch_weight[b.order[i]];
 }
 
 // ---- deletion ---------------------------------------------------------------------------------------------------------
@@ -134,9 +130,7 @@ extern "C" __global__ void fill_holes(Graph g, LocatedBatch b, const long long* 
     uint32_t i = thread_id();
     if (i >= uint32_t(sums[b.size - 1])) return;
     g.dst[holes[i]] = g.dst[survivors[i]];
-#if WEIGHT_BITS
-    g.weight[holes[i]] = g.weight[survivors[i]];
-#endif
+    if (WEIGHT_BITS) g.weight[holes[i]] = g.weight[survivors[i]];
 }
 
 // ---- vertices ---------------------------------------------------------------------------------------------------------

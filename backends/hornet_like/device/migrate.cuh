@@ -62,9 +62,7 @@ extern "C" __global__ void move_short(Graph g, LocatedBatch b, Migrations m, lon
     }
     for (long long e = lane; e < degree; e += LANES) {
         g.dst[fresh + e] = g.dst[old + e];
-#if WEIGHT_BITS
-        g.weight[fresh + e] = g.weight[old + e];
-#endif
+        if (WEIGHT_BITS) g.weight[fresh + e] = g.weight[old + e];
     }
 }
 
@@ -79,9 +77,7 @@ extern "C" __global__ void move_long(Graph g, LocatedBatch b, Migrations m, long
         long long lo = (long long)uint32_t(parts[p]) * LONG_MOVE, hi = min(degree, lo + LONG_MOVE);
         for (long long e = lo + threadIdx.x; e < hi; e += blockDim.x) {
             g.dst[fresh + e] = g.dst[old + e];
-#if WEIGHT_BITS
-            g.weight[fresh + e] = g.weight[old + e];
-#endif
+            if (WEIGHT_BITS) g.weight[fresh + e] = g.weight[old + e];
         }
     }
 }

@@ -102,9 +102,7 @@ __device__ __forceinline__ void move_chunk(const Graph& g, const Update& c, Chun
     }
     uint32_t dst[MOVE_ITEMS];
     long long to[MOVE_ITEMS];
-#if WEIGHT_BITS
     bits_t weight[MOVE_ITEMS];
-#endif
 #pragma unroll
     for (int q = 0; q < MOVE_ITEMS; ++q) {
         const uint32_t i = warp * WARP_ITEMS + 32 * q + lane;
@@ -113,9 +111,7 @@ __device__ __forceinline__ void move_chunk(const Graph& g, const Update& c, Chun
         const uint32_t r = rows_before + row[q], shift = max(changes_before, change[q]) - c.row_head[r];
         const long long edge = begin + i, from = c.row_from[r] + edge;
         dst[q] = g.dst[from];
-#if WEIGHT_BITS
-        weight[q] = g.weight[from];
-#endif
+        if (WEIGHT_BITS) weight[q] = g.weight[from];
         if (!c.deleting || !marks.changes[i]) to[q] = c.row_to[r] + edge + (c.deleting ? -(long long)shift : shift);
         if (c.deleting ? i == 0 && k > 0 && edge > c.row_start[r]
                        : i == MOVE_CHUNK - 1 && edge + 1 < c.row_start[r + 1])
@@ -131,9 +127,7 @@ __device__ __forceinline__ void move_chunk(const Graph& g, const Update& c, Chun
     for (int q = 0; q < MOVE_ITEMS; ++q) {
         if (to[q] < 0) continue;
         g.dst[to[q]] = dst[q];
-#if WEIGHT_BITS
-        g.weight[to[q]] = weight[q];
-#endif
+        if (WEIGHT_BITS) g.weight[to[q]] = weight[q];
     }
 }
 
