@@ -43,16 +43,13 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
 
 def plan_insertion(graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
     """Return how many blocks each part of a located batch takes when it is inserted; ``edges`` is not used."""
-    return _plan(graph, batch, ABSENT)
+    return _plan(graph, batch, ABSENT, 1)
 
 
-def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
-    """Return the parts of a located batch, and how many blocks each takes or frees.
-
-    ``changes`` is the kind of the entries that change the graph: ``ABSENT`` (insertion) or ``PRESENT`` (deletion).
-    """
+def _plan(graph: Graph, batch: LocatedBatch, changes: int, sign: int) -> CpuPlan:
+    """Return the parts of a located batch, and how many blocks each takes or frees; see ``loops.blocks_of_runs``."""
     parts = [slice(0, len(batch))] if len(graph.block_mark) else source_ranges(batch.keys)  # marks are for one thread
-    calls = [(graph, batch.keys[part], batch.kind[part], changes) for part in parts]
+    calls = [(graph, batch.keys[part], batch.kind[part], changes, sign) for part in parts]
     return CpuPlan(parts, threads.run(loops.count_blocks, calls))
 
 
@@ -76,7 +73,7 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
     """Delete the edges of a batch that are present, and write ``report``; ``edges`` is not used."""
     report_deletion(batch, graph.weight, report)
-    plan = _plan(graph, batch, PRESENT)
+    plan = _plan(graph, batch, PRESENT, -1)
     owns = _give(graph, plan.blocks)
     calls = [(own, batch.keys[part], batch.slot[part]) for own, part in zip(owns, plan.parts, strict=True)]
     threads.run(loops.apply_delete, calls)

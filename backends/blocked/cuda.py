@@ -9,22 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from suricate.backends.blocked import layout
 from suricate.backends.blocked.kernels import Plan
-from suricate.backends.blocked.layout import (
-    CONSTANTS,
-    DELETES,
-    GRAPH,
-    INSERTS,
-    LOCATES,
-    PACKET,
-    PLANS,
-    SCANNED,
-    UPDATE,
-    UPDATE_BLOCK,
-    Graph,
-    Packet,
-    pieces,
-)  # fmt: skip
+from suricate.backends.blocked.layout import GRAPH, PACKET, SCANNED, UPDATE, UPDATE_BLOCK, Graph, Packet, pieces
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
@@ -37,7 +24,7 @@ from suricate.primitives.located import LOCATED, LOOKUP, LocatedBatch, Report
 from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent
-BARRIERS = {LOCATES: 2, PLANS: 6, INSERTS: 8, DELETES: 9}  #: of the grid, in the launch of a batch
+BARRIERS = (2, 6, 8, 9)  #: of the grid in the launch of a batch, by what it does: ``LOCATES`` to ``DELETES``
 ARGUMENTS = joined(GRAPH.packer, LOCATED.packer, UPDATE.packer)
 WORKERS = 132 * 8 * 256  #: threads of loops over slots whose number only the device knows
 
@@ -46,7 +33,7 @@ WORKERS = 132 * 8 * 256  #: threads of loops over slots whose number only the de
 def program(name: str, bits: int) -> Program:
     """Return the program of the source ``device/<name>.cu`` for weights of ``bits`` bits."""
     source, structs = HERE / "device" / f"{name}.cu", (GRAPH, PACKET, UPDATE)
-    return store_program(source, bits, CONSTANTS, structs, cooperative=name == "update")
+    return store_program(source, bits, layout.CONSTANTS, structs, cooperative=name == "update")
 
 
 def programs(store: Store) -> list[Program]:
@@ -90,7 +77,7 @@ class BlockedCuda:
         the edges in ``graph``.
         """
         if kind == LOOKUP:
-            self._launch(LOCATES, graph, batch, self._status, self._nothing, edges)
+            self._launch(layout.LOCATES, graph, batch, self._status, self._nothing, edges)
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CudaPlan:
         """Return a plan that counts the blocks of an insertion only when it is asked for them.
@@ -101,7 +88,7 @@ class BlockedCuda:
 
     def planned(self, plan: CudaPlan) -> int:
         """Return how many blocks the insertion of ``plan`` takes; waits for the device."""
-        memory, place = self._launch(PLANS, plan.graph, plan.batch, self._status, self._nothing, plan.edges)
+        memory, place = self._launch(layout.PLANS, plan.graph, plan.batch, self._status, self._nothing, plan.edges)
         ends = self._device.xp.ndarray((len(plan.batch),), np.int32, memory + place)
         return int(ends[-1])
 
@@ -111,11 +98,11 @@ class BlockedCuda:
         ``plan`` is what :meth:`plan_insertion` returned; ``report`` is written.
         """
         assert isinstance(plan, CudaPlan)
-        self._launch(INSERTS, graph, batch, weight, report, plan.edges)
+        self._launch(layout.INSERTS, graph, batch, weight, report, plan.edges)
 
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
         """Launch the deletion of a batch, which writes ``report``; ``edges``: upper bound of the edges stored."""
-        self._launch(DELETES, graph, batch, report.before, report, edges)
+        self._launch(layout.DELETES, graph, batch, report.before, report, edges)
 
     def _launch(
         self, work: int, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, edges: int
@@ -142,7 +129,7 @@ class BlockedCuda:
                 size, 8 * size, 4 * size, 4 * size, 4 * size, *(8 * size,) * 5, 16 * self._blocks, found
             ),
         )
-        if work == LOCATES:
+        if work == layout.LOCATES:
             kind, slot = batch.kind.data.ptr, batch.slot.data.ptr
         ARGUMENTS.pack_into(
             kernel.buffer, 0, *map(array_address, graph),

@@ -89,22 +89,23 @@ def locate(g, keys, kind, slot):
     locate_runs(g, keys, kind, slot, np.empty(table_size(keys), np.int64), degree, scan, match_chain)
 
 
-@kernel
-def count_blocks(g, keys, kind, changes):
-    """Return how many blocks a located batch takes (insertion) or frees (deletion).
+@inner
+def blocks_of_runs(g, keys, kind, changes, sign):
+    """Return how many blocks a located batch takes, if ``sign`` is 1, or frees, if it is -1 (a deletion).
 
-    ``keys`` and ``kind`` are those of the batch. ``changes`` is the kind of the entries that change the graph:
-    ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
+    ``keys`` and ``kind`` are those of the batch; the entries with the kind ``changes`` change the graph.
     """
     total, first, rest = 0, 0, (np.int64(1) << g.shift) - 1
     while first < len(keys):
         last, degree, changed = run_end(keys, first), np.int64(g.degree[source(keys[first])]), 0
         for i in range(first, last):
             changed += kind[i] == changes
-        then = degree + changed if changes == ABSENT else degree - changed
-        total += abs(((then + rest) >> g.shift) - ((degree + rest) >> g.shift))
+        total += abs(((degree + sign * changed + rest) >> g.shift) - ((degree + rest) >> g.shift))
         first = last
     return total
+
+
+count_blocks = kernel(blocks_of_runs)  #: for Python
 
 
 @inner
@@ -246,17 +247,20 @@ def take_out(g, u, slot, first, last):
             drop_last(g, u)
 
 
-@kernel
-def apply_delete(g, keys, slot):
-    """Delete the entries of a located batch that are stored; their entry in ``slot`` is not negative.
+@inner
+def delete_runs(g, keys, slot):
+    """Delete the entries of a sorted batch that are stored; their entry in ``slot`` is not negative.
 
-    ``keys`` (uint64) are sorted; the source is in the upper half.
+    ``keys`` (uint64) have the source in the upper half.
     """
     first = 0
     while first < len(keys):
         last = run_end(keys, first)
         take_out(g, source(keys[first]), slot, first, last)
         first = last
+
+
+apply_delete = kernel(delete_runs)  #: for Python
 
 
 @kernel

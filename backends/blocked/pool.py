@@ -6,17 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from suricate.backends.blocked.layout import (
-    BLOCKS,
-    COUNTERS,
-    FREE,
-    LAYOUT,
-    LOWEST,
-    MAX_BLOCKS,
-    USED,
-    VERTICES,
-    Graph,
-)
+from suricate.backends.blocked.layout import BLOCKS, COUNTERS, FREE, LAYOUT, LOWEST, MAX_BLOCKS, USED, VERTICES, Graph
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY
 from suricate.errors import CapacityError

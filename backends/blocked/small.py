@@ -12,19 +12,16 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.backends.blocked.layout import EDGES, FREE, USED
-from suricate.backends.blocked.loops import NO_BLOCK, append, scan, take_out, touch
+from suricate.backends.blocked.loops import append, blocks_of_runs, delete_runs, scan, touch
+from suricate.backends.blocked.single_loops import fetch, fetch_far
 from suricate.base.types import NEW, REMOVED, REPLACED
 from suricate.cpu.jit import inner, kernel
-from suricate.cpu.prefetch import prefetch
-from suricate.store.locating import TABLE_FROM, source
+from suricate.store.locating import source, table_size
 
 
 @inner
 def sort(src, dst, keys, order):
-    """Sort a batch (stable); return the largest number of entries with the same source.
-
-    ``keys`` (uint64, source in the upper half) and ``order`` (the entry of the batch at each key) are written.
-    """
+    """Sort a batch, stably: write ``keys`` (uint64, source in the upper half), and ``order``, the position of each."""
     for i in range(len(src)):
         key = (np.uint64(src[i]) << np.uint64(32)) | np.uint64(dst[i])
         at = i
@@ -32,31 +29,20 @@ def sort(src, dst, keys, order):
             keys[at], order[at] = keys[at - 1], order[at - 1]
             at -= 1
         keys[at], order[at] = key, i
-    longest, first = 0, 0
-    while first < len(src):
-        last = first + 1
-        while last < len(src) and (keys[last] >> np.uint64(32)) == (keys[first] >> np.uint64(32)):
-            last += 1
-        longest, first = max(longest, last - first), last
-    return longest
 
 
 @inner
-def locate(g, keys, count, slot):
-    """Write the slot of each of the ``count`` sorted keys to ``slot``: -1 if not stored, -2 for a duplicate.
+def locate(g, keys, slot):
+    """Write the slot of each of the sorted ``keys`` to ``slot``: -1 if not stored, -2 for a duplicate.
 
     The last duplicate of an edge gets the edge's slot. The vertices of all keys, then their first blocks, are
     prefetched, since reading them one by one would take longest.
     """
+    count = len(keys)
     for i in range(count):
-        prefetch(g.head, source(keys[i]))
-        prefetch(g.degree, source(keys[i]))
+        fetch_far(g, source(keys[i]))
     for i in range(count):
-        c = g.head[source(keys[i])]
-        if c != NO_BLOCK:
-            prefetch(g.dst, np.int64(c) << g.shift)
-            prefetch(g.link, np.int64(c))
-            prefetch(g.back, np.int64(c))
+        fetch(g, source(keys[i]), np.uint32(keys[i]))
     for i in range(count):
         if i + 1 < count and keys[i + 1] == keys[i]:
             slot[i] = -2
@@ -71,9 +57,11 @@ def find(g, src, dst, found, weight, keys, order, slot):
     ``found`` and ``weight`` (bits, empty if unweighted) are written in the order of the batch; ``keys``, ``order`` and
     ``slot`` are scratch.
     """
-    if sort(src, dst, keys, order) >= TABLE_FROM:
+    keys = keys[: len(src)]
+    sort(src, dst, keys, order)
+    if table_size(keys):
         return False
-    locate(g, keys, len(src), slot)
+    locate(g, keys, slot)
     for i in range(len(src) - 1, -1, -1):
         at = slot[i] if slot[i] != -2 else slot[i + 1]
         slot[i], found[order[i]] = at, at >= 0
@@ -89,21 +77,14 @@ def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
     ``status`` and ``before`` (bits of replaced weights) are written in the order of the batch, ``batch_weight`` has the
     new weights as bits; ``keys``, ``order`` and ``slot`` are scratch.
     """
-    count, rest = len(src), (np.int64(1) << g.shift) - 1
-    if sort(src, dst, keys, order) >= TABLE_FROM:
+    keys = keys[: len(src)]
+    sort(src, dst, keys, order)
+    if table_size(keys):
         return False
-    locate(g, keys, count, slot)
-    need, first = np.int64(0), 0
-    while first < count:
-        last, degree, fresh = first, np.int64(g.degree[source(keys[first])]), 0
-        while last < count and source(keys[last]) == source(keys[first]):
-            fresh += slot[last] == -1
-            last += 1
-        need += ((degree + fresh + rest) >> g.shift) - ((degree + rest) >> g.shift)
-        first = last
-    if need > len(g.link) - g.counters[USED] + g.counters[FREE]:
+    locate(g, keys, slot)
+    if blocks_of_runs(g, keys, slot, -1, 1) > len(g.link) - g.counters[USED] + g.counters[FREE]:
         return False
-    for i in range(count):
+    for i in range(len(src)):
         item, at = order[i], slot[i]
         if at == -1:
             at = append(g, source(keys[i]), np.uint32(keys[i]))
@@ -127,20 +108,15 @@ def delete(g, src, dst, status, before, keys, order, slot):
     ``status`` and ``before`` (bits of deleted weights) are written in the order of the batch; ``keys``, ``order`` and
     ``slot`` are scratch.
     """
-    count = len(src)
-    if sort(src, dst, keys, order) >= TABLE_FROM:
+    keys = keys[: len(src)]
+    sort(src, dst, keys, order)
+    if table_size(keys):
         return False
-    locate(g, keys, count, slot)
-    for i in range(count):
+    locate(g, keys, slot)
+    for i in range(len(src)):
         if slot[i] >= 0:
             status[order[i]] = REMOVED
             if len(g.weight):
                 before[order[i]] = g.weight[slot[i]]
-    first = 0
-    while first < count:
-        last = first
-        while last < count and source(keys[last]) == source(keys[first]):
-            last += 1
-        take_out(g, source(keys[first]), slot, first, last)
-        first = last
+    delete_runs(g, keys, slot)
     return True

@@ -59,9 +59,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
     """
 
     name: ClassVar[str] = "blocked"
-    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     num_counters: ClassVar[int] = COUNTERS
     edges_at: ClassVar[int] = EDGES
+    reads_addresses = True
     knobs: ClassVar[dict[str, tuple]] = {"block_edges": (4, 16, 64), "batches_on": ("host", "device")}
 
     pool: BlockedPool
@@ -225,10 +225,6 @@ class BlockedStore(BatchStore[Plan | None, None]):
             return None
         self._on_device()
         return super().query(edges)
-
-    def reads_addresses(self) -> bool:
-        """Return True: kernels take addresses for weights and reports."""
-        return True
 
     def single(self, num_edges: int) -> SingleEdges | None:
         """Return what loops on the CPU need to change single edges; None on CUDA, or if insertions are logged.

@@ -48,6 +48,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
 
     name: ClassVar[str] = "csr_baseline"
     num_counters: ClassVar[int] = 1
+    reads_addresses = True
 
     pool: CsrPool
     kernels: CsrKernels
@@ -231,10 +232,6 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         """Return the first and the last slots of all rows, destinations, and weights as bits: arrays or addresses."""
         offsets, dst, weight = self.pool.graph
         return offsets, offsets.data.ptr + 8, dst, weight
-
-    def reads_addresses(self) -> bool:
-        """Return True: kernels take addresses for weights and reports."""
-        return True
 
     # -- batches applied on the host -----------------------------------------------------------------------------------
 

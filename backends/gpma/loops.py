@@ -27,6 +27,7 @@ from suricate.backends.gpma.layout import (
 )
 from suricate.base.types import EMPTY, REMOVED
 from suricate.cpu.jit import inner, kernel
+from suricate.cursors.contiguous import lower_bound
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 
 GAP, LAST = np.uint32(EMPTY), np.uint32(GUARD)
@@ -136,23 +137,13 @@ def entries_in(count, begin, end):
     return total
 
 
-@kernel
-def count_entries(count, begin, end):
-    """Return the number of entries in leaves ``[begin, end)``; ``count`` has the number of each leaf."""
-    return entries_in(count, begin, end)
+count_entries = kernel(entries_in)  #: for Python
 
 
 @inner
 def first_from(places, slot):
     """Return how many of ``places``, which ascend, are below ``slot``."""
-    low, high = 0, len(places)
-    while low < high:
-        middle = (low + high) >> 1
-        if places[middle] < slot:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return lower_bound(places, 0, len(places), slot)
 
 
 @kernel

@@ -66,6 +66,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     name: ClassVar[str] = "gpma"
     num_counters: ClassVar[int] = COUNTERS
     edges_at: ClassVar[int] = EDGES
+    reads_addresses = True
     knobs: ClassVar[dict[str, tuple]] = {"deletion": DELETION}
 
     pool: GpmaPool
@@ -109,10 +110,6 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def is_behind(self, updates: int) -> bool:
         """Return whether to request the exact number of edges on CUDA, because its bound has become loose."""
         return ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist()))
-
-    def reads_addresses(self) -> bool:
-        """Return True: kernels take addresses for weights and reports."""
-        return True
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
         """Return a located batch for sorted ``keys``, ``order`` and ``guard``, with the entries of ``kind`` counted.

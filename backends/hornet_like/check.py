@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.backends.hornet_like.layout import (
-    BLOCKS,
-    CLASSES,
-    EDGES,
-    FREE,
-    GRAIN,
-    GROW,
-    MIN_CLASS,
-    NONE,
-    SHRINK,
-    USED,
-    Graph,
-)
+from suricate.backends.hornet_like import layout
+from suricate.backends.hornet_like.layout import BLOCKS, CLASSES, EDGES, FREE, GROW, MIN_CLASS, SHRINK, USED, Graph
 from suricate.backends.hornet_like.ledger import carve_bound, pressure
 from suricate.backends.hornet_like.pool import HornetPool
 from suricate.errors import require
@@ -35,7 +24,7 @@ def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bo
     require(g.begin.dtype == g.end.dtype == np.int64 and g.klass.dtype == np.uint8, "begin, end: int64, class: uint8")
     slots = 0 if pool.weight_dtype is None else len(g.dst)
     require(len(g.weight) == slots, "every slot of a weighted store has a weight")
-    owns = g.klass != NONE
+    owns = g.klass != layout.NONE
     require(bool(np.all((degree > 0) == owns)), "a vertex owns a block if and only if it has edges")
     require(not g.begin[~owns].any(), "a vertex without edges begins at 0")
     k, d = g.klass[owns].astype(np.int64), degree[owns]
@@ -79,7 +68,7 @@ def check_blocks(g: Graph, begin: np.ndarray, klass: np.ndarray, stack_limits: n
     free = counters[FREE:GROW]
     require(bool(np.all((free >= 0) & (free <= np.diff(stack_limits)))), "every free stack fits its space")
     entries = [g.stacks[at : at + size] for at, size in zip(stack_limits[:-1], free, strict=True)]
-    starts = np.concatenate([begin, *(GRAIN * part.astype(np.int64) for part in entries)])
+    starts = np.concatenate([begin, *(layout.GRAIN * part.astype(np.int64) for part in entries)])
     classes = np.concatenate([klass, np.repeat(np.arange(CLASSES), free)])
     counts = np.bincount(classes, minlength=CLASSES)
     require(np.array_equal(counts, counters[BLOCKS:FREE]), "the counters of blocks are exact")

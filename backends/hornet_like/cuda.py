@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suricate.backends.hornet_like.kernels import Plan
-from suricate.backends.hornet_like.layout import CLASSES, CONSTANTS, GRAPH, MIGRATIONS, Graph
+from suricate.backends.hornet_like.layout import CLASSES, CONSTANTS, GRAPH, MIGRATIONS, SORTED_CONSTANTS, UPDATE, Graph
 from suricate.backends.hornet_like.ledger import move_parts, scan_parts
-from suricate.backends.hornet_like.programs import program
 from suricate.base.devices import Array
+from suricate.cuda.program import Program
 from suricate.primitives import cuda as shared
-from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank
+from suricate.primitives.changing import CHANGING
+from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank, store_program, weight_bits
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report
+from suricate.store import Store, sorter
 
+FOLDER = Path(__file__).parent / "device"
 LANES = CONSTANTS["LANES"]
 WORKERS = 132 * 8 * 256  #: threads of the kernels that walk a list whose length only the device knows
+
+
+@cache
+def program(bits: int) -> Program:
+    """Return the kernels of ``hornet.cu`` for weights of this many bits."""
+    return store_program(FOLDER / "hornet.cu", bits, CONSTANTS, (GRAPH, MIGRATIONS))
+
+
+@cache
+def sorted_program(bits: int) -> Program:
+    """Return the kernel of ``sorted.cu`` for weights of this many bits."""
+    numbers, structs = {**CONSTANTS, **SORTED_CONSTANTS}, (GRAPH, CHANGING, UPDATE)
+    return store_program(FOLDER / "sorted.cu", bits, numbers, structs, cooperative=True)
+
+
+def programs(store: Store) -> list[Program]:
+    """Return all programs that stores of these weights launch, whether their adjacencies are ascending or not."""
+    dtype = store.weight_dtype
+    own = [program(weight_bits(dtype)), sorted_program(weight_bits(dtype))]
+    return [*own, *sorter.programs(dtype)]
 
 
 @dataclass(slots=True)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from suricate.backends.hornet_like.cuda import free_vertices
+from suricate.backends.hornet_like.cuda import free_vertices, sorted_program
 from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, COUNTS, GRAPH, NEED, UPDATE, PlacedGraph
 from suricate.backends.hornet_like.ledger import move_chunks
-from suricate.backends.hornet_like.programs import sorted_program
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.launch import StructKernel, multiprocessors

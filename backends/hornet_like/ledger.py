@@ -9,22 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.backends.hornet_like.layout import (
-    BLOCKS,
-    CLASSES,
-    CONSTANTS,
-    COUNTERS,
-    EDGES,
-    FREE,
-    GRAIN,
-    GROW,
-    MIN_CLASS,
-    MOVE_CHUNK,
-    NONE,
-    RATIOS,
-    SHRINK,
-    USED,
-)
+from suricate.backends.hornet_like import layout
+from suricate.backends.hornet_like.layout import BLOCKS, CLASSES, FREE, GRAIN, GROW, MIN_CLASS, NONE, SHRINK, USED
 
 
 class Demand(NamedTuple):
@@ -54,7 +40,7 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
         slots, cost = np.int64(1) << (k - 1), np.maximum(1, d - (np.int64(1) << (k - 2)))
     ratio = np.maximum(1, slots // cost)
     bits = np.frexp(ratio.astype(np.float64))[1] - 1
-    result = np.zeros(RATIOS, np.int64)
+    result = np.zeros(layout.RATIOS, np.int64)
     np.add.at(result, bits, slots)
     return result
 
@@ -78,7 +64,7 @@ def carve_bound(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted
     The graph has ``num_vertices`` vertices.
     """
     inserts, deletes = int(unseen[0]) + inserted, int(unseen[1]) + deleted
-    bound = most_carved(counters[GROW:SHRINK], inserts) + most_carved(counters[SHRINK:COUNTERS], deletes)
+    bound = most_carved(counters[GROW:SHRINK], inserts) + most_carved(counters[SHRINK : layout.COUNTERS], deletes)
     if unseen.any():  # a vertex may migrate again, after at least an eighth of its new block in updates
         return bound + 8 * (inserts + deletes) + GRAIN * min(inserts, num_vertices)
     return bound + 2 * inserts + GRAIN * min(inserts, num_vertices)  # one migration each: a block is at most twice full
@@ -120,7 +106,7 @@ def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_verti
 def reserve_demand(counters: np.ndarray, num_edges: int, num_vertices: int) -> Demand:
     """Return the worst-case demand of ``num_edges`` insertions, in one batch or many, from exact counters."""
     slots = int(counters[USED]) + most_carved(counters[GROW:SHRINK], num_edges) + (2 + GRAIN) * num_edges
-    edges = int(counters[EDGES]) + num_edges
+    edges = int(counters[layout.EDGES]) + num_edges
     most = [min(num_edges, num_vertices, edges >> max(0, k - MIN_CLASS)) for k in range(CLASSES)]
     return Demand(slots, counters[BLOCKS:FREE] + np.array(most, np.int64))
 
@@ -130,14 +116,14 @@ def scan_parts(edges: int) -> int:
 
     An adjacency of d edges has at most 2 d / LONG_DEGREE parts.
     """
-    return 2 * (edges // CONSTANTS["LONG_DEGREE"])
+    return 2 * (edges // layout.CONSTANTS["LONG_DEGREE"])
 
 
 def move_chunks(edges: int) -> int:
     """Return the largest number of chunks that the edges moved by an update are divided into."""
-    return -(-edges // MOVE_CHUNK)
+    return -(-edges // layout.MOVE_CHUNK)
 
 
 def move_parts(edges: int) -> int:
     """Return the largest number of parts that the moves of long adjacencies are divided into."""
-    return 2 * (edges // CONSTANTS["LONG_MOVE"])
+    return 2 * (edges // layout.CONSTANTS["LONG_MOVE"])

@@ -12,18 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.backends.hornet_like.layout import (
-    BLOCKS,
-    EDGES,
-    FREE,
-    GRAIN,
-    GROW,
-    KEEP,
-    MIN_CLASS,
-    NONE,
-    SHRINK,
-    USED,
-)
+from suricate.backends.hornet_like.layout import BLOCKS, EDGES, FREE, GRAIN, GROW, KEEP, MIN_CLASS, NONE, SHRINK, USED
 from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import allocating_kernel, inner, kernel
 from suricate.primitives.located import ABSENT, PRESENT

@@ -8,22 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from suricate.backends.hornet_like.layout import (
-    BLOCKS,
-    CLASSES,
-    COUNTERS,
-    EDGES,
-    GROW,
-    INDEX_BYTES,
-    LAYOUT,
-    MAX_SLOTS,
-    MIN_CLASS,
-    NONE,
-    SHRINK,
-    USED,
-    Graph,
-    PlacedGraph,
-)
+from suricate.backends.hornet_like import layout
+from suricate.backends.hornet_like.layout import BLOCKS, CLASSES, COUNTERS, EDGES, NONE, SHRINK, USED, PlacedGraph
 from suricate.backends.hornet_like.ledger import Demand, pressure
 from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList
@@ -45,8 +31,8 @@ class HornetPool(ArrayManager[PlacedGraph]):
     def __init__(
         self, backend: str, num_vertices: int, device: Device, weight_dtype: np.dtype | None, limit: int | None
     ) -> None:
-        super().__init__(backend, device, weight_dtype, limit, LAYOUT)
-        self.admit(INDEX_BYTES * num_vertices + 8 * (COUNTERS + CLASSES + 1))
+        super().__init__(backend, device, weight_dtype, limit, layout.LAYOUT)
+        self.admit(layout.INDEX_BYTES * num_vertices + 8 * (COUNTERS + CLASSES + 1))
         self.attach(self._empty_index(num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
         self.attach(self.allocate("stack limits", CLASSES + 1, 0))
@@ -59,7 +45,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
 
     def new_graph(self) -> PlacedGraph:
         """Return the current arrays as a :class:`PlacedGraph`."""
-        return PlacedGraph(*(self._arrays[name] for name in Graph._fields))
+        return PlacedGraph(*(self._arrays[name] for name in PlacedGraph._fields))
 
     @property
     def stored(self) -> EdgeList:
@@ -108,7 +94,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
 
     def resize_vertices(self, num_vertices: int) -> None:
         """Grow to ``num_vertices`` vertices, or shrink if those beyond have no edges; raises ``CapacityError``."""
-        self.admit(INDEX_BYTES * num_vertices)
+        self.admit(layout.INDEX_BYTES * num_vertices)
         self.carry_over(self._empty_index(num_vertices))
 
     def compact(self) -> None:
@@ -120,7 +106,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         xp, device = self.device.xp, self.device
         self.admit(COMPACT_BYTES * len(self["begin"]))
         degrees = self["end"] - self["begin"]
-        klass = xp.maximum(power_class(degrees, xp), np.uint8(MIN_CLASS))
+        klass = xp.maximum(power_class(degrees, xp), np.uint8(layout.MIN_CLASS))
         klass[degrees == 0] = NONE
         counts = device.to_numpy(xp.bincount(klass, minlength=256))[:CLASSES].astype(np.int64)
         firsts = np.concatenate([[0], np.cumsum(counts << np.arange(CLASSES))])
@@ -133,7 +119,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         index = {"begin": begin, "end": begin + degrees, "klass": klass}
         counters = np.zeros(COUNTERS, np.int64)
         counters[USED], counters[EDGES], counters[BLOCKS : BLOCKS + CLASSES] = firsts[-1], int(offsets[-1]), counts
-        for which, end in ((GROW, SHRINK), (SHRINK, COUNTERS)):
+        for which, end in ((layout.GROW, SHRINK), (SHRINK, COUNTERS)):
             counters[which:end] = pressure(device.to_numpy(degrees), device.to_numpy(klass), which)
         on_device = xp.asarray(counters)
         self.ensure_stacks(counts)
@@ -156,8 +142,8 @@ class HornetPool(ArrayManager[PlacedGraph]):
         return index
 
     def _new_blocks(self, slots: int) -> dict[str, Array]:
-        if slots > MAX_SLOTS:
-            raise CapacityError(f"{self.backend} addresses {MAX_SLOTS} slots, {slots} are needed")
+        if slots > layout.MAX_SLOTS:
+            raise CapacityError(f"{self.backend} addresses {layout.MAX_SLOTS} slots, {slots} are needed")
         self.admit(slots * self.entry_bytes("blocks") + max(0, slots - self.kept_back()))
         return self.allocate("blocks", slots)
 

@@ -53,6 +53,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def __init__(self, num_vertices: int, *, sorted_adjacencies: bool = True, **common: Unpack[StoreArguments]) -> None:
         self.ascending = flag("hornet_like: sorted_adjacencies", sorted_adjacencies)
+        self.reads_addresses = self.ascending
         self._allowance = 0  # edges that may be inserted or deleted before the host's bounds are worked out again
         self._uncovered, self._tried = 1 << 62, -1  # a batch whose bound did not fit, by the counters that arrived then
         self._since_post = 0
@@ -298,10 +299,6 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """Return the arrays of ascending rows (begin, end, destinations, weights as bits); else None."""
         begin, end, _, dst, weight, *_ = self.pool.graph
         return (begin, end, dst, weight) if self.ascending else None
-
-    def reads_addresses(self) -> bool:
-        """Return whether kernels take addresses for weights and reports: those for ascending rows do."""
-        return self.ascending
 
     def delete_vertices(self, vertices: Array) -> None:
         """Free the blocks of the distinct ``vertices`` (uint32[k]); no edge is read or moved."""

@@ -51,6 +51,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     guarded: ClassVar[bool] = True
     num_counters: ClassVar[int]  #: length of :meth:`counters_array`
     edges_at: ClassVar[int] = 0  #: which of them is the number of edges
+    reads_addresses: bool = False  #: whether kernels take weights and reports as addresses, which saves making arrays
 
     def __init__(self, num_vertices: int, **common: Unpack[StoreArguments]) -> None:
         super().__init__(num_vertices, **common)
@@ -200,7 +201,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def _apply_batch(self, batch: DeviceBatch, planned: tuple[LocatedBatch, Any]) -> None:
         """Apply a batch, whose located batch and reservation are ``planned``, and set ``batch.done``."""
         kind = ABSENT if batch.operation == "insert" else PRESENT
-        if self.log is None and self.reads_addresses():
+        if self.log is None and self.reads_addresses:
             self._carry_out(planned, batch.weight, Report(batch.status, batch.before), kind)
         else:
             self._apply(planned, batch.edges(), batch.outcome(), kind)
@@ -227,10 +228,6 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             located = self.locate(keys, order, None, LOOKUP)
         self._shared.answer(located, self.pool["weight"], found, self.bits(weight))
         return found, weight
-
-    def reads_addresses(self) -> bool:
-        """Return whether the backend's kernels take weights and reports as addresses, which saves making arrays."""
-        return False
 
     def rows(self) -> tuple[Array | int, ...] | None:
         """Return sorted rows as (begin, end, dst, weight bits), arrays or addresses; None if the layout has none.

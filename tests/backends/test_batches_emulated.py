@@ -18,7 +18,6 @@ from suricate.backends.csr_baseline.store import CsrStore
 from suricate.backends.hornet_like import cuda as hornet_cuda
 from suricate.backends.hornet_like import cuda_sorted as hornet
 from suricate.backends.hornet_like import layout as hornet_layout
-from suricate.backends.hornet_like.programs import sorted_program
 from suricate.backends.hornet_like.store import HornetStore
 from suricate.base.types import EdgeList
 from suricate.primitives import cuda as shared
@@ -35,10 +34,10 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "StructKernel", EmulatedStructKernel)
     for name, value in {"MOVE_ITEMS": 1, "MOVE_CHUNK": 512}.items():
         monkeypatch.setitem(hornet_layout.SORTED_CONSTANTS, name, value)
-    monkeypatch.setattr("suricate.backends.hornet_like.ledger.MOVE_CHUNK", 512)
+    monkeypatch.setattr(hornet_layout, "MOVE_CHUNK", 512)
     monkeypatch.setattr(blocked, "SCANNED", 2)
     monkeypatch.setitem(csr_layout.CONSTANTS, "MERGE_WINDOW", 64)
-    programs = (sorted_program, csr.merge_program)
+    programs = (hornet_cuda.sorted_program, csr.merge_program)
     for program in programs:
         program.cache_clear()
     yield
