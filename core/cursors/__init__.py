@@ -17,29 +17,29 @@ Numba module (all functions ``@njit``, integers in and out):
 ``key(g, i)``         destination in slot ``i``; not below ``TOMBSTONE`` if the slot holds no edge
 ``weight(g, i)``      weight in slot ``i`` (only called on weighted stores)
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
-``later(g, i)``       optional: ``key`` of a slot that is read some ``LATER`` edges after slot ``i`` where all vertices
-                      are walked in order, or any other word
-``ahead(g, u)``       optional: asks the processor for the first edges of ``u``, which is walked soon; the array
-                      ``g.weight``, if there is one, may be empty although there are weights
-``copied(g, c, a, i)``  optional, where spans are short: copies ``key`` of the slots under cursor ``c`` to ``a[i:]`` and
-                      returns the place behind the last; of the 31 places behind it the content may change
-``common(g, u, v, a)``  optional: lists the common neighbours of ``u`` and ``v``, which has fewer, in ``a`` and returns
-                      their number; of ``degree(g, v)`` places the content may change; not called where
+``later(g, i)``       optional, a hint for prefetching: ``key`` of a slot that is read about ``LATER`` edges after slot
+                      ``i`` if all vertices are walked in order; any other value is allowed
+``ahead(g, u)``       optional: prefetches the first edges of ``u``, which is walked soon; the array ``g.weight``, if
+                      there is one, may be empty although the store has weights
+``copied(g, c, a, i)``  optional, for short spans: copies ``key`` of the slots under cursor ``c`` to ``a[i:]``; returns
+                      the index after the last one; the 31 entries from there on may be overwritten
+``common(g, u, v, a)``  optional: writes the common neighbours of ``u`` and ``v`` to ``a`` and returns their number;
+                      ``v`` has the lower degree, up to which entries of ``a`` may be overwritten; not called if
                       ``StoreView.find`` is ``"linear"``
 ====================  =============================================================================================
 
-Templates may also import ``neighbors`` from ``suricate.cursors.bindings``: in place of ``for v, slot in neighbors(g,
-u):``, a loop over the edges of ``u``, a module that is made from a template has loops over ``buckets``, ``first``,
+Templates may also import ``neighbors`` from ``suricate.cursors.bindings``. ``for v, slot in neighbors(g, u):`` is a loop
+over the edges of ``u``; in a module made from a template it is replaced by loops over ``buckets``, ``first``,
 ``following``, ``begin``, ``end`` and ``key``.
 
 A *segment* is a run of slots that is read as a whole, whoever's edges they hold: a slab, a block, a leaf of a packed
 array. ``StoreView.owner_per`` says who owns the edges of a segment: with ``"segment"`` one vertex owns them all
 (``segment_owner``), with ``"slot"`` each slot has an owner of its own (``slot_owner``).
 
-A backend that remembers where it inserted may add an iterator over the edges inserted since ``Store.mark()``, and
-says so by ``StoreView.has_updated``. Operators then serve the scheme ``"updated"`` by it, and by a list
-(``Store.updated()``) otherwise. It is used only while ``Store.has_mark``. One of the two owner functions is there, as
-``owner_per`` says:
+A cursor may have an iterator over the edges inserted since ``Store.mark()``, which is declared by
+``StoreView.has_updated``. Operators use it for the scheme ``"updated"``, instead of the list ``Store.updated()``, while
+``Store.has_mark`` is true. It consists of these functions, with one of the two owner functions, according to
+``owner_per``:
 
 =========================  ========================================================================================
 ``updated_count(g)``       number of segments that were inserted into since the mark

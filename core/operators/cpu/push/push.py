@@ -142,7 +142,7 @@ def _loop(
     """Run all steps of a propagation whose frontier is ``vertices``: small ones on this thread, large ones on several.
 
     Args:
-        first: stamps of step ``i`` are ``first + i`` or, in a search (``once``), ``first + i + 1``.
+        first: vertices reached in step ``i`` get the stamp ``first + i`` or, in a search (``once``), ``first + i + 1``.
         number: the number of steps made before.
         kept: the layers to append to; None: layers are not wanted.
         once: as for :func:`propagate`.

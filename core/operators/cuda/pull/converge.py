@@ -95,8 +95,8 @@ def _passes(
 def _is_of_all(start: Start) -> bool:
     """Return whether all vertices are active in the first round, so that scanning the storage may pay.
 
-    A list of vertices only shrinks if there is no ``wake``, and may have few of the arcs. Its rounds always walk rows,
-    and need no more than CONVERGE_BLOCKS blocks per multiprocessor, between which a barrier takes less time.
+    The rounds of a loop that starts from a list of vertices and activates no others always walk rows. It takes fewer
+    blocks, ``CONVERGE_BLOCKS`` per multiprocessor, which makes its barriers faster.
     """
     return any(frontier.is_all for frontier in start.frontiers)
 
