@@ -297,7 +297,7 @@ class Graph(hints.Hinted):
         return self._update(batch.delete, batch.insert, parts)
 
     def _refuse(self, error: Exception) -> NoReturn:
-        """Raise an error about a batch; of a graph of several processes on all of them."""
+        """Raise ``error``, which is about a batch; on a graph of several processes, raise it on all of them."""
         if self.partition is not None:
             self.partition.comm.together(error)
         raise error

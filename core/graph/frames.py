@@ -92,7 +92,7 @@ class Seen(NamedTuple):
 
 
 def fields_of(result: Any) -> dict[str, Any]:
-    """Return the parts of a result by name; ``value`` if there is only one."""
+    """Return the arrays and numbers of a result by name; a result that is one array is called ``value``."""
     return result._asdict() if hasattr(result, "_asdict") else {"value": result}
 
 
@@ -265,9 +265,9 @@ def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None
 
 
 def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: np.ndarray, version: int) -> np.ndarray:
-    """Return ``column``, the names of the vertices ``rows``, with names of that time where ``left`` is true.
+    """Return ``column``, the present names of the vertices ``rows``, with former names where ``left`` is true.
 
-    A vertex that left has the name it had at ``version`` of ``names``, None if that name is no longer known.
+    A vertex that left gets the name it had at ``version`` of ``names``, None if that name is no longer known.
     """
     ids, last = names.forgotten(version)
     known = dict(zip(ids.tolist(), last.tolist(), strict=True))

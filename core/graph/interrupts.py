@@ -55,10 +55,10 @@ class Uninterrupted:
 
 
 class Changing(Uninterrupted):
-    """A context manager around changes of a graph's stores: Ctrl-C waits for its end, and a forked process can tell.
+    """A context for changes of a graph's stores: Ctrl-C takes effect at its end.
 
     Args:
-        owner: its attribute ``changing`` counts how many are open.
+        owner: its attribute ``changing`` counts open contexts, so that a process forked inside one sees it.
     """
 
     __slots__ = ("_owner",)

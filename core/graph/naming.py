@@ -39,11 +39,7 @@ def names(graph: Graph) -> Names | None:
 
 
 def set_names(graph: Graph, names: Names | None) -> None:
-    """Set :func:`names`.
-
-    Raises:
-        ParameterError: ``names`` is neither ``su.Names`` nor None, or has ids that the graph does not have.
-    """
+    """Set :func:`names`; raises ``ParameterError`` for anything but ``su.Names`` or None, or for too many ids."""
     if names is not None and not isinstance(names, Names):
         raise ParameterError(f"names must be su.Names or None, got {shown(names)}")
     if names is not None and names.num_ids > graph.num_vertices:
@@ -203,6 +199,8 @@ def as_edges(
 
 def _insertion(graph: Graph, edges: Given, prefix: str) -> Given:
     """Return edges to insert, with ids in place of names; new names are added, and vertices for them.
+
+    ``prefix``: precedes the names of arguments in messages.
 
     Raises:
         ParameterError, ShapeError, WeightError, SelfLoopError, DTypeError: the edges are invalid; nothing is changed.

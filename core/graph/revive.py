@@ -58,7 +58,7 @@ class Reviver:
 
 
 def _ends(inserted: Any) -> tuple[int, int, int, Any]:
-    """Return the addresses of sources and destinations, the number of edges, and the object that owns the memory."""
+    """Return the addresses of sources and destinations of ``inserted``, their number, and what owns their memory."""
     placed = getattr(inserted, "placed", None)
     if placed is not None:  # no array is made
         arcs = placed(NEW, gone=False)

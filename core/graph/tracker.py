@@ -74,7 +74,8 @@ class Kept:
     """One instance of an algorithm, kept current for the trackers that share it; used under the lock of the graph.
 
     Attributes:
-        algorithm, updates, recomputations, did, version: as of :class:`Tracker` (``did`` is ``Tracker.last``).
+        algorithm, updates, recomputations, version: what the properties of :class:`Tracker` return.
+        did: what :attr:`Tracker.last` returns.
         params: the parameters of the algorithm.
         trackers: the open trackers, held weakly; without any, the instance is no longer updated.
         last: a tuple with the last result if the tracker was closed; else empty, and the result is the algorithm's.

@@ -401,7 +401,7 @@ class Updater:
         self.live.resize(num_vertices)
 
     def delete_vertices(self, ids: Any) -> Delta:
-        """Delete vertices with their edges, in both directions; deleted ones are ignored.
+        """Delete vertices with their edges, in both directions; vertices that were deleted before are ignored.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
@@ -484,7 +484,7 @@ class Updater:
         return batch if len(batch.src) else None
 
     def _wait_for_lists(self, keep_errors: bool) -> None:
-        """Wait before a delta of a deferred batch is read; raise its error, or ``keep_errors`` for a later call."""
+        """Wait before a delta of a deferred batch is read; raise its error, which ``keep_errors`` leaves for later."""
         assert self.ingest is not None
         if keep_errors:
             self.ingest.refresh()

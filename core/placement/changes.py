@@ -124,10 +124,7 @@ class Half:
         return Outcome(status, rows_of_batch(store, self.edges.src, at, rows, status == had))
 
     def undo(self, error: BaseException) -> bool:
-        """Undo what has been applied to the stores of this rank; failures become notes of ``error``.
-
-        Returns True if there were none.
-        """
+        """Undo what was applied to the stores here; return whether that worked. Failures become notes of ``error``."""
         whole = True
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at, outcome in reversed(done):
@@ -217,10 +214,7 @@ class Batch:
         return before
 
     def undo(self, error: BaseException) -> bool:
-        """Undo what has been applied to the stores of this rank; failures become notes of ``error``.
-
-        Returns True if there were none.
-        """
+        """Undo what was applied to the stores here; return whether that worked. Failures become notes of ``error``."""
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if not self._is_prepared:
             self.halves = []
@@ -332,10 +326,7 @@ class DividedUpdater(Updater):
         self._all = DividedStores(part, symmetric=self._symmetric)
 
     def apply(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
-        """Delete, then insert edges, with the arguments of :meth:`suricate.graph.update.Updater.apply`.
-
-        Returns the delta.
-        """
+        """Delete, then insert edges, and return the delta; the arguments are those of ``Updater.apply``."""
         batch = delete, insert
         self._count_arcs()  # before the batch, as all ranks do, so that the bound stays near
         if not any(isinstance(one, GatheredEdges) for one in batch) or not all(

@@ -103,10 +103,7 @@ class Tally:
             self._arriving = part.arriving
 
     def note(self, part: Partition) -> None:
-        """Add the numbers to the counts of the stores, and set ``part.held``, the arcs of each rank.
-
-        Waits for the batch.
-        """
+        """Add the numbers to the counts of the stores, and set ``part.held``, the arcs by rank; waits for the batch."""
         counts = self._counts
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)
@@ -122,9 +119,9 @@ class Tally:
         part.held = [before + sum(more) for before, more in zip(self.before, arcs, strict=True)]
 
     def stays_below(self, share: float, few: int) -> bool:
-        """Return True if no rank can hold over ``share`` times the mean, or all together fewer than ``few`` arcs.
+        """Return whether no rank holds more than ``share`` times the mean, or all together fewer than ``few`` arcs.
 
-        Decided from bounds, without waiting for the batch: False means that one may.
+        Decided from upper and lower bounds, without waiting for the batch: True is certain, False is not.
         """
         (gone, come), total = self.most, sum(self.before)
         return total + come < few or max(self.before) + come <= share * (total - gone) / len(self.before)

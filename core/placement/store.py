@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class PartitionedStore(Store):
     """The store of a divided graph: ``local``, a store of any backend, holds the rows of this rank.
 
-    Rows of other ranks are read from the ranks that hold them; such calls are collective.
+    Rows of other ranks are read from the ranks that hold them; such calls are collective. ``guard`` is not used.
 
     Args:
         part: how the graph is divided.
@@ -59,7 +59,7 @@ class PartitionedStore(Store):
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def plan(self, num_edges: int) -> None:
-        """Choose the options left open, as ``Store.plan`` does; ``num_edges``: of all ranks. Not collective."""
+        """Choose the backend's options that were left open, for ``num_edges`` edges of all ranks; not collective."""
         self.local.plan(num_edges)
 
     def reserve(self, num_edges: int) -> None:
@@ -68,19 +68,13 @@ class PartitionedStore(Store):
             self.local.reserve(num_edges)
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert edges, the same on all ranks, each rank those that it holds; return the outcome of all. Collective.
-
-        ``guard`` is not used.
-        """
+        """Insert edges, the same on all ranks, each rank those that it holds; return the outcome of all. Collective."""
         (outcome,) = changes.change(self.part, (self,), None, EdgeList(src, dst, weight))[1:]
         assert outcome is not None
         return outcome
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete edges, the same on all ranks, each rank those that it holds; return the outcome of all. Collective.
-
-        ``guard`` is not used.
-        """
+        """Delete edges, the same on all ranks, each rank those that it holds; return the outcome of all. Collective."""
         (outcome,) = changes.change(self.part, (self,), EdgeList(src, dst), None)[:1]
         assert outcome is not None
         return outcome

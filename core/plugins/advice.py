@@ -30,12 +30,9 @@ Points = list[tuple[float, float]]  #: (logarithm of a size, milliseconds)
 
 
 class Choice(NamedTuple):
-    """The expected cost of a backend.
+    """The expected cost of a backend: milliseconds per batch, infinite if over the limit of time or memory.
 
-    Attributes:
-        backend: its name.
-        ms: milliseconds per batch; infinite: over the limit of time or memory.
-        update_share: the share of it that storing the batch takes, in the nearest measured cell; None: unknown.
+    ``update_share``: the share of it that storing the batch takes, in the nearest measured cell; None if not known.
     """
 
     backend: str
@@ -267,8 +264,7 @@ def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: f
 def _named(what: str, asked: Any, names: Iterable[str]) -> str:
     """Return the one of ``names`` that equals ``asked``, or the only one that begins with it.
 
-    Raises:
-        UnknownNameError: there is none, or more than one; the message calls the names ``what``.
+    Raises ``UnknownNameError`` if there is none, or more than one; the message calls the names ``what``.
     """
     names = list(names)
     found = [name for name in names if isinstance(asked, str) and asked and name.startswith(asked)]
@@ -280,11 +276,7 @@ def _named(what: str, asked: Any, names: Iterable[str]) -> str:
 
 
 def _kind_of(device: str | Device) -> str:
-    """Return the kind of a device, ``"cpu"`` or ``"cuda"``; this machine need not have it.
-
-    Raises:
-        DeviceError: ``device`` is not one that ``Graph`` takes.
-    """
+    """Return the kind of a device, ``"cpu"`` or ``"cuda"``; this machine need not have it, unless it is ``"auto"``."""
     if isinstance(device, Device):
         return device.kind
     if device == "auto":
@@ -296,12 +288,9 @@ def _kind_of(device: str | Device) -> str:
 
 
 def _map_of(kind: str, path: str | Path | None) -> dict[str, Any]:
-    """Return the crossover map in the file ``path`` or, with None, the built-in map of a ``kind`` of device.
+    """Return the crossover map in the file ``path``; None: of the built-in maps for a ``kind`` of device the largest.
 
-    If there are several for the kind, that with most cells is returned.
-
-    Raises:
-        RequirementError: the map is not for this kind of device, or there is none.
+    Raises ``RequirementError`` if the map is not for this kind of device, or if there is none.
     """
     maps = [_read(Path(path))] if path is not None else [_read(file) for file in sorted(FOLDER.glob("*.json"))]
     fitting = [each for each in maps if each["device"] == kind]

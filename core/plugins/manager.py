@@ -40,16 +40,10 @@ from suricate.store import Store
 
 @dataclass
 class Plugin:
-    """One plugin.
+    """One plugin; ``name`` is what it is listed as, ``source`` its distribution or file.
 
-    Attributes:
-        name: what it is listed as.
-        version: of its distribution, ``""`` if unknown.
-        source: the name of its distribution, or its file.
-        hooks: the names of the hooks that it implements.
-        error: what went wrong, as a text; None: nothing.
-        cause: the exception of which ``error`` is the text.
-        manager: its own pluggy manager.
+    ``hooks`` are the names of those it implements; ``error`` says what went wrong, None: nothing; ``cause`` is that
+    exception.
     """
 
     name: str

@@ -82,10 +82,7 @@ class _Side:
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
 
     def is_due(self) -> bool:
-        """Return whether to try an update of a size that has been slower.
-
-        Call it once per such batch: it counts them in ``skipped``.
-        """
+        """Return whether to try an update of a size that was slower; counts its calls, one for each such batch."""
         self.skipped += 1
         if self.skipped <= self.patience:
             return False
@@ -97,11 +94,7 @@ class _Side:
 class _Span:
     """What is being timed: the update after a batch, or a computation from scratch (``side`` is None).
 
-    Attributes:
-        side: the measurements of batches of this kind.
-        size: of the batch.
-        bound: the largest size at which the algorithm updates if nothing has been measured.
-        arcs: number of arcs of the graph.
+    ``size`` and ``bound`` are those of :meth:`Pace.should_recompute`, ``arcs`` is the number of arcs of the graph.
     """
 
     side: _Side | None
@@ -136,7 +129,7 @@ class Pace:
         The time until :meth:`finish` is measured.
 
         Args:
-            kind: what kinds of changes the batch contains; sizes are recorded per kind.
+            kind: whether the batch has deletions, and whether it has other changes; sizes are recorded per kind.
             size: the weighted number of changes.
             bound: the size above which the algorithm computes from scratch if nothing has been measured.
             arcs: number of arcs of the graph.
@@ -172,10 +165,7 @@ class Pace:
         self._timed = None
 
     def _seconds(self, arcs: int) -> float | None:
-        """Return the seconds of the last timed computation, if its graph had about ``arcs`` arcs.
-
-        Else, with less than half or more than twice as many, or if nothing was timed, None.
-        """
+        """Return the seconds of the last timed computation; None if its graph had not about ``arcs`` arcs."""
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
             return None
         return self._computed[0]

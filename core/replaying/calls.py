@@ -52,10 +52,7 @@ class SingleCalls:
         self._values: tuple[int, dict[str, np.ndarray]] | None = None  # with the graph's version that they are of
 
     def make(self, reason: str) -> None:
-        """Apply the next event by a call of the graph, and count it under ``reason``.
-
-        If the call raises, the graph is unchanged.
-        """
+        """Apply the next event by a call of the graph, for this ``reason``, which is counted; undo it if it raises."""
         graph, i, counts = self.graph, self.work.done, self.work.reasons
         with Uninterrupted(), graph.exclusive():
             before = Before(graph, self.events, i)

@@ -68,7 +68,7 @@ class Pieces:
 
     @property
     def kept(self) -> Kept | None:
-        """Return the state of the tracked algorithm; None where degrees alone are replayed."""
+        """The shared instance of the tracked algorithm; None if degrees are replayed."""
         tracker = self.answers.tracker
         return None if tracker is None else tracker._kept
 

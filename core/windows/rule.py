@@ -196,8 +196,5 @@ class Rule:
         return None if end is None or end > due else end
 
     def is_partial(self, end: int) -> bool:
-        """Return whether the slide with this ``end`` closes only because the source has ended.
-
-        Then events may be missing from it.
-        """
+        """Return whether the slide with this ``end`` closes only because the source ended: events may be missing."""
         return end == self._limit and (self.watermark is None or self.watermark < end)

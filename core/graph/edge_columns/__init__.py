@@ -106,11 +106,7 @@ class EdgeColumns(Mapping[str, Array]):
         graph._update(None, (src, dst, {**kept, **given}))
 
     def missing(self, name: str) -> Any:
-        """Return the missing value of a column, the value of edges that were given none.
-
-        Raises:
-            UnknownNameError: there is no such column.
-        """
+        """Return the value of a column at edges that were given none; raises as ``edge_columns[name]`` does."""
         return table_of(self._graph).column(name).missing
 
     def __iter__(self) -> Iterator[str]:

@@ -56,11 +56,7 @@ class DividedTable(EdgeTable):
             self.read_deltas()
 
     def take(self, count: int) -> np.ndarray:
-        """Begin a change; return ``count`` unused rows for its edges, with space in all columns.
-
-        Raises:
-            CapacityError: there is not enough memory, or there are too few rows.
-        """
+        """Begin a change; return ``count`` unused rows, with space in all columns; raises ``CapacityError``."""
         self.begin()
         rows = super().take(count)
         self._change.append(rows[:0])  # so that a failure is seen
@@ -76,10 +72,7 @@ class DividedTable(EdgeTable):
         self._answers = {}
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Record that a change failed: before the next one, the free rows are computed from the edges in the stores.
-
-        ``rows`` and ``error`` are not used.
-        """
+        """Record that a change failed: before the next one, the free rows are computed from the edges in the stores."""
         self.is_stale = True
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:

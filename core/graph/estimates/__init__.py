@@ -43,8 +43,8 @@ class MemoryEstimate(NamedTuple):
     Attributes:
         stores: allocated by the stores: edges, weights, and in-edges if the graph keeps them.
         trackers: the state of trackers, and scratch arrays of operators.
-        peak: the least ``memory_limit``, summed over stores, that lets the graph grow by its last fifth to this size.
-            It includes both copies of an array that grows. Without a limit a backend may take more.
+        peak: the most that stores need while the last fifth of the edges is inserted, both copies of an array that
+            grows included: the least ``memory_limit``, summed over stores. Without a limit a backend may take more.
         low: lower bound of ``stores``.
         high: upper bound of ``stores``.
     """

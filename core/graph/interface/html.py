@@ -17,7 +17,7 @@ ROWS = 10  #: of a table that is shown
 
 
 def of_graph(graph: Graph) -> str:
-    """Return a table of facts about a graph; waits for the device."""
+    """Return a table of facts about a graph, as HTML; waits for the device."""
     facts = {
         "vertices": f"{graph.num_live:,}" + (f" of {graph.num_vertices:,} ids" if graph.most_deleted else ""),
         "edges": f"{graph.num_edges:,}, {'directed' if graph.directed else 'undirected'}",
@@ -31,7 +31,7 @@ def of_graph(graph: Graph) -> str:
 
 
 def of_tracker(tracker: Tracker[Any]) -> str:
-    """Return the state of a tracker, and its first rows if the algorithm gives values per vertex."""
+    """Return the state of a tracker as HTML, and the largest values if the algorithm gives values per vertex."""
     try:
         below = of_frame(tracker.top(ROWS))
     except SuricateError as error:
@@ -40,7 +40,7 @@ def of_tracker(tracker: Tracker[Any]) -> str:
 
 
 def of_frame(frame: Frame) -> str:
-    """Return the first rows of a frame."""
+    """Return a table of the first rows of a frame, as HTML."""
     columns = [frame[name] for name in frame.columns]
     rows = list(zip(*(column[:ROWS].tolist() for column in columns), strict=True))
     more = len(columns[0]) - len(rows) if columns else 0

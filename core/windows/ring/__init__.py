@@ -86,10 +86,7 @@ class Ring:
         self._state, self._slide = np.zeros(8, np.int64), 0
 
     def __len__(self) -> int:
-        """Return the number of events in the ring.
-
-        These include events that a deletion or a set has removed, until their time has passed.
-        """
+        """Return the number of events in the ring, including removed ones whose time has not passed yet."""
         return int(self._state[BACK] - self._state[FRONT])
 
     @property

@@ -25,11 +25,7 @@ Rules = Mapping[str, str]  #: how the values of the live events of an edge make 
 
 
 def checked_rules(attributes: Any) -> dict[str, str]:
-    """Return the rule of each attribute, a key of ``COMBINE``, by name; None becomes an empty dictionary.
-
-    Raises:
-        ParameterError: ``attributes`` is not such a mapping.
-    """
+    """Return the rule of each attribute, a key of ``COMBINE``, by name; raises ``ParameterError`` if one is invalid."""
     if attributes is None:
         return {}
     if not isinstance(attributes, Mapping):
