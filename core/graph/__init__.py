@@ -67,7 +67,7 @@ class Graph(hints.Hinted):
         memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
         threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
         comm: communication with the processes among which the edges are divided (``suricate.parallel``); None: there is
-            only this one. Then all processes make the same calls; a batch is the parts that they pass, in their order.
+            only this one. Else all processes make the same calls; a batch is the parts that they pass, in rank order.
         names: :attr:`names`: ``Names``, or the name of each vertex, in order; the graph has at least as many vertices.
         edge_columns: :attr:`edge_columns`: their dtypes by name (``str`` for texts), or ``(dtype, missing value)``; a
             ``weight_dtype`` becomes that of a column ``weight``.

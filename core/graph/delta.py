@@ -159,7 +159,7 @@ class Delta:
 
     @property
     def revived_vertices(self) -> ReturnedArray:
-        """``uint32[k]``: the deleted vertices that became live, recycled or given an edge, ascending."""
+        """``uint32[k]``: the deleted vertices that were recycled or given an edge, and so became live, ascending."""
         if self._revived_vertices is None or callable(self._revived_vertices):
             with self._exclusive():
                 return self._read_revived()
@@ -399,7 +399,7 @@ def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
 
 
 def _listed(edges: EdgeList) -> tuple[ArcList, int]:
-    """Return ``edges`` as an arc list of which all entries count, and their number."""
+    """Return ``edges`` as an arc list without statuses, of which all entries count, and their number."""
     size = len(edges.src)
     return ArcList(*edges, None, 0, size), size
 

@@ -141,7 +141,7 @@ def at(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], vertices: A
 
 
 def of_one(result: Any) -> Any:
-    """Return the result at one vertex with plain numbers in place of arrays."""
+    """Return ``result``, the result at one vertex, with plain numbers in place of arrays of length 1."""
     parts = {name: part[0].item() if np.ndim(part) else part for name, part in fields_of(result).items()}
     return of_fields(result, parts)
 

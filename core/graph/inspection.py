@@ -138,7 +138,7 @@ def most_arcs(graph: Graph) -> int:
 def check_stores(
     stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices, table: EdgeTable | None = None
 ) -> None:
-    """Verify every invariant of each store, and between them, on the CPU, and of the live set and edge columns.
+    """Verify on the CPU every invariant of the stores, the live set and, if not None, the ``table`` of edge columns.
 
     Raises:
         CheckFailed: naming the invariant that does not hold.

@@ -160,7 +160,7 @@ class LiveVertices:
         return Edit(self.device.xp.asarray(known[:count].astype(np.int64)), True, known[count:])
 
     def apply(self, edit: Edit) -> None:
-        """Apply ``edit``; no other was applied since it was prepared."""
+        """Apply ``edit``. No other edit may have been applied since it was prepared."""
         self._buffer[edit.at] = edit.live
         deleted = self.most_deleted + (-len(edit.at) if edit.live else len(edit.at))
         self._ids, self.most_deleted = edit.left, deleted

@@ -149,8 +149,8 @@ def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
 def columns(graph: Graph) -> Columns:
     """Attributes of the vertices by name, a mapping: ``graph.columns["age"] = [...]``; see :class:`Columns`.
 
-    They follow insertions, deletions and recycling of vertices, copies and snapshots. An operator takes the name of a
-    column as an argument of its function.
+    New, recycled and revived vertices have missing values; copies and snapshots contain the columns. An operator takes
+    the name of a column as an argument of its function.
     """
     return Columns(graph, vertices_of)
 

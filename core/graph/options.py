@@ -233,7 +233,7 @@ def _size(argument: str, value: Any) -> int | None:
 
 
 def _check_backend_options(backend: type[Store], options: Mapping[str, Any]) -> None:
-    """Refuse options that the backend does not have, and values of another type than a bool or float default."""
+    """Raise ``ParameterError`` for an option that the backend does not have, or one whose value has a wrong type."""
     parameters = inspect.signature(backend).parameters
     known = {
         name: parameter.default

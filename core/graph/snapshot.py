@@ -432,7 +432,7 @@ def _build(
 
 
 def _hints(header: Header, src: np.ndarray, dst: np.ndarray, comm: Comm | None) -> dict[str, Any]:
-    """Return degree hints for the graph that is loaded, as arguments; none where most vertices have no edges.
+    """Return degree hints for the graph that is loaded, as arguments; no hints if most vertices have no edges.
 
     With ``comm`` the degrees are summed over all ranks.
     """

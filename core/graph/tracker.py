@@ -140,7 +140,7 @@ class Kept:
         return protected(result)
 
     def at(self, vertices: Array) -> Any:
-        """Return the result at ``vertices`` (``int64[k]``) if the algorithm can compute only that much, else None."""
+        """Return the result at ``vertices`` (``int64[k]``); None if the algorithm can only compute all of it."""
         if self.last or not self.trackers:  # closed
             return None
         if self.stale:
@@ -353,7 +353,7 @@ class Tracker(Generic[R]):
 
     @on_device_of("graph")
     def close(self) -> None:
-        """Stop following the graph. The last result stays readable; it is copied if other trackers share the state."""
+        """Stop updating the result. The last one can still be read; it is copied if other trackers share the state."""
         self.closed, self._kept = True, self._kept.close(self)
 
     _repr_html_ = html.of_tracker

@@ -71,7 +71,7 @@ class Results:
         return self._words[begin:].view(np.uint8)[:size]
 
     def before(self, half: int) -> Array | None:
-        """Return the weights that edges of a half had before the batch, ``dtype[size]``, a view; or None."""
+        """Return the weights that edges of a half had before, ``dtype[size]``, a view; None if there are none."""
         if self._dtype is None:
             return None
         begin, end = self._begins[half]

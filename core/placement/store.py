@@ -223,7 +223,7 @@ class PartitionedStore(Store):
         )
 
     def memory(self) -> dict[str, tuple[int, int]]:
-        """Return the memory of the local store."""
+        """Return the bytes used and allocated by the local store, for each of its parts by name."""
         return self.local.memory()
 
     def copy_to(self, device: Device) -> Store:

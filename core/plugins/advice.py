@@ -87,7 +87,7 @@ class Advice:
 
     @property
     def lead(self) -> float:
-        """How many times as long the second fastest backend takes; infinite if there is none within the limit."""
+        """The time of the second fastest backend divided by the fastest one's; infinite if none is within the limit."""
         return self.choices[1].ms / self.ms if len(self.choices) > 1 and math.isfinite(self.ms) else math.inf
 
     @property
@@ -276,7 +276,7 @@ def _named(what: str, asked: Any, names: Iterable[str]) -> str:
 
 
 def _kind_of(device: str | Device) -> str:
-    """Return the kind of a device, ``"cpu"`` or ``"cuda"``; this machine need not have it, unless it is ``"auto"``."""
+    """Return the kind of ``device``, ``"cpu"`` or ``"cuda"``; except for ``"auto"``, this machine need not have it."""
     if isinstance(device, Device):
         return device.kind
     if device == "auto":

@@ -165,7 +165,7 @@ class Pace:
         self._timed = None
 
     def _seconds(self, arcs: int) -> float | None:
-        """Return the seconds of the last timed computation; None if its graph had not about ``arcs`` arcs."""
+        """Return the seconds of the last timed computation; None if there is none on a graph of about ``arcs`` arcs."""
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
             return None
         return self._computed[0]

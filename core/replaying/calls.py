@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Before:
-    """One event's edge, its weight and which of its ends were deleted, before the event; to undo the event."""
+    """The state of an event's edge and of its ends before the event, by which it can be undone."""
 
     def __init__(self, graph: Graph, events: Events, i: int) -> None:
         self.version, self.given = graph.version, events.ends_at(i)

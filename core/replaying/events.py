@@ -59,7 +59,7 @@ class Events:
         return None if self.weight is None else self.weight[i : i + 1]
 
     def ends_at(self, i: int) -> tuple[Any, Any]:
-        """Return both ends of an event as a graph takes them, each of length 1."""
+        """Return both ends of event ``i`` as a graph takes them: arrays of one id, or lists of one name."""
         if EMPTY in (self.src[i], self.dst[i]):
             src, dst = self._names[i]
             return [src], [dst]
@@ -94,7 +94,7 @@ class Events:
 
     @classmethod
     def of(cls, graph: Graph, given: Any) -> Events:
-        """Return the events that were given to ``replay``.
+        """Return the events that were ``given`` to ``replay``, converted and checked.
 
         Raises:
             ShapeError, DTypeError, ParameterError, VertexRangeError, SelfLoopError, WeightError: they are invalid.

@@ -123,7 +123,7 @@ def both_ids(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
-    """Return the error that names the first of ``values`` that the mask ``bad`` (``bool[n]``) selects, in ``label``."""
+    """Return the error about the first of ``values`` that the mask ``bad`` selects; ``label``: their column."""
     value = (on_host(values) if is_cuda_array(values) else np.asarray(values))[bad][0].item()
     return VertexRangeError(
         f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); "

@@ -60,7 +60,7 @@ class WindowOptions:
 
     @cached_property
     def mode(self) -> str:
-        """What slides are measured in: ``"time"``, ``"count"`` (of events) or ``"step"`` (of the source)."""
+        """What slides are measured in: ``"time"``, ``"count"`` (of events) or ``"step"`` (marks of the source)."""
         if isinstance(self.slide, str) and self.slide == STEP:
             return STEP
         return COUNT if isinstance(self.slide, numbers.Integral) and not isinstance(self.slide, bool) else TIME

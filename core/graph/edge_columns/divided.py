@@ -215,7 +215,7 @@ class GivenColumns:
             self.values[name] = column.device.xp.broadcast_to(column.device.xp.asarray(values), (count,))
 
     def at(self, places: Array) -> None:
-        """Keep the values of the edges at ``places`` only."""
+        """Drop the values of all edges but those at ``places``, positions in the part of this rank."""
         for name, values in self.values.items():
             host = self._table.columns[name].dtype == TEXT
             self.values[name] = values[on_host(places) if host else self._table.device.xp.asarray(places)]

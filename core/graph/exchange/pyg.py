@@ -65,7 +65,7 @@ def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **op
 
 
 def _attributes(data: Any) -> list[str]:
-    """Return the names of the attributes but ``edge_index`` and ``num_nodes``."""
+    """Return the names of the attributes of ``data``, except ``edge_index`` and ``num_nodes``."""
     keys = data.keys() if callable(getattr(data, "keys", None)) else getattr(data, "keys", vars(data))
     return [name for name in keys if name not in (INDEX, COUNT)]
 

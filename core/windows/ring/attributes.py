@@ -63,7 +63,8 @@ class AttributeIntake:
 
         Raises:
             RequirementError: a column is missing.
-            DTypeError: a column has neither numbers nor texts, or one of them after the other in earlier chunks.
+            DTypeError: a column has neither numbers nor texts, or texts after numbers in earlier chunks, or the
+                reverse.
             WeightError: fractions in a column that had whole numbers so far.
         """
         if not self._names:

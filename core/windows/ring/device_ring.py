@@ -150,7 +150,7 @@ class DeviceRing:
         )  # fmt: skip
 
     def _counts(self) -> tuple[int, int, int]:
-        """Wait for the answer of a slide; return the numbers of new and gone pairs, and the largest new id, or -1."""
+        """Wait for the counts of a slide; return the numbers of new and gone pairs, and the largest new id, or -1."""
         all_gained, all_lost, top, self._used = self._answer.read()
         gained, lost = (all_gained - self._gained) % _COUNTS, (all_lost - self._lost) % _COUNTS
         self._gained, self._lost = all_gained, all_lost
