@@ -1,4 +1,4 @@
-"""Files of compiled code: entries that are checked when they are read, in a folder that only their owner can write.
+"""Files of compiled code: entries that are checked when they are read, in a folder that not everyone can write.
 
 The folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``. An entry's name
 says all that it depends on, so an entry never changes. It is written in one step, so processes need no locks, but
