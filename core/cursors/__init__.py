@@ -28,8 +28,8 @@ Numba module (all functions ``@njit``, integers in and out):
                       ``StoreView.find`` is ``"linear"``
 ====================  =============================================================================================
 
-Templates may also import ``neighbors`` from ``suricate.cursors.bindings``: ``for v, slot in neighbors(g, u):`` walks the
-edges of ``u``. In a module made from a template this loop is replaced by loops over ``buckets``, ``first``,
+Templates may also import ``neighbors`` from ``suricate.cursors.bindings``: ``for v, slot in neighbors(g, u):`` walks
+the edges of ``u``. In a module made from a template this loop is replaced by loops over ``buckets``, ``first``,
 ``following``, ``begin``, ``end`` and ``key``.
 
 A *segment* is a run of slots that is read as a whole, whoever's edges they hold: a slab, a block, a leaf of a packed
