@@ -160,6 +160,17 @@ class SlabHashStore(Store):
         if self.weight_dtype is not None or not self.supply.ledger.keeps(num_edges):
             self.supply.reserve(num_edges)
 
+    @property
+    def memory_limit(self) -> int | None:
+        """Upper bound in bytes of what the store has allocated at any time, or None."""
+        return self._memory_limit
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | None) -> None:
+        self._memory_limit = limit
+        if hasattr(self, "budget"):  # else it is about to be made
+            self.budget.limit = limit
+
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
         self.supply.compact()

@@ -64,7 +64,8 @@ class Graph(hints.Hinted):
             (:meth:`synchronize`, at the latest). An invalid batch changes nothing in either case. Host arrays are
             checked in the call, and so is every batch for a backend without guarded kernels (``Store.guarded``).
         degree_hints, in_degree_hints: expected out- and in-degrees, ``int[num_vertices]``; hints, not limits.
-        memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
+        memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None. To
+            undo a change that failed, it may allocate more for a moment.
         threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
         comm: communication with the processes among which the edges are divided (``suricate.parallel``); None: there is
             only this one. Else all processes make the same calls; a batch is the parts that they pass, in rank order.

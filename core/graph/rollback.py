@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -17,21 +18,41 @@ Action = Callable[[Store, EdgeList], None]
 def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
     """Call ``action(store, edges)`` for the edges whose status is ``wanted`` (``status`` None: all).
 
-    If a call lacks memory, it is repeated with each half of the edges, and so on.
+    If a call lacks memory, it is repeated with each half of the edges, and so on; for a single edge the store may pass
+    its memory limit (:func:`beyond_limit`).
     """
     size = len(edges.src)
     try:
-        xp = np if isinstance(status, np.ndarray) else store.device.xp
-        arcs = edges if status is None else picked(edges, xp.flatnonzero(status == wanted))
-        if len(arcs.src):
-            action(store, arcs)
+        _call(store, action, edges, status, wanted)
     except MemoryError:
-        if size <= 1:
-            raise
-    else:
-        return
-    for part in (slice(0, size // 2), slice(size // 2, size)):
-        in_parts(store, action, picked(edges, part), None if status is None else status[part], wanted)
+        if size > 1:
+            for part in (slice(0, size // 2), slice(size // 2, size)):
+                in_parts(store, action, picked(edges, part), None if status is None else status[part], wanted)
+            return
+        with beyond_limit(store):
+            _call(store, action, edges, status, wanted)
+
+
+def _call(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
+    xp = np if isinstance(status, np.ndarray) else store.device.xp
+    arcs = edges if status is None else picked(edges, xp.flatnonzero(status == wanted))
+    if len(arcs.src):
+        action(store, arcs)
+
+
+@contextmanager
+def beyond_limit(store: Store) -> Iterator[None]:
+    """Let a store hold old and new arrays while they grow, if the new ones alone are within its memory limit.
+
+    The failed change may have left so little unused storage that the arrays have to grow before an edge fits again.
+    """
+    limit = store.memory_limit
+    if limit is not None:
+        store.memory_limit = limit + sum(allocated for _, allocated in store.memory().values())
+    try:
+        yield
+    finally:
+        store.memory_limit = limit
 
 
 def insert_into(store: Store, edges: EdgeList) -> None:

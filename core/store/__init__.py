@@ -20,6 +20,7 @@ The following holds for every method:
   to its batch (64 bytes per edge on the CPU, results included), which is freed when it returns. A call that would
   need more raises ``CapacityError`` before it has changed anything; so do ``reserve``, ``resize``, ``mark`` and
   ``copy_to``, whose copy has the same limit. A deletion is never refused, and ``compact`` does what memory allows.
+  ``memory_limit`` may be set at any time: to undo a failed change, a graph raises it where edges do not fit again.
 - **Copies.** ``copy_to`` keeps the mark, ``memory_limit`` and the backend's options.
 """
 

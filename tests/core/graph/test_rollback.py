@@ -1,0 +1,43 @@
+"""Rollback of a change of a store that is at its memory limit."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from suricate import plugins
+from suricate.base.devices import Device
+from suricate.base.types import EdgeList
+from suricate.errors import CapacityError
+from suricate.graph.rollback import delete_from, in_parts, insert_into
+from suricate.store import Store
+
+N = 80
+
+
+def held_by(store: Store) -> int:
+    return sum(allocated for _, allocated in store.memory().values())
+
+
+@pytest.mark.every_backend
+def test_edges_fit_again_where_arrays_cannot_grow_within_the_limit(backend: str, device: Device) -> None:
+    src, dst = (device.xp.asarray(part, np.uint32) for part in divmod(np.random.default_rng(0).permutation(N * N), N))
+    store = plugins.backend(backend)(N, device=device)
+    batches = (EdgeList(src[at : at + 100], dst[at : at + 100], None) for at in range(0, N * N, 100))
+    for _ in range(8):
+        insert_into(store, next(batches))
+    limit = store.memory_limit = held_by(store) * 5 // 4
+    with suppress(CapacityError):
+        for edges in batches:
+            insert_into(store, edges)
+    with pytest.raises(CapacityError):
+        insert_into(store, edges)
+    before = store.num_edges
+    in_parts(store, insert_into, edges, None, 0)
+    assert store.num_edges == before + 100
+    assert store.memory_limit == limit
+    store.check()
+    in_parts(store, delete_from, edges, None, 0)
+    assert store.num_edges == before
