@@ -275,7 +275,7 @@ class Delta:
             return both_directions(self._device.xp, edges)
 
     def edges(self, kind: str) -> EdgeSet:
-        """Return the changes of a kind (see :meth:`arcs`) as an edge set in device memory, without waiting.
+        """Return the changes of a ``kind``, such as ``"inserted"``, as an edge set in device memory, without waiting.
 
         There is one edge set per delta and kind, so algorithms share its hash table and rows.
         """

@@ -188,9 +188,9 @@ def known_edges(graph: Graph, src: Any, dst: Any) -> tuple[Any, Any, np.ndarray 
 def as_edges(
     graph: Graph, delete: Given | None, insert: Given | None, parts: tuple[int, int]
 ) -> tuple[Given | None, Given | None]:
-    """Return both parts of a batch with ids in place of names, adding new names of an insertion to the graph.
+    """Return both halves of a batch with ids in place of names, adding new names of an insertion to the graph.
 
-    ``parts`` names the parts in messages, as for ``Updater.apply``. Raises as ``Graph.insert_edges`` does.
+    ``parts``: what messages call the two, as indices of ``PARTS``. Raises as ``Graph.insert_edges`` does.
     """
     if delete is not None:
         delete = (*known_edges(graph, *delete[:2])[:2], delete[2])

@@ -151,7 +151,9 @@ class Batch:
     """A batch, as this rank applies it: its halves (deletion, insertion), and their results on all ranks.
 
     Args:
-        part, stores, removed, added: see :func:`change`.
+        part: how the graph is divided.
+        stores: the stores to change, one or two; a second takes edges with sources and destinations swapped.
+        removed, added: the valid edges to delete and to insert, the same on all ranks, or None.
         sliced: whether the batch may be applied in slices if memory is short: then a failed reservation is no error.
     """
 
@@ -297,7 +299,10 @@ def rows_of_batch(
 
 
 class DividedStores(Stores):
-    """Changes the stores of a divided graph; see :class:`suricate.graph.stores.Stores`."""
+    """Changes the stores of a divided graph on all ranks, or none of them.
+
+    ``part``: how the graph is divided. ``symmetric``: whether batches contain both arcs of every edge.
+    """
 
     def __init__(self, part: Partition, *, symmetric: bool) -> None:
         super().__init__(part.stores, symmetric=symmetric)
@@ -326,7 +331,10 @@ class DividedUpdater(Updater):
         self._all = DividedStores(part, symmetric=self._symmetric)
 
     def apply(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
-        """Delete, then insert edges, and return the delta; the arguments are those of ``Updater.apply``."""
+        """Delete the edges ``delete``, then insert ``insert``, each ``(src, dst, weight)`` or None; return the delta.
+
+        ``parts``: what messages call the two, as indices of ``PARTS``.
+        """
         batch = delete, insert
         self._count_arcs()  # before the batch, as all ranks do, so that the bound stays near
         if not any(isinstance(one, GatheredEdges) for one in batch) or not all(

@@ -103,7 +103,7 @@ class PartCounts:
         ranks: the number of ranks.
 
     Attributes:
-        has_arrived: whether the counts have arrived on the host, see :meth:`Answer.has_arrived`.
+        has_arrived: a function that returns, without waiting, whether the counts have arrived on the host.
     """
 
     def __init__(self, device: Device, ranks: int) -> None:

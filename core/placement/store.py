@@ -51,7 +51,7 @@ class PartitionedStore(Store):
     def _weights_of_all(self, weight: Array, call: str) -> list[Array]:
         """Return one array per rank: the weights that it passes or, if edges have columns, their rows on this rank.
 
-        Collective. ``call``: see ``DividedTable.rows_of_all``.
+        Collective. ``call`` names the query that returns the edges; ``""``: they are part of a change.
         """
         table = self.part.table
         return self.part.comm.allgatherv(weight) if table is None else table.rows_of_all(weight, call)

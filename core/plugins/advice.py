@@ -240,8 +240,8 @@ def _between(points: Points, place: float, limit: float) -> float:
 def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: float) -> tuple[str, bool]:
     """Return, in words, how far a graph and a batch are from the measured ``cells``, and whether they are among them.
 
-    ``edges``: of the graph; ``batch``: edges in a batch; ``degree``: edges per vertex, ``known`` those in the nearest
-    cell.
+    ``edges``: of the graph; ``batch``: edges in a batch; ``degree``: edges per vertex of the graph; ``known``: edges
+    per vertex in the nearest cell.
     """
     told, inside = [], True
     sizes, batches = ({cell[name] for cell in cells} for name in ("num_edges", "batch"))

@@ -94,7 +94,8 @@ class _Side:
 class _Span:
     """What is being timed: the update after a batch, or a computation from scratch (``side`` is None).
 
-    ``size`` and ``bound`` are those of :meth:`Pace.should_recompute`, ``arcs`` is the number of arcs of the graph.
+    ``size``: the weighted number of changes. ``bound``: the largest size to update without measurements. ``arcs``: of
+    the graph.
     """
 
     side: _Side | None

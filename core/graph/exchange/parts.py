@@ -25,11 +25,11 @@ def from_parts(
     cls: type[Graph], edges: EdgeList, num_vertices: int | None, weight_dtype_of: Callable[[np.dtype], np.dtype],
     comm: Comm, **options: Any,
 ) -> Graph:  # fmt: skip
-    """Return a graph of edges of which this process passes a part (or none); see ``from_coo``. Collective.
+    """Return a graph of edges of which each process passes a part, possibly an empty one; collective.
 
     Args:
         cls: ``Graph``.
-        edges: the part of this process.
+        edges: the part of this process: ids or names, and weights or columns; ``src`` and ``dst`` None: it is empty.
         num_vertices: None: one more than the largest id of all processes.
         weight_dtype_of: returns the dtype of the graph's weights for that of given weights; it is called for the first
             process that passes weights.

@@ -2,12 +2,15 @@
 
 Events lie in a ring in the order (time, position); the live events of a pair are linked, the oldest first. Pairs have
 numbers, found through a hash table of lines of 64 bytes, of which one instruction compares all eight tags: most lookups
-take one line and no branch that is hard to predict. All that a loop needs of a pair lies in one row of 64 bytes. A
-deletion takes the newest live event of its pair, a set takes all; a taken event stays in the ring until its time has
-come.
+read one line, and have no branch that is hard to predict. All that a loop needs of a pair lies in one row of 64 bytes.
+A deletion removes the newest live event of its pair, a set removes all; a removed event stays in the ring until its
+time has passed.
 
-``key`` is ``src << 32 | dst`` (``uint64``), ``slide`` the number of the slide; event number ``at`` is at place
-``at & mask`` of the ring; ``sums``: a sum is kept per pair; ``state``: ``int64``, see :data:`FRONT` for its fields.
+``key`` is ``src << 32 | dst`` (``uint64``), ``slide`` the number of the slide; event number ``at`` is at place ``at &
+mask`` of the ring; ``sums``: a sum is kept per pair. ``state`` is ``int64[8]``: the numbers of the oldest event in the
+ring and of the next to enter; how many numbers pairs have had, how many of these are free, and how many pairs were
+touched; how many deletions and sets found no event, and how many events they removed; 1 + the number of a pair whose
+sum overflowed, or 0.
 """
 
 from __future__ import annotations
