@@ -107,7 +107,11 @@ def memory_left(device: Device, wanted: int) -> int | None:
     with device.current():
         left = _left_in(pool, cupy)
         if left < wanted:
-            gc.collect(_generation())
+            now = time.monotonic()
+            is_due = now >= _collected[0] + 1
+            if is_due:
+                _collected[0] = now
+            gc.collect(2 if is_due else 1)
             left = _left_in(pool, cupy)
     return left
 
@@ -115,15 +119,6 @@ def memory_left(device: Device, wanted: int) -> int | None:
 def _left_in(pool: Any, cupy: Any) -> int:
     left, limit = cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes(), pool.get_limit()
     return min(left, limit - pool.used_bytes()) if limit else left
-
-
-def _generation() -> int:
-    """Return the generation of garbage to collect now: 2, all of it, once a second at most, else 1."""
-    now = time.monotonic()
-    if now < _collected[0] + 1:
-        return 1
-    _collected[0] = now
-    return 2
 
 
 def available_memory() -> int:

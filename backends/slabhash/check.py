@@ -4,22 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_count, bucket_of, degree_place, first_slab, head_place
-from suricate.backends.slabhash.layout import (
-    ARRIVED,
-    BARRIER_FLAG,
-    BATCH_COUNTERS,
-    BUMP,
-    ENDED,
-    FREED,
-    LISTED,
-    LISTED_BIT,
-    QUEUED_FLAG,
-    SEVERAL,
-    TAKEN,
-    TOUCHED,
-    Slabs,
-)
+from suricate.backends.slabhash.layout import BUMP, FREED, LISTED, LISTED_BIT, SEVERAL, TAKEN, TOUCHED, Slabs
 from suricate.backends.slabhash.loops import KEY_TOMBSTONE
 from suricate.base.types import EMPTY
 from suricate.cpu.jit import allocating_kernel
@@ -103,9 +90,10 @@ def verify(slabs: Slabs, num_vertices: int) -> None:
     require(len(slabs.vertex) == 2 * len(slabs.buckets), "there are a head word, a degree and a bucket code per vertex")
     require(len(slabs.buckets) >= num_vertices, "there are words for every vertex")
     require(slabs.capacity == 0 or slabs.pool.ctypes.data % 128 == 0, "the pool is aligned to 128 bytes")
-    require(set(counters[[ARRIVED, ENDED]]) <= {0, BARRIER_FLAG}, "no thread waits at a barrier between batches")
-    require(not counters[list(BATCH_COUNTERS)].any(), "an insertion leaves its own counters at zero")
-    require(not (slabs.buckets & QUEUED_FLAG).any(), "no vertex is queued between batches")
+    barriers = set(counters[[layout.ARRIVED, layout.ENDED]])
+    require(barriers <= {0, layout.BARRIER_FLAG}, "no thread waits at a barrier between batches")
+    require(not counters[list(layout.BATCH_COUNTERS)].any(), "an insertion leaves its own counters at zero")
+    require(not (slabs.buckets & layout.QUEUED_FLAG).any(), "no vertex is queued between batches")
     reached = np.zeros(slabs.capacity, bool)
     broken, vertex = check_chains(slabs, num_vertices, reached)
     require(broken == 0, f"{CHAIN_INVARIANTS[broken]} (vertex {vertex})")

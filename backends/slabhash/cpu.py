@@ -13,7 +13,7 @@ from suricate.backends.slabhash import loops
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import BucketPlan, GuardedBatch
 from suricate.backends.slabhash.layout import BUMP, FREED, LISTED, TAKEN, Slabs
-from suricate.backends.slabhash.ledger import Arrived, Reservation
+from suricate.backends.slabhash.ledger import Reservation
 from suricate.backends.slabhash.loops import maintain, trim
 from suricate.backends.slabhash.loops.duplicates import merge_duplicates
 from suricate.backends.slabhash.loops.load import Load
@@ -130,14 +130,12 @@ def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
 
 def _ranges(plan: BucketPlan, size: int) -> list[tuple[int, int, int]]:
     """Return the ranges of vertices of a plan as tuples (first, end, first head slab); the last ends at ``size``."""
-    assert plan.heads is not None
-    assert plan.ends is not None
     ranges = pairwise([*plan.ends[:-1].tolist(), size])
     return [(*part, head) for part, head in zip(ranges, plan.heads[:-1].tolist(), strict=True)]
 
 
 class CpuKernels:
-    """The operations of a store on NumPy arrays; see :class:`suricate.backends.slabhash.kernels.Kernels`.
+    """The operations of a store on NumPy arrays; see :mod:`suricate.backends.slabhash.kernels`.
 
     Args:
         budget: the store's budget, which includes scratch memory.
@@ -147,7 +145,9 @@ class CpuKernels:
         hashing: whether vertices are rehashed.
     """
 
-    warps = 0
+    warps = 0  #: resident warps of an insertion, of which there are none
+    planning_bytes = 2  #: of the arrays of a plan, per vertex: the code
+    counting_bytes = 1  #: of the array of :meth:`count_batch` and :meth:`count_moves`, per slab or vertex that counts
 
     def __init__(self, budget: Budget, weight_words: int, keys: int, per_bucket: float, *, hashing: bool) -> None:
         self._budget, self._keys = budget, keys
@@ -157,12 +157,7 @@ class CpuKernels:
         self._load: Load | None = None  # the batch that was counted, if it is the first of its store
         self._parts: list[Part] = []  # of the batch that is being inserted
         self._rehashes = False  # whether a vertex has outgrown its buckets; before, a kernel without rehashing inserts
-        budget.cached = self.cached_bytes
-
-    @property
-    def cached_bytes(self) -> int:
-        """Size in bytes of the scratch memory that is cached between batches."""
-        return self._ring.nbytes
+        budget.cached = self._ring.nbytes
 
     def forget(self) -> None:
         """Do nothing: nothing cached depends on the arrays."""
@@ -170,10 +165,6 @@ class CpuKernels:
     def read_counters(self, slabs: Slabs) -> list[int]:
         """Return the counters of ``slabs`` as a list; ``layout.py`` names their places."""
         return slabs.counters.tolist()
-
-    def poll(self) -> Arrived | None:
-        """Return None: on the CPU no copy of counters is under way."""
-        return None
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -196,42 +187,23 @@ class CpuKernels:
         """Tell the budget that ``scratch`` is freed."""
         self._budget.repay(scratch.size)
 
-    def cache_scratch(self, slabs: Slabs, edges: int) -> None:
-        """Do nothing: on the CPU no scratch memory is cached between batches."""
-
     def insert(
-        self,
-        slabs: Slabs,
-        batch: GuardedBatch,
-        reservation: Reservation,
-        outcome: Outcome,
-        scratch: InsertionScratch,
-        start: int,
+        self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: InsertionScratch
     ) -> int:
-        """Insert a batch into ``slabs`` from edge ``start`` on; return the number of edges inserted so far.
+        """Insert a batch into ``slabs``; return the number of edges inserted.
 
         ``reservation`` are the slabs set aside for the batch, ``outcome`` is written, ``scratch`` comes from
         :meth:`scratch`. The number is short of the batch if a vertex must be rehashed and the reservation lacks slabs
-        for that.
+        for that; :meth:`insert_rest` inserts the other edges.
         """
         load, self._load = self._load, None
         if load is not None and load.src is batch.src and load.vertex is slabs.vertex:
             load.place(slabs, as_words(batch.weight), outcome.status)
             return len(batch.src)
-        if start == 0:
-            self._parts = self._cut(slabs, batch, outcome, scratch)
-        left = [part for part in self._parts if part.done < len(part.src)]
+        self._parts = parts = self._cut(slabs, batch, outcome, scratch)
         space = slabs.capacity - int(slabs.counters[BUMP])
-        ahead = start == 0 and len(left) > 1 and space >= reservation.slabs + AHEAD * len(left)
-        self._insert_parts(slabs, left, reservation.quota, AHEAD if ahead else 1)
-        if not self._rehashes and any(part.done < len(part.src) for part in left):
-            self._rehashes = True
-            return self.insert(slabs, batch, reservation, outcome, scratch, 1)
-        done = sum(part.done for part in self._parts)
-        if done == len(batch.src):
-            parts, self._parts = self._parts, []
-            threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
-        return done
+        ahead = len(parts) > 1 and space >= reservation.slabs + AHEAD * len(parts)
+        return self.insert_rest(slabs, reservation.quota, outcome, AHEAD if ahead else 1)
 
     def insert_few(
         self, slabs: Slabs, src: Array, dst: Array, weight: Array | None, quota: int, outcome: Outcome,
@@ -239,18 +211,13 @@ class CpuKernels:
     ) -> int:  # fmt: skip
         """Insert a small batch by one call of a loop, until a vertex must be rehashed; return the number inserted.
 
-        :meth:`insert` inserts the rest. ``quota`` is the number of slabs that rehashing may use, ``outcome`` is
-        written, ``scratch`` comes from :meth:`scratch` (None without weights).
+        :meth:`insert_rest` inserts the other edges. ``quota`` is the number of slabs that rehashing may use,
+        ``outcome`` is written, ``scratch`` comes from :meth:`scratch` (None without weights).
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         words = before = existing = tables = NO_WORDS
         if scratch is not None:
-            words, before, existing, tables = (
-                as_words(weight),
-                as_words(outcome.weight),
-                scratch.existing,
-                scratch.tables,
-            )
+            words, before, existing, tables = as_words(weight), as_words(outcome.weight), *scratch[:2]
         status, ring, policy = outcome.status, self._ring, (quota, self._hashing, self._per_bucket)
         done: int = insert(slabs, src, dst, words, existing, 0, 1, policy, ring, status, before)
         is_done = done == len(src)
@@ -263,22 +230,31 @@ class CpuKernels:
             self._rehashes, self._parts = True, [part]
         return done
 
-    def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int, ahead: int) -> None:
-        """Insert the remaining edges of ``parts``, each with an equal share of the ``quota`` slabs for rehashing.
+    def insert_rest(self, slabs: Slabs, quota: int, outcome: Outcome, ahead: int = 1) -> int:
+        """Insert the remaining edges of the present batch; return the number of its edges inserted so far.
 
-        A part takes ``ahead`` new slabs at a time. The attribute ``done`` of each part is updated.
+        The number is short of the batch if a vertex must be rehashed and ``quota`` slabs, which each part of the batch
+        has an equal share of, do not suffice. A part takes ``ahead`` new slabs at a time; ``outcome`` is written.
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
-        quota = quota // len(parts) if quota > 0 else quota
-        policy = (quota, self._hashing, self._per_bucket)
+        left = [part for part in self._parts if part.done < len(part.src)]
+        policy = (quota // len(left) if quota > 0 else quota, self._hashing, self._per_bucket)
         calls = [
             (slabs, part.src, part.dst, part.words, part.existing, part.done, ahead, policy, part.ring, part.status,
              part.before)
-            for part in parts
+            for part in left
         ]  # fmt: skip
-        for part, done in zip(parts, threads.run(insert, calls), strict=True):
+        for part, done in zip(left, threads.run(insert, calls), strict=True):
             part.done = done
         self._clamp(slabs)
+        if all(part.done == len(part.src) for part in left):
+            parts, self._parts = self._parts, []
+            threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
+            return sum(part.done for part in parts)
+        if not self._rehashes:
+            self._rehashes = True
+            return self.insert_rest(slabs, quota, outcome)
+        return sum(part.done for part in self._parts)
 
     def _clamp(self, slabs: Slabs) -> None:
         """Lower the counter TAKEN to LISTED: threads may have counted more listed slabs as taken than there are."""
@@ -352,10 +328,6 @@ class CpuKernels:
         """Fill ``vertex`` and ``buckets`` (see ``Slabs``) with the entries of vertices without storage."""
         vertex[0::2], vertex[1::2], buckets[:] = EMPTY, 0, 1
 
-    def planning_bytes(self, vertices: int) -> int:
-        """Return the bytes of the codes of a plan for ``vertices`` vertices."""
-        return 2 * vertices
-
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Return a plan of buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32)."""
         codes, size = np.empty(len(expected), np.uint16), len(expected)
@@ -377,10 +349,6 @@ class CpuKernels:
         calls = [(plan.codes, slabs.owner, *part) for part in _ranges(plan, len(plan.codes))]
         threads.run(maintain.place_heads, calls)
         slabs.counters[BUMP] = plan.total
-
-    def counting_bytes(self, slabs: Slabs, bump: int) -> int:
-        """Return the bytes of the temporary array of :meth:`count_batch`: 1 per slab below ``bump`` and vertex."""
-        return bump + len(slabs.buckets)
 
     def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
         """Add the number of edges of each source of ``batch`` to ``counts`` (uint32 per vertex) in place.

@@ -9,33 +9,14 @@ import cupy
 import numpy as np
 from cupy.cuda import alloc
 
-from suricate.backends.slabhash.batches import (
-    MAX_BLOCKS,
-    NO_SCRATCH,
-    WARPS,
-    BatchKernel,
-    LaunchPlan,
-    ScratchBuffer,
-)
+from suricate.backends.slabhash import programs
+from suricate.backends.slabhash.batches import MAX_BLOCKS, NO_SCRATCH, WARPS, BatchKernel, LaunchPlan, ScratchBuffer
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import BucketPlan, GuardedBatch
 from suricate.backends.slabhash.layout import FREED, LISTED, TAKEN, TOUCHED, Geometry, Slabs
 from suricate.backends.slabhash.ledger import LOWER_HALF, Arrived, Reservation
 from suricate.backends.slabhash.options import Options
-from suricate.backends.slabhash.programs import (
-    BATCHES,
-    BLOCK,
-    DELETION,
-    INSERT_BLOCKS,
-    INSERTION,
-    KERNELS,
-    MOVE,
-    NO_LIMIT,
-    QUERY,
-    SCRATCH,
-    VIEW,
-    backend_programs,
-)
+from suricate.backends.slabhash.programs import BLOCK, DELETION, INSERTION, QUERY, SCRATCH, VIEW
 from suricate.base.devices import Array, Device
 from suricate.base.types import Outcome
 from suricate.cuda.batch_memory import MOST_PLANS, offsets_of
@@ -55,13 +36,8 @@ TRIM_LIST = 1 + 2048 * 5  # words of a List of trim.cu
 NULL = np.uint64(0)
 
 
-def _table_size(edges: int) -> int:
-    """Return the size of the hash table of duplicates: a power of two, at least twice the batch up to 2**30 edges."""
-    return min(1 << 31, 1 << (2 * edges - 1).bit_length())
-
-
 class CudaKernels:
-    """The operations of a store on CuPy arrays; see :class:`suricate.backends.slabhash.kernels.FusedKernels`.
+    """The operations of a store on CuPy arrays; see :mod:`suricate.backends.slabhash.kernels`.
 
     Args:
         device: a CUDA device.
@@ -71,12 +47,15 @@ class CudaKernels:
         options: the store's options.
     """
 
+    planning_bytes = 2 + 8 + 8  #: of the arrays of a plan, per vertex: code, number of heads and its running sum
+    counting_bytes = 4  #: of the array of :meth:`count_batch` and :meth:`count_moves`, per slab or vertex that counts
+
     def __init__(
         self, device: Device, budget: Budget, shape: Geometry, weight_dtype: np.dtype | None, options: Options
     ) -> None:
         self._budget, self._shape, self._dtype, self._options = budget, shape, weight_dtype, options
         self._per_bucket = options.load_factor * shape.keys
-        self._chain_limit = int(CHAIN_LIMIT * max(1.0, options.load_factor)) if options.hashing else NO_LIMIT
+        self._chain_limit = int(CHAIN_LIMIT * max(1.0, options.load_factor)) if options.hashing else programs.NO_LIMIT
         self._multiprocessors = cupy.cuda.Device(device.index).attributes["MultiProcessorCount"]
         self._view: tuple[np.void, bytes] | None = None
         self._kernels: dict[tuple[str, BatchKind | None], BatchKernel] = {}
@@ -90,12 +69,7 @@ class CudaKernels:
     @property
     def warps(self) -> int:
         """Number of resident warps of an insertion."""
-        return INSERT_BLOCKS * WARPS * self._multiprocessors
-
-    @property
-    def cached_bytes(self) -> int:
-        """Size in bytes of the scratch buffer that is cached between batches."""
-        return self._cached.size
+        return programs.INSERT_BLOCKS * WARPS * self._multiprocessors
 
     def forget(self) -> None:
         """Drop the struct of the arrays and the scratch buffer from the cache, because the arrays are replaced."""
@@ -114,8 +88,8 @@ class CudaKernels:
     def _launch(self, name: str, threads: int, *args: Any) -> None:
         """Launch the kernel ``name`` with ``args`` over at most ``threads`` threads; None becomes a null pointer."""
         grid = max(1, min((threads + BLOCK - 1) // BLOCK, MAX_BLOCKS))
-        kernel = backend_programs(self._shape, self._options.edges_in_flight, None)[KERNELS[name]].kernel(name)
-        kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
+        program = programs.backend_programs(self._shape, self._options.edges_in_flight, None)[programs.KERNELS[name]]
+        program.kernel(name)((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _plan(self, slabs: Slabs, name: str, variant: BatchKind | None, edges: int) -> LaunchPlan:
         """Return the launch of batch operation ``name`` for ``edges`` edges.
@@ -131,22 +105,16 @@ class CudaKernels:
         return plan
 
     def _batch_kernel(self, slabs: Slabs, name: str, variant: BatchKind | None) -> BatchKernel:
-        source, batch = BATCHES[name]
-        packer, programs = batch.own_packer, backend_programs(self._shape, self._options.edges_in_flight, variant)
-        program = programs[source]
+        source, batch = programs.BATCHES[name]
+        program = programs.backend_programs(self._shape, self._options.edges_in_flight, variant)[source]
         prefix = len(self._packed(slabs)[1]) + (batch.base.size if batch.base else 0)
-        if variant is not None:
-            packer = joined(packer, UNVALIDATED)
+        packer = batch.own_packer if variant is None else joined(batch.own_packer, UNVALIDATED)
         kernel = StructKernel(program, name, prefix + packer.size)
         blocks = kernel.resident(BLOCK)
-        resident = self._multiprocessors * (min(blocks, INSERT_BLOCKS) if name == "insert" else blocks)
+        resident = self._multiprocessors * (min(blocks, programs.INSERT_BLOCKS) if name == "insert" else blocks)
         result = BatchKernel(kernel, prefix, packer, self._shape.lanes, resident, cooperative=program.cooperative)
         self._kernels[name, variant] = result
         return result
-
-    def _tiles(self, count: int) -> int:
-        """Return the number of threads of ``count`` tiles."""
-        return count * self._shape.lanes
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
@@ -183,9 +151,6 @@ class CudaKernels:
         """Return whether scratch memory for inserting ``edges`` edges is cached."""
         return edges <= self._cached.edges
 
-    def release(self, scratch: ScratchBuffer) -> None:
-        """Do nothing: what is not cached returns to CuPy's memory pool, which keeps the order of the stream."""
-
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
         """Allocate the scratch memory of batches of up to ``edges`` edges ahead of them, if such memory is cached."""
         size = offsets_of(*self._scratch_sizes(slabs, edges).values())[-1]
@@ -206,7 +171,7 @@ class CudaKernels:
         if is_cached:
             self._cached, self._budget.cached = NO_SCRATCH, 0  # the smaller one goes first
         self._budget.admit(size)
-        memory = self._alloc(size)
+        memory = self._budget.made(alloc, size)
         addresses = {
             name: memory.ptr + offset if length else 0
             for (name, length), offset in zip(sizes.items(), offsets, strict=True)
@@ -217,7 +182,7 @@ class CudaKernels:
             per_bucket=self._per_bucket,
             table_size=sizes["table"] // 4,
             limit=self._chain_limit,
-            most_moves=sizes["moves"] // MOVE.size,
+            most_moves=sizes["moves"] // programs.MOVE.size,
         )
         scratch = ScratchBuffer(rounded, size, memory, self._packed(slabs)[1] + SCRATCH.packer.pack(*shared))
         if is_cached:
@@ -234,38 +199,27 @@ class CudaKernels:
         queue = 4 * min(edges, len(slabs.buckets)) if hashing else 0
         # Buckets that may move: those of all vertices that can have outgrown them, but for the largest vertices.
         buckets = min(capacity, max(edges, SMALL) + capacity // 16) if hashing and moves else 0
+        table = min(1 << 31, 1 << (2 * edges - 1).bit_length())  # at least twice the batch, up to 2**30 edges
         return {
             "existing": weighted * edges,
-            "table": weighted * _table_size(edges),
+            "table": weighted * table,
             "place": weighted * edges,
             "queue": queue,
             "target": queue,
             "code": queue,
-            "moves": MOVE.size * buckets,
+            "moves": programs.MOVE.size * buckets,
             "deferred": 4 * edges if hashing else 0,
         }
-
-    def _alloc(self, size: int) -> Any:
-        try:
-            return alloc(size)
-        except MemoryError as error:
-            raise self._budget.out_of_memory(error) from error
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def insert(
-        self,
-        slabs: Slabs,
-        batch: GuardedBatch,
-        reservation: Reservation,
-        outcome: Outcome,
-        scratch: ScratchBuffer,
-        start: int,
+        self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: ScratchBuffer
     ) -> int:
-        """Insert a validated batch into ``slabs``; return its size.
+        """Insert a validated batch into ``slabs`` by one launch; return its size.
 
         ``reservation`` are the slabs set aside for the batch, ``outcome`` is written, ``scratch`` comes from
-        :meth:`scratch`. ``start`` is not used: a launch inserts the whole batch.
+        :meth:`scratch`. Scratch that is not cached returns to CuPy's memory pool, which keeps the order of the stream.
         """
         edges = reservation.edges
         plan = self._plan(slabs, "insert", None, edges)
@@ -368,10 +322,6 @@ class CudaKernels:
         """Fill ``vertex`` and ``buckets`` (see ``Slabs``) with the entries of vertices without storage."""
         self._launch("clear_tables", len(buckets), vertex, buckets, np.int64(len(buckets)))
 
-    def planning_bytes(self, vertices: int) -> int:
-        """Return the bytes of a plan for ``vertices`` vertices: codes, numbers of heads and their running sums."""
-        return (2 + 8 + 8) * vertices
-
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Return a plan of buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits."""
         codes, heads = cupy.empty(n := len(expected), np.uint16), cupy.empty(n, np.int64)
@@ -395,10 +345,6 @@ class CudaKernels:
         """Write to ``slabs`` the owners of the head slabs that ``plan`` provides, and their number as counter BUMP."""
         planned = len(plan.codes)
         self._launch("place_heads", planned, plan.heads, plan.ends, np.int64(planned), slabs.owner, slabs.counters)
-
-    def counting_bytes(self, slabs: Slabs, bump: int) -> int:
-        """Return the bytes of the temporary array of :meth:`count_batch`: 4 per slab below ``bump`` and vertex."""
-        return 4 * (bump + len(slabs.buckets))
 
     def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
         """Add the number of edges of each source of ``batch`` to ``counts`` (uint32 per vertex) in place."""
@@ -473,7 +419,7 @@ class CudaKernels:
         offsets, cursor = cupy.zeros(num_vertices + 1, np.int64), cupy.zeros(num_vertices, np.uint32)
         degrees = slabs.vertex[1 : 2 * num_vertices : 2].copy()
         cupy.cumsum(degrees, dtype=np.int64, out=offsets[1:])
-        threads = self._tiles(slabs.capacity)
+        threads = slabs.capacity * self._shape.lanes
         self._launch("gather_all", threads, self._packed(slabs)[0], offsets, cursor, src, dst, weight)
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
@@ -482,7 +428,8 @@ class CudaKernels:
         ``count`` is the number of slabs that they are in. Waits for the device.
         """
         cursor = cupy.zeros(1, np.uint64)
-        self._launch("gather_touched", self._tiles(count), self._packed(slabs)[0], cursor, src, dst, weight)
+        threads = count * self._shape.lanes
+        self._launch("gather_touched", threads, self._packed(slabs)[0], cursor, src, dst, weight)
         return int(cursor[0])
 
     def forget_touched(self, slabs: Slabs) -> None:

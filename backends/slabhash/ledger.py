@@ -5,16 +5,19 @@ lower bound of the free ones, and reads the device's counters only when that doe
 growing store on CUDA is sized again for batches to come; free slabs are listed for reuse; the pool grows geometrically;
 or the batch is counted exactly and the pool grows by what it really needs.
 
-Nothing here holds an array or calls a kernel: :class:`Actions` carries the steps out.
+Nothing here holds an array or calls a kernel: the steps are methods of the store's ``Supply``, the argument ``do``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suricate.backends.slabhash.layout import BUMP, DENIED, FREED, LISTED, TAKEN, TOUCHED
+
+if TYPE_CHECKING:
+    from suricate.backends.slabhash.supply import Supply
 
 FEW = 1 << 12  # edges of a small batch, at most
 MIN_SLABS = 64  # least growth of a pool
@@ -93,51 +96,6 @@ class Arrived(NamedTuple):
     free: int
     used: int
     denied: int
-
-
-class Actions(Protocol):
-    """The steps that the ledger calls when slabs run short: changes of the pool, and counts by the device.
-
-    A ``batch`` is the one that slabs are for; the ledger only passes it on. A step that lacks memory returns None or
-    False, with nothing changed. A step that makes a new pool tells the ledger before it returns.
-    """
-
-    def read(self) -> None:
-        """Read the counters, waiting for the device, and :meth:`Ledger.record` them."""
-
-    def forget_denied(self) -> None:
-        """Set the counter of denied slabs to zero."""
-
-    def count_edges(self) -> int:
-        """Return the number of edges in the store."""
-
-    def count_batch(self, batch: Any) -> int:
-        """Return the number of slabs that the batch needs at most."""
-
-    def size_for_batch(self, batch: Any, later: int) -> int | None:
-        """Rehash every vertex to the buckets it needs with the batch, and reserve slabs for ``later`` more edges.
-
-        Return the number of slabs that the batch needs, or None if memory is lacking.
-        """
-
-    def size_ahead(self, batch: Any, stored: int, unused: int, growth: float) -> bool:
-        """Rehash all ``stored`` edges to ``growth`` times the buckets needed with the batch; leave ``unused`` slabs.
-
-        Return whether memory sufficed.
-        """
-
-    def repack(self, unused: int) -> bool:
-        """Move all edges to a new pool with ``unused`` free slabs; return whether memory sufficed."""
-
-    def sweep(self, length: int) -> None:
-        """Write the free slabs to a list of ``length`` entries, from which they are taken again."""
-
-    def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
-        """Grow the pool until ``wanted`` slabs are free, or at least ``least``; return whether it grew.
-
-        If memory is lacking and growth is not ``optional``, all slabs are trimmed; raise ``CapacityError`` if fewer
-        than ``least`` are free then.
-        """
 
 
 NO_DEMAND = Demand(0, 0, 0, 0, 0, 0)
@@ -375,8 +333,8 @@ class Ledger:
 
     # -- getting slabs -------------------------------------------------------------------------------------------------
 
-    def provide(self, edges: int, batch: Any, do: Actions) -> Demand:
-        """Get the slabs for ``batch``, which has ``edges`` edges, by the actions ``do``; return its demand."""
+    def provide(self, edges: int, batch: Any, do: Supply) -> Demand:
+        """Get the slabs for ``batch``, which has ``edges`` edges, by the methods of ``do``; return its demand."""
         if self.is_large(edges):
             sized = do.size_for_batch(batch, max(0, self.promised - edges))
             if sized is not None:
@@ -393,7 +351,7 @@ class Ledger:
             need = self._free_counted(edges, allowance, batch, do)
         return self._demand(edges, need, allowance)
 
-    def provide_more(self, edges: int, need: int, do: Actions) -> tuple[int, int]:
+    def provide_more(self, edges: int, need: int, do: Supply) -> tuple[int, int]:
         """Get slabs for rehashing a vertex within a batch on the CPU, whose last ``edges`` edges need ``need`` slabs.
 
         Return the new need and the quota, negative if there are no more slabs.
@@ -415,8 +373,8 @@ class Ledger:
         """Return by how many slabs the free ones fall short of ``need`` and ``allowance``; heads come from the end."""
         return max(allowance - self.space, need + allowance - self.free)
 
-    def provide_for(self, edges: int, do: Actions) -> None:
-        """Get slabs for any ``edges`` edges to come by the actions ``do``; :meth:`promise` then reserves the slabs."""
+    def provide_for(self, edges: int, do: Supply) -> None:
+        """Get slabs for any ``edges`` edges to come by methods of ``do``; :meth:`promise` then reserves the slabs."""
         if self.free >= self.worst_case(edges) + self.allowance(edges):
             return
         do.read()
@@ -424,7 +382,7 @@ class Ledger:
         if not self._sweep(need, do):
             do.grow(need, need + max(need, self.capacity) // 16, optional=False)  # so that few calls make it grow
 
-    def _size_ahead(self, edges: int, batch: Any, do: Actions) -> bool:
+    def _size_ahead(self, edges: int, batch: Any, do: Supply) -> bool:
         """Size all buckets for ``batch`` (``edges`` edges) and several more like it; return whether slabs suffice now.
 
         This is for a graph that grows by large batches: until those are in, few vertices are rehashed one by one, and
@@ -444,7 +402,7 @@ class Ledger:
             do.read()
         return self.free >= self.worst_case(edges) + self.allowance(edges)
 
-    def _free_slabs(self, slabs: int, do: Actions) -> bool:
+    def _free_slabs(self, slabs: int, do: Supply) -> bool:
         """Get ``slabs`` free slabs without counting what a batch needs; return whether there are as many now."""
         lacks_heads = self.denied > 0 and self.space < slabs  # heads do not come from the free list
         self._forget_denied(do)
@@ -453,7 +411,7 @@ class Ledger:
         least = self.free + slabs - self.space if lacks_heads else slabs
         return do.grow(least, least + self.capacity // 4, optional=True)
 
-    def _free_counted(self, edges: int, allowance: int, batch: Any, do: Actions) -> int:
+    def _free_counted(self, edges: int, allowance: int, batch: Any, do: Supply) -> int:
         """Count the slabs that ``batch`` needs, get them, and ``allowance`` more if possible; return the count."""
         need = do.count_batch(batch)
         if self.free < need and self._repack(need + self.capacity // 8, do):
@@ -470,19 +428,19 @@ class Ledger:
         self._forget_denied(do)
         return need
 
-    def _forget_denied(self, do: Actions) -> None:
+    def _forget_denied(self, do: Supply) -> None:
         if self.denied:
             do.forget_denied()
             self.denied = 0
 
-    def _repack(self, unused: int, do: Actions) -> bool:
+    def _repack(self, unused: int, do: Supply) -> bool:
         """Repack a pool with many free slabs among those in use to ``unused`` free ones; return whether it was."""
         holes = self.capacity - self.space - self.used
         if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:
             return False
         return do.repack(unused)
 
-    def _sweep(self, need: int, do: Actions) -> bool:
+    def _sweep(self, need: int, do: Supply) -> bool:
         """List the free slabs for reuse if they are many; return whether at least ``need`` are free now."""
         if self.freed and (self.free + self.freed >= need or 8 * self.freed >= self.capacity):
             do.sweep(self.freed + self.listed)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Kernels
 from suricate.backends.slabhash.layout import MAX_SLABS, NUM_COUNTERS, REJECTED, Geometry, Slabs
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, StoreView
 from suricate.errors import CapacityError
 from suricate.intake.arrays import fill, move
+
+if TYPE_CHECKING:
+    from suricate.backends.slabhash.kernels import Kernels
 
 VERTEX_BYTES = 10  # head word, degree, bucket code
 COUNTER_BYTES = 4 * NUM_COUNTERS
@@ -63,10 +67,6 @@ class Pool:
         """Return the total size in bytes of the arrays of ``slabs``."""
         return sum(part.nbytes for part in slabs if not isinstance(part, int))
 
-    def capacity_bytes(self, capacity: int, *, marked: bool) -> int:
-        """Return the bytes of ``capacity`` slabs and their owners; ``marked``: also of ``fresh`` and ``touched``."""
-        return capacity * (self.slab_bytes + (12 if marked else 4))
-
     def _admit(self, capacity: int, *, marked: bool, besides: int = 0) -> None:
         """Raise ``CapacityError`` unless arrays of ``capacity`` slabs, and ``besides`` more bytes, may be allocated.
 
@@ -74,7 +74,7 @@ class Pool:
         """
         if capacity > MAX_SLABS:
             raise CapacityError(f"slabhash cannot have {capacity} slabs of {self.slab_bytes} bytes: use wider ones")
-        self._budget.admit(self.capacity_bytes(capacity, marked=marked) + besides)
+        self._budget.admit(capacity * (self.slab_bytes + (12 if marked else 4)) + besides)  # 4: the owner
 
     # -- new arrays ----------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import FusedKernels, GuardedBatch, Kernels
+from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import DENIED, SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
 from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
@@ -30,6 +30,8 @@ from suricate.store import Store, StoreArguments
 from suricate.store.single import SingleEdges, reserve_some
 
 if TYPE_CHECKING:
+    from suricate.backends.slabhash.cuda import CudaKernels
+    from suricate.backends.slabhash.kernels import Kernels
     from suricate.intake.batches import StoreBatch
     from suricate.intake.ingest import UnvalidatedBatch
 
@@ -73,7 +75,7 @@ class SlabHashStore(Store):
     pool: Pool
     kernels: Kernels
     supply: Supply
-    fused: FusedKernels  # the same, on CUDA
+    fused: CudaKernels  # the same, on CUDA
 
     def __init__(
         self,
@@ -186,7 +188,7 @@ class SlabHashStore(Store):
             "vertices": (vertices * VERTEX_BYTES, slabs.vertex.nbytes + slabs.buckets.nbytes),
             "free list": (ledger.listed * 4, slabs.free_list.nbytes),
             "counters": (slabs.counters.nbytes, slabs.counters.nbytes),
-            "scratch": (0, self.kernels.cached_bytes),
+            "scratch": (0, self.budget.cached),
         }
         if slabs.marked:
             parts["marks"] = (used * 4 + ledger.touched * 4, slabs.fresh.nbytes + slabs.touched.nbytes)
@@ -311,21 +313,10 @@ class SlabHashStore(Store):
 
     def _new_view(self) -> StoreView:
         slabs, n, shape = self.slabs, self.num_vertices, self.geometry
-        data = SlabView(
-            pool=slabs.pool,
-            weight=slabs.pool if self.weight_dtype is None else slabs.pool.view(self.weight_dtype),
-            owner=slabs.owner,
-            vertex=slabs.vertex[: 2 * n],
-            buckets=slabs.buckets[:n],
-            counters=slabs.counters,
-            fresh=slabs.fresh,
-            touched=slabs.touched,
-            words=shape.words,
-            keys=shape.keys,
-            weight_offset=shape.weight_offset,
-        )
+        weight = slabs.pool if self.weight_dtype is None else slabs.pool.view(self.weight_dtype)
+        arrays = slabs._replace(vertex=slabs.vertex[: 2 * n], buckets=slabs.buckets[:n])._asdict() | {"weight": weight}
         return StoreView(
-            data=data,
+            data=SlabView(**{name: arrays[name] for name in SlabView._fields}),
             cursor="suricate.backends.slabhash.cursor",
             header=HEADER,
             num_vertices=n,

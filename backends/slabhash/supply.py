@@ -17,7 +17,7 @@ from suricate.backends.slabhash import ledger as numbers
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import DENIED
-from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger, Reservation
+from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.base.devices import Array
 from suricate.base.types import Outcome
@@ -75,13 +75,12 @@ class Supply:
         demand = demand or self._provide(batch)
         scratch = self._budget.made(kernels.scratch, self._pool.slabs, edges)
         reservation = ledger.reserve(demand)
-        done = kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, 0)
-        if done < edges:
-            self._insert_rest(batch, reservation, outcome, scratch, done)
-        kernels.release(scratch)
-        ledger.queued(edges)
+        done = kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch)
         if not ledger.warps:
+            self._insert_rest(done, edges, reservation.kept, outcome)
+            kernels.release(scratch)
             self.read()
+        ledger.queued(edges)
         if demand.sized and 2 * self.count_edges() < ledger.inserted:
             with suppress(Exception):  # most were duplicates, as events that repeat an edge: optional, the batch is in
                 self.compact()
@@ -107,35 +106,25 @@ class Supply:
         outcome = Outcome(status, before)
         done = kernels.insert_few(slabs, src, dst, weight, quota, outcome, scratch)
         if done < edges:
-            batch, reservation = (
-                GuardedBatch(src, dst, weight, None),
-                Reservation(edges, edges + quota, quota, 0, 0, edges),
-            )
-            done = kernels.insert(slabs, batch, reservation, outcome, scratch, done)
-            self._insert_rest(batch, reservation, outcome, scratch, done)
+            self._insert_rest(kernels.insert_rest(slabs, quota, outcome), edges, edges, outcome)
             slabs = self._pool.slabs
         if scratch is not None:
             kernels.release(scratch)
         ledger.record(slabs.counters.tolist(), slabs.capacity, edges)
         return outcome
 
-    def _insert_rest(
-        self, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, done: int
-    ) -> None:
-        """Insert the rest of ``batch`` on the CPU, from index ``done`` on: a vertex has outgrown its buckets there.
+    def _insert_rest(self, done: int, edges: int, kept: int, outcome: Outcome) -> None:
+        """Insert the edges of the present batch on the CPU that are left when ``done`` of its ``edges`` are inserted.
 
-        More slabs are got for rehashing; without them vertices keep their buckets. ``reservation`` and ``outcome`` are
-        changed in place; ``scratch`` is the scratch memory of the batch.
+        A vertex has outgrown its buckets then. More slabs are got for rehashing; without them vertices keep their
+        buckets. ``kept`` is the number of slabs that suffice for the edges left without rehashing; ``outcome`` is
+        written.
         """
-        edges = len(batch.src)
         while done < edges:
-            left = edges - done
-            kept = min(reservation.kept, left)
-            try:
-                reservation.kept, reservation.quota = self.ledger.provide_more(left, kept, self)
-            except Exception:  # rehashing is optional, and in the middle of a batch nothing may be raised
-                reservation.kept, reservation.quota = kept, -1
-            done = self._kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, done)
+            kept, quota = min(kept, edges - done), -1
+            with suppress(Exception):  # rehashing is optional, and in the middle of a batch nothing may be raised
+                kept, quota = self.ledger.provide_more(edges - done, kept, self)
+            done = self._kernels.insert_rest(self._pool.slabs, quota, outcome)
 
     def delete(self, batch: GuardedBatch, outcome: Outcome) -> None:
         """Delete the edges of a batch, write ``outcome``, and free slabs where deletions left many unused."""
@@ -216,9 +205,9 @@ class Supply:
         self.ledger.record(self._kernels.read_counters(slabs), slabs.capacity)
 
     def poll(self) -> None:
-        """Take over counters that have arrived into the ledger, without waiting."""
+        """Take over counters that have arrived into the ledger, without waiting; on the CPU there are none."""
         ledger = self.ledger
-        if ledger.pending:
+        if ledger.pending and ledger.warps:
             ledger.take_over(self._kernels.poll())
 
     def _provide(self, batch: GuardedBatch) -> Demand:
@@ -241,10 +230,12 @@ class Supply:
         self._drop_cache()
         capacity = ledger.capacity + ledger.worst_case(edges) + ledger.allowance(edges)
         capacity += capacity // 16  # see Ledger.provide_for()
-        with self._budget.allocating(kernels.scratch_bytes(slabs, edges) + kernels.counting_bytes(slabs, capacity)):
+        counting = kernels.counting_bytes * (capacity + self._pool.vertices)
+        with self._budget.allocating(kernels.scratch_bytes(slabs, edges) + counting):
             ledger.provide_for(edges, self)
         ledger.promise(edges)
-        kernels.cache_scratch(self._pool.slabs, edges)
+        if ledger.warps:
+            kernels.cache_scratch(self._pool.slabs, edges)
 
     def provide_for(self, edges: int) -> None:
         """Get slabs for any ``edges`` single edges to come, without scratch memory."""
@@ -288,7 +279,7 @@ class Supply:
         pool, kernels, ledger, budget = self._pool, self._kernels, self.ledger, self._budget
         old, marked = pool.slabs, bool(pool.slabs.marked)
         kernels.forget()  # what it has cached would count while both pools are there
-        with budget.allocating(kernels.planning_bytes(len(sizing.expected)) + VERTEX_BYTES * pool.vertices):
+        with budget.allocating(kernels.planning_bytes * len(sizing.expected) + VERTEX_BYTES * pool.vertices):
             plan = kernels.plan_buckets(sizing.expected, sizing.growth)
             tables = pool.blank_tables()
             kernels.write_tables(plan, old.vertex, *tables)
@@ -319,7 +310,7 @@ class Supply:
         coming = 0 if batch is None else len(batch.src)
         most = (stored + coming) // ledger.keys  # a bucket of c edges has at most c / keys more
         plan = self._pool.slabs._replace(vertex=tables[0], buckets=tables[1])
-        size = kernels.counting_bytes(plan, heads)
+        size = kernels.counting_bytes * (heads + self._pool.vertices)
         if stored and batch is None and sizing.growth == 1 and budget.allows(size):
             with budget.allocating(size):
                 return kernels.count_moves(self._pool.slabs, plan, heads), 0
@@ -336,10 +327,10 @@ class Supply:
         if self._budget.limit is not None:
             self._kernels.forget()
 
-    # -- what the ledger asks for, see ``ledger.Actions`` --------------------------------------------------------------
+    # -- the steps of the ledger, which they tell of a new pool; without memory nothing changes ------------------------
 
     def forget_denied(self) -> None:
-        """Set the counter of denied slabs to zero; see :meth:`Actions.forget_denied`."""
+        """Set the counter of denied slabs to zero."""
         self._pool.slabs.counters[DENIED : DENIED + 1].fill(0)
 
     def count_edges(self) -> int:
@@ -347,32 +338,30 @@ class Supply:
         return self._kernels.count_edges(self._pool.slabs)
 
     def count_batch(self, batch: GuardedBatch) -> int:
-        """Return the number of slabs that ``batch`` needs at most; see :meth:`Actions.count_batch`."""
-        slabs, bump = self._pool.slabs, self.ledger.capacity - self.ledger.space
-        with self._budget.allocating(self._kernels.counting_bytes(slabs, bump)):
-            return self._kernels.count_batch(slabs, bump, batch, fresh=False)
+        """Return an upper bound of the slabs that inserting ``batch`` needs; waits for the device."""
+        pool, bump = self._pool, self.ledger.capacity - self.ledger.space
+        with self._budget.allocating(self._kernels.counting_bytes * (bump + pool.vertices)):
+            return self._kernels.count_batch(pool.slabs, bump, batch, fresh=False)
 
     def size_for_batch(self, batch: GuardedBatch, later: int) -> int | None:
-        """Size all buckets for the store with ``batch``, and reserve slabs for ``later`` more edges.
+        """Move all edges to buckets sized for the store with ``batch``, and leave slabs for ``later`` more edges free.
 
-        Return the slabs that the batch needs, or None without memory; see :meth:`Actions.size_for_batch`.
+        Return the number of slabs that the batch needs, or None if memory is lacking.
         """
         count = self.count_edges if self.ledger.inserted else int
         return self._size(lambda: Sizing(self._expected(batch), count(), batch, later=later))
 
     def size_ahead(self, batch: GuardedBatch, stored: int, unused: int, growth: float) -> bool:
-        """Size all buckets for ``growth`` times the edges of the store with ``batch``, leaving ``unused`` slabs free.
+        """Move all ``stored`` edges to buckets sized for ``growth`` times the edges of the store with ``batch``.
 
-        ``stored`` is the number of edges. Return whether memory sufficed; see :meth:`Actions.size_ahead`.
+        ``unused`` slabs stay free. Return whether memory sufficed.
         """
         return self._size(lambda: Sizing(self._expected(batch), stored, unused=unused, growth=growth)) is not None
 
     def repack(self, unused: int) -> bool:
-        """Move all edges to a new pool with ``unused`` free slabs; return whether memory sufficed.
-
-        This can occur within the first batch, too, so the stored edges are counted. See :meth:`Actions.repack`.
-        """
+        """Move all edges to a new pool with ``unused`` free slabs; return whether memory sufficed."""
         degrees = partial(self._pool.degrees, self.ledger.num_vertices)
+        # The stored edges are counted, as this can occur within the first batch, too.
         if self._size(lambda: Sizing(degrees(), self.count_edges(), unused=unused)) is None:
             return False
         self.read()
@@ -397,10 +386,7 @@ class Supply:
             return None
 
     def sweep(self, length: int) -> None:
-        """Write the free slabs to a list of ``length`` entries for reuse, unless memory for it is lacking.
-
-        See :meth:`Actions.sweep`.
-        """
+        """Write the free slabs to a list of ``length`` entries for reuse, unless memory for it is lacking."""
         self._kernels.forget()
         try:
             slabs = self._pool.with_free_list(length)
@@ -413,7 +399,8 @@ class Supply:
     def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
         """Grow the pool until ``wanted`` slabs are free, or at least ``least``; return whether it grew.
 
-        If memory is lacking and growth is not ``optional``, trim all slabs; see :meth:`Actions.grow`.
+        If memory is lacking and growth is not ``optional``, all slabs are trimmed; ``CapacityError`` is raised if fewer
+        than ``least`` are free then.
         """
         capacity, free = self._pool.slabs.capacity, self.ledger.free
         self._kernels.forget()  # what it has cached would count while both pools are there

@@ -5,18 +5,10 @@
 #include "unvalidated.cuh"
 #endif
 
-struct Arguments {
-    View g;
-    Deletion batch;
-#if UNVALIDATED
-    Unvalidated given;
-#endif
-};
-
 // Turn the keys of the edges into TOMBSTONE, in grid stride. One compare-and-swap per edge found, whose winner reports
 // REMOVED, however often the edge is in the batch; one atomic per distinct source of a warp keeps the degrees exact. All
 // edges are UNCHANGED if the batch is rejected. One grid-wide barrier with UNVALIDATED, else none.
-extern "C" __global__ void __launch_bounds__(BLOCK, 8) erase(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 8) erase(const __grid_constant__ Arguments<Deletion> a) {
     const View& g = a.g;
     const Deletion& b = a.batch;
     const Tile t;

@@ -1,20 +1,9 @@
 // Batched queries. With UNVALIDATED 1 the batch is as the caller gave it (see ingest.cuh), each edge is checked as it is
 // looked up, and bad ones are not found; with UNVALIDATED 0 it was checked before.
 #include "slab.cuh"
-#if UNVALIDATED
-#include "ingest.cuh"
-#endif
-
-struct Arguments {
-    View g;
-    Query batch;
-#if UNVALIDATED
-    Unvalidated given;
-#endif
-};
 
 // Load edge i; false if there is none, or if it is bad.
-__device__ __forceinline__ bool load_edge(const Arguments& a, long long i, uint32_t& u, uint32_t& v, bool& bad) {
+__device__ __forceinline__ bool load_edge(const Arguments<Query>& a, long long i, uint32_t& u, uint32_t& v, bool& bad) {
     if (i >= a.batch.n) return false;
 #if UNVALIDATED
     if (!as_edge(a.given, i, entry_of(a.given, i), u, v)) {
@@ -30,7 +19,7 @@ __device__ __forceinline__ bool load_edge(const Arguments& a, long long i, uint3
 
 // Look edges up, in grid stride; a tile has the slabs of IN_FLIGHT rounds in flight at a time. Reads only, but for bad
 // entries. Does not synchronise.
-extern "C" __global__ void __launch_bounds__(BLOCK, 8) find(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 8) find(const __grid_constant__ Arguments<Query> a) {
     const View& g = a.g;
     const Query& b = a.batch;
     const Tile t;

@@ -1,18 +1,6 @@
 // Copying edges out: of some vertices, all of them, or those inserted since the mark.
 #include "slab.cuh"
 
-// Exclusive sum of x over the lanes below in groups of WIDTH lanes; `total` is the group's sum. Warp.
-template <int WIDTH>
-__device__ __forceinline__ uint32_t group_scan(uint32_t x, uint32_t& total) {
-    uint32_t sum = x;
-    for (int d = 1; d < WIDTH; d <<= 1) {
-        uint32_t below = __shfl_up_sync(WARP, sum, d, WIDTH);
-        if ((threadIdx.x & (WIDTH - 1)) >= d) sum += below;
-    }
-    total = __shfl_sync(WARP, sum, WIDTH - 1, WIDTH);
-    return sum - x;
-}
-
 // Write the edges in a lane's words (those in `mask`) from place `at` on; src and weight may be null.
 __device__ __forceinline__ void write_edges(const View& g, const LaneWords& q, uint32_t mask, long long slot,
                                             uint32_t u, long long at, uint32_t* src, uint32_t* dst, bits_t* weight) {
@@ -32,7 +20,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) gather(View g, const uint32_
                                                            long long n, long long split, uint32_t* cursor,
                                                            uint32_t* dst, bits_t* weight) {
     const Tile t;
-    const int lane = threadIdx.x & 31;
     for (long long item = warp_index(); item < n * split; item += warp_count()) {
         const long long i = item / split;
         const uint32_t u = vertices[i];
@@ -45,10 +32,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) gather(View g, const uint32_
                 LaneWords q = filled_words(EMPTY);
                 if (slab != EMPTY) q = read_words(g.pool + (long long)slab * SLAB_WORDS, t.lane);
                 const uint32_t mask = slot_mask(q, t.lane, true);
-                uint32_t total, at = group_scan<32>(__popc(mask), total), place = 0;
-                if (lane == 0 && total) place = atomicAdd(cursor + i, total);
-                place = __shfl_sync(WARP, place, 0);
-                write_edges(g, q, mask, slot, u, offsets[i] + place + at, nullptr, dst, weight);
+                const uint32_t place = reserve<32>(cursor + i, uint32_t(__popc(mask)));
+                write_edges(g, q, mask, slot, u, offsets[i] + place, nullptr, dst, weight);
                 slab = __shfl_sync(WARP, q.word[LINK_WORD], t.shift + LINK_LANE);
             }
         }
@@ -67,10 +52,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) gather_all(View g, const lon
         LaneWords q = filled_words(EMPTY);
         if (u != EMPTY) q = read_words(g.pool + slab * SLAB_WORDS, t.lane);
         const uint32_t mask = slot_mask(q, t.lane, true);
-        uint32_t total, at = group_scan<SLAB_LANES>(__popc(mask), total), place = 0;
-        if (t.lane == 0 && total) place = atomicAdd(cursor + u, total);
-        place = __shfl_sync(WARP, place, t.shift);
-        if (mask) write_edges(g, q, mask, slot, u, offsets[u] + place + at, src, dst, weight);
+        const uint32_t place = reserve<SLAB_LANES>(cursor + u, uint32_t(__popc(mask)));
+        if (mask) write_edges(g, q, mask, slot, u, offsets[u] + place, src, dst, weight);
     }
 }
 
@@ -79,7 +62,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) gather_all(View g, const lon
 extern "C" __global__ void __launch_bounds__(BLOCK) gather_touched(View g, unsigned long long* cursor, uint32_t* src,
                                                                    uint32_t* dst, bits_t* weight) {
     const Tile t;
-    const int lane = threadIdx.x & 31;
     const long long touched = g.counters[TOUCHED];
     for (long long base = warp_index() * TILES; base < touched; base += warp_count() * TILES) {
         const bool active = base + t.index() < touched;
@@ -88,10 +70,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) gather_touched(View g, unsig
         const LaneWords q = read_words(g.pool + (long long)slab * SLAB_WORDS, t.lane);
         const uint32_t fresh = active ? (g.fresh[slab] & ~LISTED_BIT) >> t.lane * LANE_WORDS : 0u;
         const uint32_t mask = fresh & slot_mask(q, t.lane, true);
-        uint32_t total, at = group_scan<32>(__popc(mask), total);
-        unsigned long long place = 0;
-        if (lane == 0 && total) place = atomicAdd(cursor, (unsigned long long)total);
-        place = __shfl_sync(WARP, place, 0);
-        write_edges(g, q, mask, slot, u, (long long)place + at, src, dst, weight);
+        const unsigned long long place = reserve<32>(cursor, uint32_t(__popc(mask)));
+        write_edges(g, q, mask, slot, u, (long long)place, src, dst, weight);
     }
 }

@@ -9,14 +9,6 @@
 #include "unvalidated.cuh"
 #endif
 
-struct Arguments {
-    View g;
-    Insertion batch;
-#if UNVALIDATED
-    Unvalidated given;
-#endif
-};
-
 constexpr uint32_t CROWD = 4;
 
 // An edge of the batch, in the lane that looks up the head slab of its bucket.
@@ -170,7 +162,8 @@ __device__ __noinline__ void epilogue(const View& g, const Insertion& b) {
 
 // One grid-wide barrier, two if the batch is unvalidated, then those of epilogue() if there is anything to do. Changes no
 // edge if the batch is rejected; slabs that were taken ahead are returned.
-extern "C" __global__ void __launch_bounds__(BLOCK, INSERT_BLOCKS) insert(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(BLOCK, INSERT_BLOCKS)
+insert(const __grid_constant__ Arguments<Insertion> a) {
     const View& g = a.g;
     const Insertion& b = a.batch;
     __shared__ BlockSlabs block;

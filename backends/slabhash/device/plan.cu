@@ -1,13 +1,6 @@
 // Planning buckets and slabs for all vertices, and counting. No kernel synchronises with the host.
 #include "tile.cuh"
 
-// Warp: sum over the lanes, in every lane.
-template <class T>
-__device__ __forceinline__ T warp_sum(T x) {
-    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(WARP, x, d);
-    return x;
-}
-
 // Words and bucket codes of vertices without storage. A thread per vertex.
 extern "C" __global__ void clear_tables(uint32_t* vertex, unsigned short* buckets, long long n) {
     for (long long v = thread_index(); v < n; v += grid_size()) {

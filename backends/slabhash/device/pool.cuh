@@ -88,8 +88,7 @@ __device__ __forceinline__ void collect_slabs(bool wants, WarpSlabs& slabs, cons
 
 // Warp: when the warp is through, what it took in advance and did not use counts as freed.
 __device__ __forceinline__ void return_unused(const View& g, const WarpSlabs& slabs) {
-    const uint32_t unused = slabs.left + __popc(__ballot_sync(WARP, slabs.kept != EMPTY));
-    if ((threadIdx.x & 31) == 0 && unused) atomicAdd(g.counters + FREED, unused);
+    count_freed(g, slabs.left + __popc(__ballot_sync(WARP, slabs.kept != EMPTY)));
 }
 
 // Warp: the head word of the lane's vertex u, if `active`, which was `head`. Where that is EMPTY the first lane to come

@@ -5,25 +5,6 @@
 #include "chain.cuh"
 #include "move.cuh"
 
-// Inclusive sum over the lanes of the warp.
-template <class T>
-__device__ __forceinline__ T warp_scan(T x) {
-    for (int d = 1; d < 32; d <<= 1) {
-        T below = __shfl_up_sync(WARP, x, d);
-        if ((threadIdx.x & 31) >= d) x += below;
-    }
-    return x;
-}
-
-// Warp: give each lane `x` places of a counter; returns the first. One atomic, by the lane that knows the sum.
-template <class T>
-__device__ __forceinline__ T reserve(T* counter, T x) {
-    const T sum = warp_scan(x);
-    T base = 0;
-    if ((threadIdx.x & 31) == 31 && sum) base = atomicAdd(counter, sum);
-    return __shfl_sync(WARP, base, 31) + sum - x;
-}
-
 // Warp: list the buckets of a vertex per lane, from `place` on; long lists by all lanes together.
 __device__ __forceinline__ void list_moves(const Insertion& b, uint32_t item, uint32_t place, uint32_t buckets) {
     constexpr uint32_t FEW = 8;
@@ -55,15 +36,15 @@ __device__ void plan_moves(const View& g, const Insertion& b, long long first, u
             heads = bucket_count(code);
         }
     }
-    const uint32_t place = reserve(g.counters + MOVES, old);
+    const uint32_t place = reserve<32>(g.counters + MOVES, old);
     const uint32_t listed = min(old, b.most_moves - min(place, b.most_moves));
     const uint64_t need = heads && listed == old ? heads + edges / SLAB_KEYS : 0u;
-    const uint64_t spent = reserve(reinterpret_cast<uint64_t*>(g.counters + SPENT), need);
+    const uint64_t spent = reserve<32>(reinterpret_cast<uint64_t*>(g.counters + SPENT), need);
     const bool reserved = need && spent + need <= b.quota;
-    const uint64_t at = uint64_t(g.counters[BUMP]) + reserve(g.counters + HEADS, reserved ? heads : 0u);
+    const uint64_t at = uint64_t(g.counters[BUMP]) + reserve<32>(g.counters + HEADS, reserved ? heads : 0u);
     const bool fits = reserved && at + heads <= uint64_t(g.capacity);
     if (reserved && !fits && at < uint64_t(g.capacity)) atomicAdd(g.counters + FREED, uint32_t(g.capacity - at));
-    reserve(g.counters + DENIED, need && !fits ? uint32_t(min(need, uint64_t(1) << 20)) : 0u);
+    reserve<32>(g.counters + DENIED, need && !fits ? uint32_t(min(need, uint64_t(1) << 20)) : 0u);
     if (there) b.target[item] = fits ? uint32_t(at) : EMPTY;
     list_moves(b, item, place, listed);
 }

@@ -1,6 +1,19 @@
 // One slab: what each lane of a tile loads of it, which of its slots match, and leaving it clean.
 #pragma once
 #include "tile.cuh"
+#if UNVALIDATED
+#include "ingest.cuh"
+#endif
+
+// The argument of the kernel of a batch operation, of which `Batch` is the struct; `given` is the batch as its caller gave it.
+template <class Batch>
+struct Arguments {
+    View g;
+    Batch batch;
+#if UNVALIDATED
+    Unvalidated given;
+#endif
+};
 
 constexpr int LINK_LANE = SLAB_KEYS / LANE_WORDS,
               LINK_WORD = SLAB_KEYS % LANE_WORDS;  // where the next pointer is loaded

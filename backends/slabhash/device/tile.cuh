@@ -52,6 +52,28 @@ __device__ __forceinline__ bool voted(int r, bool p) {
     return (threadIdx.x & 31) / TILES == r && votes >> serving_lane() & TILE_BITS;
 }
 
+// Warp: sum over the lanes, in every lane.
+template <class T>
+__device__ __forceinline__ T warp_sum(T x) {
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(WARP, x, d);
+    return x;
+}
+
+// Warp: give each lane `x` places of the counter that its group of WIDTH lanes shares; returns the first. One atomic per
+// group, by the lane that knows the sum.
+template <int WIDTH, class Counter, class T>
+__device__ __forceinline__ Counter reserve(Counter* counter, T x) {
+    const int lane = threadIdx.x & (WIDTH - 1);
+    T sum = x;  // over the lanes up to this one
+    for (int d = 1; d < WIDTH; d <<= 1) {
+        T below = __shfl_up_sync(WARP, sum, d, WIDTH);
+        if (lane >= d) sum += below;
+    }
+    Counter base = 0;
+    if (lane == WIDTH - 1 && sum) base = atomicAdd(counter, Counter(sum));
+    return __shfl_sync(WARP, base, WIDTH - 1, WIDTH) + sum - x;
+}
+
 // Loads and stores that see, and are seen by, the atomics of other blocks in the same kernel (they go to L2).
 __device__ __forceinline__ uint32_t load_word(const uint32_t* p) {
     uint32_t word;

@@ -212,6 +212,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK) trim_chains(View g, List* li
         freed += close_up(g, uint32_t(slab));
     }
     __syncwarp();
-    for (int d = 16; d; d >>= 1) freed += __shfl_xor_sync(WARP, freed, d);
-    count_freed(g, freed);
+    count_freed(g, warp_sum(freed));
 }

@@ -19,6 +19,7 @@ from suricate.backends.slabhash.cursor import (
     decode,
     degree_place,
     first_slab,
+    following,
     head_place,
 )
 from suricate.backends.slabhash.layout import (
@@ -103,13 +104,6 @@ def set_head(g, u, slab, code):
 
 
 @inner
-def next_slab(g, slab):
-    """Return the slab behind ``slab`` in its chain, -1 for none."""
-    after = int64(g.pool[slab * g.words + g.keys])
-    return int64(-1) if after == EMPTY else after
-
-
-@inner
 def weight_of(g, slot):
     """Return the index in ``g.pool`` of the first word of the weight whose key is at index ``slot``."""
     j = slot & (g.words - 1)
@@ -167,7 +161,7 @@ def release_chains(g, head, count):
     for k in range(count):
         slab = head + k
         while slab >= 0:
-            after = next_slab(g, slab)
+            after = following(g, slab)
             release(g, slab)
             slab = after
 
@@ -191,12 +185,7 @@ def fresh_slots(g, slab):
 @inner
 def extend(g, slab):
     """Put a new slab behind ``slab``, the last of its chain, and return the new slab."""
-    return put_behind(g, slab, allocate(g, g.owner[slab]))
-
-
-@inner
-def put_behind(g, slab, after):
-    """Link slab ``after`` behind ``slab``, the last of its chain, and return ``after``."""
+    after = allocate(g, g.owner[slab])
     g.pool[slab * g.words + g.keys] = after
     return after
 
@@ -214,7 +203,7 @@ def append(g, slab, v, weights, word, fresh):
         if empty:
             slot = slab * g.words + trailing_zeros(empty)
             break
-        after = next_slab(g, slab)
+        after = following(g, slab)
         if after < 0:
             after = extend(g, slab)
             slot = after * g.words
@@ -243,16 +232,6 @@ def move_slab(old, slab, g, head, count):
 
 
 @inner
-def chain_length(g, slab):
-    """Return the number of slabs of the chain from ``slab`` on."""
-    length = 0
-    while slab >= 0:
-        length += 1
-        slab = next_slab(g, slab)
-    return length
-
-
-@inner
 def carve(g, count):
     """Take ``count`` consecutive slabs that were never used; return the first one, or -1 if the pool has fewer."""
     first = g.counters[BUMP]
@@ -276,7 +255,10 @@ def rehash(g, v, per_bucket, quota):
     heads = decode(code)
     need = heads
     for k in range(count):
-        need += chain_length(g, head + k)
+        slab = head + k
+        while slab >= 0:
+            need += 1
+            slab = following(g, slab)
     target = carve(g, heads) if need <= quota else np.int64(-1)
     if target < 0:
         add(g.counters, DENIED, np.uint32(need))
@@ -286,7 +268,7 @@ def rehash(g, v, per_bucket, quota):
         slab = head + k
         while slab >= 0:
             move_slab(g, slab, g, target, heads)
-            slab = next_slab(g, slab)
+            slab = following(g, slab)
     release_chains(g, head, count)
     set_head(g, v, target, code)
     return need
@@ -328,7 +310,7 @@ def fetch(g, src, dst, start, heads, i):
     if start <= i + NEAR < len(src):
         slab = heads[(i + NEAR) & (RING - 1)]
         if slab >= 0:
-            after = next_slab(g, slab)
+            after = following(g, slab)
             fetch_slab(g, slab if after < 0 else after)  # again, which costs less than a branch
 
 
@@ -349,7 +331,7 @@ def survey(g, slab, v):
         if holes and free < 0:
             free = base + trailing_zeros(holes)
         last, length = slab, length + 1
-        slab = next_slab(g, slab)
+        slab = following(g, slab)
     return np.int64(-1), free, last, length
 
 
@@ -423,7 +405,8 @@ def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, stat
         slot = free
         if free < 0:
             slab, left, end = take(g, u, left, end, ahead)
-            slot = put_behind(g, last, slab) * g.words
+            g.pool[last * g.words + g.keys] = slab
+            slot = slab * g.words
         g.pool[slot] = v
         for t in range(size):
             g.pool[weight_of(g, slot) + t] = weights[i * size + t]
@@ -447,14 +430,12 @@ def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, stat
 @inner
 def locate(g, slab, v):
     """Return the slot of key ``v`` in the chain from slab ``slab`` on (-1: no chain); -1 if the key is not there."""
-    slot = np.int64(-1)
     while slab >= 0:
         hits = match(g, slab * g.words, v)
         if hits:
-            slot = slab * g.words + trailing_zeros(hits)
-            break
-        slab = next_slab(g, slab)
-    return slot
+            return slab * g.words + trailing_zeros(hits)
+        slab = following(g, slab)
+    return np.int64(-1)
 
 
 @kernel

@@ -7,9 +7,11 @@ import numpy as np
 from suricate.backends.slabhash.cursor import (
     KEY_EMPTY,
     bucket_count,
+    buckets,
     decode,
     degree_place,
     first_slab,
+    following,
     head_place,
 )
 from suricate.backends.slabhash.layout import BUMP, SEVERAL, TOUCHED
@@ -25,7 +27,6 @@ from suricate.backends.slabhash.loops import (
     head_of,
     match_free,
     move_slab,
-    next_slab,
     release_chains,
     set_head,
     weight_of,
@@ -104,22 +105,6 @@ def place_heads(codes, owner, first, last, at):
 
 
 @inner
-def chain_at(g, bump, u, v):
-    """Return the index, in an array of ``bump`` slabs and then all vertices, of the chain that edge ``(u, v)`` goes to.
-
-    The index is that of the chain's head slab, or ``bump + u`` if ``u`` has no storage yet.
-    """
-    head = head_of(g, u, v)
-    return head if head >= 0 else bump + np.int64(u)
-
-
-@inner
-def heads_of(g, v):
-    """Return the number of head slabs of vertex ``v``, 0 if it has no storage."""
-    return 0 if g.vertex[head_place(v)] == KEY_EMPTY else bucket_count(g, v)
-
-
-@inner
 def ask_for_head(g, v):
     """Prefetch the first head slab of vertex ``v``."""
     head = g.vertex[head_place(v)]
@@ -133,7 +118,7 @@ def free_slots(g, slab):
     free = np.int64(0)
     while slab >= 0:
         free += one_bits(match_free(g, slab * g.words))
-        slab = next_slab(g, slab)
+        slab = following(g, slab)
     return min(free, np.int64(254))
 
 
@@ -144,7 +129,8 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
     Args:
         bump: the counter BUMP.
         heads: int64[RING], scratch: the chains of the edges ahead.
-        left: uint8[bump + vertices], scratch, zero before: per chain (see :func:`chain_at`) 1 plus its free slots.
+        left: uint8[bump + vertices], scratch, zero before: 1 plus the free slots of a chain, at its head slab; for the
+            first slab of vertex u, if it has no storage yet, at ``bump + u``.
         fresh: all head slabs are empty, and the pool is not read.
     """
     need = np.int64(0)
@@ -152,7 +138,9 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
         if i + FAR < len(src):
             prefetch(g.vertex, head_place(src[i + FAR]))
         if 0 <= i + MIDWAY < len(src):
-            ahead = chain_at(g, bump, src[i + MIDWAY], dst[i + MIDWAY])
+            ahead = head_of(g, src[i + MIDWAY], dst[i + MIDWAY])
+            if ahead < 0:
+                ahead = bump + np.int64(src[i + MIDWAY])
             heads[(i + MIDWAY) & (RING - 1)] = ahead
             prefetch(left, ahead)
             if not fresh and ahead < bump:
@@ -160,7 +148,7 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
         if not fresh and 0 <= i + NEAR < len(src):
             ahead = heads[(i + NEAR) & (RING - 1)]
             if ahead < bump:
-                after = next_slab(g, ahead)
+                after = following(g, ahead)
                 fetch_slab(g, ahead if after < 0 else after)
         if i < 0:
             continue
@@ -187,7 +175,7 @@ def count_moves(old, plan, left, first, last):
     for u in range(first, last):
         if u + NEAR < last:
             ask_for_head(old, u + NEAR)
-        for k in range(heads_of(old, u)):
+        for k in range(buckets(old, u)):
             slab = first_slab(old.vertex[head_place(u)]) + k
             while slab >= 0:
                 base = slab * old.words
@@ -202,7 +190,7 @@ def count_moves(old, plan, left, first, last):
                             need += 1
                             slots = np.int64(old.keys)
                         left[at] = slots
-                slab = next_slab(old, slab)
+                slab = following(old, slab)
     return need
 
 
@@ -212,11 +200,11 @@ def move_edges(old, g, first, last):
     for v in range(first, last):
         if v + NEAR < last:
             ask_for_head(old, v + NEAR)
-        for k in range(heads_of(old, v)):
+        for k in range(buckets(old, v)):
             slab = first_slab(old.vertex[head_place(v)]) + k
             while slab >= 0:
                 move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
-                slab = next_slab(old, slab)
+                slab = following(old, slab)
 
 
 @kernel
@@ -289,11 +277,11 @@ def copy_slab(g, slab, slots, dst, weights, at):
 @inner
 def copy_vertex(g, v, dst, weights, at):
     """Copy the edges of ``v`` to ``dst[at:]`` and ``weights`` (32-bit words); return the place behind the last one."""
-    for k in range(heads_of(g, v)):
+    for k in range(buckets(g, v)):
         slab = first_slab(g.vertex[head_place(v)]) + k
         while slab >= 0:
             at = copy_slab(g, slab, np.int64(-1), dst, weights, at)
-            slab = next_slab(g, slab)
+            slab = following(g, slab)
     return at
 
 

@@ -16,6 +16,7 @@ from suricate.backends.slabhash.cursor import (
     decode,
     degree_place,
     first_slab,
+    following,
     head_place,
 )
 from suricate.backends.slabhash.layout import BUMP, REHASH_GROWTH, SHRINK_AT
@@ -29,7 +30,6 @@ from suricate.backends.slabhash.loops import (
     fresh_slots,
     mark_slot,
     match_free,
-    next_slab,
     release,
     release_chains,
     set_head,
@@ -50,7 +50,7 @@ def held_slots(g, slab):
 def with_free_slot(g, slab):
     """Return the first slab with a free slot in the chain from ``slab`` on, or a new slab put at the chain's end."""
     while match_free(g, slab * g.words) == 0:
-        after = next_slab(g, slab)
+        after = following(g, slab)
         slab = extend(g, slab) if after < 0 else after
     return slab
 
@@ -76,28 +76,28 @@ def move_key(g, slab, slot, into):
 @inner
 def close_up(g, head):
     """Move the keys of the chain from slab ``head`` on to its first slabs, and free the others; allocate nothing."""
-    if next_slab(g, head) < 0:
+    if following(g, head) < 0:
         return
     live, length, slab = 0, 0, head
     while slab >= 0:
-        live, length, slab = live + one_bits(held_slots(g, slab)), length + 1, next_slab(g, slab)
+        live, length, slab = live + one_bits(held_slots(g, slab)), length + 1, following(g, slab)
     kept = max(1, (live + g.keys - 1) // g.keys)
     if kept == length:
         return
     last, into = head, head
     for _ in range(kept - 1):
-        last = next_slab(g, last)
-    slab = rest = next_slab(g, last)
+        last = following(g, last)
+    slab = rest = following(g, last)
     while slab >= 0:
         held = held_slots(g, slab)
         while held:
             into = with_free_slot(g, into)
             move_key(g, slab, slab * g.words + trailing_zeros(held), into)
             held &= held - 1
-        slab = next_slab(g, slab)
+        slab = following(g, slab)
     g.pool[last * g.words + g.keys] = KEY_EMPTY
     while rest >= 0:
-        slab, rest = rest, next_slab(g, rest)
+        slab, rest = rest, following(g, rest)
         release(g, slab)
 
 
@@ -119,19 +119,9 @@ def merge_buckets(g, v, head, count, code):
                 if bucket != k:
                     move_key(g, slab, slot, with_free_slot(g, head + bucket))
                     g.pool[slot] = KEY_TOMBSTONE
-            slab = next_slab(g, slab)
+            slab = following(g, slab)
     release_chains(g, head + kept, count - kept)
     set_head(g, v, head, code)
-
-
-@inner
-def fewer_buckets(degree, count, per_bucket):
-    """Return the code of the number of buckets that a vertex should shrink to, or 0 if it keeps the ``count`` it has.
-
-    ``degree`` is its number of edges, ``per_bucket`` the number of edges that a bucket is sized for.
-    """
-    code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
-    return code if decode(code) * SHRINK_AT <= count else 0
 
 
 @kernel
@@ -146,7 +136,7 @@ def trim(g, per_bucket, quota, begin, end):
         if head + FAR < bump and g.owner[head + FAR] != KEY_EMPTY:
             prefetch(g.vertex, head_place(g.owner[head + FAR]))
         if head + NEAR < bump:
-            after = next_slab(g, head + NEAR)
+            after = following(g, head + NEAR)
             fetch_slab(g, head + NEAR if after < 0 else after)
         v = g.owner[head]
         if v == KEY_EMPTY or first_slab(g.vertex[head_place(v)]) != head:
@@ -156,10 +146,11 @@ def trim(g, per_bucket, quota, begin, end):
             release_chains(g, np.int64(head), count)
             set_head(g, v, KEY_EMPTY, 1)
             continue
-        code = fewer_buckets(degree, count, per_bucket) if count > 1 else np.int64(0)
-        if code > 0 and degree // g.keys <= quota:
-            quota -= degree // g.keys
-            merge_buckets(g, v, np.int64(head), count, code)
-            count = decode(code)
+        if count > 1:
+            code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
+            if decode(code) * SHRINK_AT <= count and degree // g.keys <= quota:
+                quota -= degree // g.keys
+                merge_buckets(g, v, np.int64(head), count, code)
+                count = decode(code)
         for k in range(count):
             close_up(g, np.int64(head) + k)

@@ -183,11 +183,10 @@ def test_rehashing_leaves_what_the_batch_needs(quota: int) -> None:
     assert need == 5  # 29 of the 300 edges do not fit into the chains that there are
     slabs = store.pool.grown(bump + need + quota + 1_000)
     store.pool.adopt(slabs)
-    reservation, done = Reservation(len(keys), need + quota, quota, ahead=0, ticket=1), 0
+    reservation, outcome = Reservation(len(keys), need + quota, quota, 0, 1), Outcome(np.zeros(len(keys), np.uint8))
+    done = store.kernels.insert(slabs, batch, reservation, outcome, store.kernels.scratch(slabs, len(keys)))
     while done < len(keys):
-        outcome = Outcome(np.zeros(len(keys), np.uint8))
-        done = store.kernels.insert(slabs, batch, reservation, outcome, store.kernels.scratch(slabs, len(keys)), done)
-        reservation.quota = -1
+        done = store.kernels.insert_rest(slabs, -1, outcome)
     store.check()
     assert int(store.slabs.counters[layout.BUMP]) <= bump + need + quota
     assert (bucket_counts(store)[5] > 4) == (quota >= 70)

@@ -166,7 +166,7 @@ def test_an_insertion_is_packed_by_name(case: Any) -> None:
     k, slabs, batch, outcome = case.kernels, case.slabs, case.batch, case.outcome
     reservation = Reservation(EDGES, slabs=9, quota=5, ahead=1, ticket=77)
     scratch = k.scratch(slabs, EDGES)
-    assert k.insert(slabs, batch, reservation, outcome, scratch, 0) == EDGES
+    assert k.insert(slabs, batch, reservation, outcome, scratch) == EDGES
     at = VIEW.dtype.itemsize
     assert FakeKernel.last[:at] == VIEW.pack(slabs).tobytes()
     found = read_struct(INSERTION, at)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,3 +183,20 @@ def test_a_rehashed_vertex_is_not_rehashed_at_once_again() -> None:
     assert 1 < layout.REHASH_GROWTH <= layout.REHASH_AT
     assert layout.LONG_CHAIN >= 1
     assert layout.REHASH_CHAIN >= 2
+
+
+def test_the_kernels_of_both_devices_have_the_same_parameters() -> None:
+    """But for what only one device does: the CPU inserts in steps, CUDA validates and sends counters."""
+
+    def methods(module: str) -> dict[str, list[str]]:
+        tree = ast.parse((Path(layout.__file__).parent / module).read_text())
+        kernels = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.endswith("Kernels"))
+        functions = [node for node in kernels.body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"]
+        return {f.name: [a.arg for a in (*f.args.args, *f.args.kwonlyargs)] for f in functions}
+
+    cpu, cuda = methods("cpu.py"), methods("cuda.py")
+    assert cpu.keys() - cuda.keys() == {"insert_few", "insert_rest", "release"}
+    assert {name: cuda[name] for name in cpu.keys() & cuda.keys()} == {
+        name: cpu[name] for name in cpu.keys() & cuda.keys()
+    }
+    assert "insert" in cuda
