@@ -282,7 +282,7 @@ def run_scaling(
 ) -> None:  # fmt: skip
     """Run the suite on scaling on the chosen graphs and backend; exit with code 1 if a row failed, else 0.
 
-    ``options`` are the other options of the command line by name; rows are written to ``output``.
+    ``options``: the remaining options of the command line, by name; rows are written to ``output``.
     """
     with usage_errors():
         from suricate.base.devices import resolve_device
@@ -329,13 +329,13 @@ def is_given(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Return the option ``name`` as users write it, or the name of the positional argument."""
+    """Return how users write the option ``name`` ("--name"), or the name of a positional argument."""
     found = next(param for param in click.get_current_context().command.params if param.name == name)
     return found.opts[0] if isinstance(found, click.Option) else found.human_readable_name
 
 
 def check_suitable(mode: str) -> None:
-    """Raise a usage error if an option was given that ``mode``, "listing" or "report", would ignore."""
+    """Raise a usage error if an option was given that has no effect with ``mode``, "listing" or "report"."""
     for param in click.get_current_context().command.params:
         name = param.name or ""
         if name not in (mode, *SUITABLE[mode]) and is_given(name):
@@ -343,7 +343,7 @@ def check_suitable(mode: str) -> None:
 
 
 def check_fitting(suite: str) -> None:
-    """Raise a usage error if an option was given that ``suite`` would ignore."""
+    """Raise a usage error if an option was given that has no effect in ``suite``."""
     from suricate.bench.suites import parts_of
 
     for name, fitting in FITTING.items():
@@ -352,7 +352,10 @@ def check_fitting(suite: str) -> None:
 
 
 def given(name: str, value: Any, suite: str) -> Any:
-    """Return ``value`` if the option ``name`` is on the command line, else the default of ``suite``, else ``value``."""
+    """Return ``value``, the value of the option ``name``, if it is on the command line; else the default of ``suite``.
+
+    If the suite has no default of its own for the option, ``value`` is returned.
+    """
     own = SUITE_DEFAULTS.get((suite, name), value)
     return value if is_given(name) else own
 
@@ -365,10 +368,10 @@ def is_drawn(suite: str, size: int) -> bool:
 def default_graphs(
     suite: str, edges: int | None = None, device: Device | None = None, *, quick: bool = False
 ) -> Sequence[str]:
-    """Return the graphs that a suite is measured on by default; if it is on all real graphs, those present here.
+    """Return the graphs that ``suite`` is measured on by default: specifications, or paths of real graphs.
 
-    ``edges`` is the size of drawn graphs, or None for the usual one. On CUDA a suite may have further graphs.
-    ``quick``: the graphs of a short run.
+    ``edges``: number of edges of graphs that are drawn in pieces, None for the default. On a CUDA ``device`` a suite
+    may have further graphs. ``quick``: the graphs of a short run.
     """
     from suricate.bench import drawn, inputs
 
@@ -415,7 +418,10 @@ def resolve(device: str) -> Device:
 
 
 def parse(options: tuple[str, ...]) -> dict[str, Any]:
-    """Return backend options by name from texts ``NAME=VALUE``: Python literals, true or false, else strings."""
+    """Return backend options by name; ``options``: texts ``NAME=VALUE``.
+
+    A value is a Python literal, ``true`` or ``false``; any other is a string.
+    """
     parsed: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")
@@ -445,7 +451,7 @@ def make_limits(
 
 
 def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table_format: str) -> None:
-    """Print the tables of the results ``files``, and write the files that ``outputs`` names by kind of report."""
+    """Print the tables of the results ``files``; write the reports in ``outputs``: a path (or None) by kind."""
     from suricate.bench import session
     from suricate.cli import console
 
@@ -459,9 +465,10 @@ def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table
 
 
 def print_list(suite: str, names: tuple[str, ...], chosen: tuple[str, ...], table_format: str) -> None:
-    """Print the workloads of ``suite``, or of all suites by default, with algorithms and backends.
+    """Print the workloads of ``suite`` (of all suites if none is named), with algorithms and backends.
 
-    ``names``: the backends, with their options and capabilities; ``chosen``: the algorithms, or those of the suites.
+    ``names``: the backends, shown with their options and capabilities; ``chosen``: the algorithms, by default those of
+    the suites.
     """
     from suricate.bench.reports.listing import listing
     from suricate.bench.suites import joining, parts_of

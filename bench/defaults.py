@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 
 class Suite(NamedTuple):
-    """A suite: whether ``--suite all`` includes it, and the graphs that it is measured on; None: all real ones.
+    """The settings of a suite, from ``data/defaults.toml``.
 
-    ``drawn``: its graphs are drawn in pieces (``suricate.bench.drawn``), by default one of each of these kinds with
-    ``edges_per_vertex``. ``on_cuda``: further graphs on a GPU. ``quick``: the graphs of a short run. ``temporal``: it
-    is also measured on the temporal graphs present here, in a short run on the bundled one.
+    ``in_all``: whether ``--suite all`` includes it; ``graphs``: specifications of the graphs that it is measured on,
+    None: all real ones; ``drawn``: kinds of graphs that it draws in pieces (``suricate.bench.drawn``), by default one
+    graph of each with ``edges_per_vertex``; ``on_cuda``: further graphs on a GPU; ``quick``: the graphs of a short run;
+    ``temporal``: whether it is also measured on the temporal graphs present here, or, in a short run, on the bundled
+    one.
     """
 
     in_all: bool

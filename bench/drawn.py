@@ -20,7 +20,10 @@ from suricate.generate.edge_streams import EdgeStream, RMATStream, UniformStream
 
 @dataclass(frozen=True)
 class DrawnInput:
-    """The first ``num_edges`` edges of ``stream``, repeats included."""
+    """A graph that is never stored as a whole: the first ``num_edges`` edges of a random ``stream``, drawn when needed.
+
+    Edges have the numbers 0 to ``num_edges - 1``, and may repeat each other.
+    """
 
     name: str
     num_edges: int
@@ -40,16 +43,16 @@ class DrawnInput:
 
     @property
     def edges_given(self) -> int:
-        """The number of edges of the list, repeats included."""
+        """The number of edges, repeats included."""
         return self.num_edges
 
     @property
     def source(self) -> int:
-        """The source of searches: the first vertex that an edge leaves."""
+        """The vertex that searches start from: the source of the stream's first edge."""
         return int(self.stream.piece(0, 1).src[0])
 
     def edges(self, begin: int, end: int, xp: Any = np) -> EdgeList:
-        """Return the edges with numbers from ``begin`` up to but not including ``end``, in arrays of ``xp``."""
+        """Return the edges with the numbers ``begin`` to ``end - 1``, in arrays of ``xp``, NumPy or CuPy."""
         src, dst = (xp.empty(end - begin, np.uint32) for _ in range(2))
         at = 0
         for piece in self.pieces(begin, end, xp):
@@ -58,12 +61,12 @@ class DrawnInput:
         return EdgeList(src, dst)
 
     def pieces(self, begin: int, end: int, xp: Any = np) -> Iterator[EdgeList]:
-        """Yield the edges with numbers from ``begin`` up to but not including ``end``, at most ``PIECE`` at a time."""
+        """Yield the edges with the numbers ``begin`` to ``end - 1``, ``PIECE`` at a time; ``xp``: NumPy or CuPy."""
         for at in range(begin, end, constants.PIECE):
             yield self.stream.piece(at, min(at + constants.PIECE, end), xp)
 
     def describe(self) -> dict[str, Any]:
-        """Return name, sizes and digest of the first edges, for the header of a results file."""
+        """Return name, sizes, and the digest of the first edges, as a dict for the header of a results file."""
         first = self.stream.piece(0, min(self.num_edges, constants.DIGESTED))
         digest = hashlib.sha256(first.src.tobytes() + first.dst.tobytes()).hexdigest()
         return {
@@ -73,7 +76,7 @@ class DrawnInput:
 
 
 class DrawnFixture(Fixture):
-    """A fixture on a drawn input. Its degree hints are the out-degrees drawn, repeats included."""
+    """A fixture on a drawn input; its degree hints are the out-degrees with repeated edges counted."""
 
     def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:
         if in_edges or not directed:
@@ -82,7 +85,7 @@ class DrawnFixture(Fixture):
 
 
 def drawn_degrees(fixture: Fixture) -> Any:
-    """Return how often each vertex is the source of an edge, repeats included, uint32 on the device; counted once."""
+    """Return the number of drawn edges that leave each vertex, repeats included, uint32[n] on the device; made once."""
     if "drawn degrees" not in fixture.cache:
         data, xp = DrawnInput.of(fixture), fixture.device.xp
         degrees = fixture.cache["drawn degrees"] = xp.zeros(data.num_vertices, np.uint32)
@@ -117,7 +120,7 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
 def specs_of(num_edges: int, kinds: tuple[str, ...], edges_per_vertex: int) -> list[str]:
     """Return specifications of graphs of about ``num_edges`` edges, one for each of ``kinds`` ("uniform", "rmat").
 
-    The number of vertices is a power of two, so that edges per vertex are near ``edges_per_vertex``.
+    The number of vertices is a power of two for which there are about ``edges_per_vertex`` edges per vertex.
     """
     least = math.ceil(num_edges.bit_length() / 2) + 1  # so that a quarter of the pairs are edges at most
     scale = max(least, round(math.log2(max(2, num_edges / edges_per_vertex))))

@@ -19,16 +19,20 @@ PAIRS = ("uniform", "sorted", "existing", "mixed", "hub")  #: kinds of batches, 
 
 
 class Fixture:
-    """A backend (its name or class) on an input and a device.
+    """A backend on an input and a device, with the graphs that several tasks share.
 
-    Graphs are built and verified on first use, and kept until :meth:`reset`.
+    Graphs are built and verified on first use, and exist until :meth:`reset`.
 
     Args:
-        weighted: whether graphs have the input's weights (float32), unless a task decides.
+        backend: name or class of the backend.
+        data: the input.
+        device: the device of all graphs.
+        seed: for everything that :meth:`rng` draws.
+        weighted: whether graphs have the input's weights (float32), unless an argument of a method decides otherwise.
         checks, options: passed to ``Graph``.
-        hints: whether graphs get the exact degrees of the input as hints.
-        label: what rows say about the fixture.
-        silent: the store does nothing and is not verified.
+        hints: whether graphs get the exact degrees of the input as degree hints.
+        label: a text that rows show about the fixture.
+        silent: True for the store that does nothing, which is not verified.
     """
 
     def __init__(
@@ -62,10 +66,10 @@ class Fixture:
     def empty_graph(
         self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True, **settings: Any
     ) -> Any:
-        """Return a new graph without edges; ``settings`` override those of the fixture.
+        """Return a new graph without edges; ``settings``: arguments of ``Graph`` that override the fixture's.
 
-        ``weighted``: whether it has weights (None: as the fixture); ``in_edges``: whether a directed graph stores
-        in-edges, which an undirected one always has.
+        ``weighted``: whether it has weights (None: as the fixture); ``in_edges``: whether a directed graph also stores
+        its in-edges (an undirected one always has them).
         """
         from suricate.graph import Graph
 
@@ -75,7 +79,7 @@ class Fixture:
         return Graph(self.data.num_vertices, directed=directed, weight_dtype=dtype, in_edges=in_edges, **options)
 
     def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:
-        """Return the degree hints of ``Graph`` by parameter name: exact degrees of the input, on the device."""
+        """Return the exact degrees of the input, on the device, by the parameter of ``Graph`` that takes them."""
         degrees = {"degree_hints": self.data.out_degrees if directed else self.data.degrees}
         if in_edges:
             degrees["in_degree_hints"] = self.data.in_degrees
@@ -85,7 +89,7 @@ class Fixture:
         return {name: self.cache[name, directed] for name in degrees}
 
     def graph(self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True) -> Any:
-        """Return the graph with all edges of the input that tasks share, verified when it was built.
+        """Return the shared graph with all edges of the input; it is built and verified at the first call.
 
         There is one for each combination of ``weighted`` (None: as the fixture), ``in_edges`` and ``directed``.
         """
@@ -107,7 +111,7 @@ class Fixture:
         return self.data.model_of(weighted=self._is_weighted(weighted), directed=directed)
 
     def shuffled(self, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return sources and destinations of all edges in a random order, uint32, the same for every backend."""
+        """Return sources and destinations of all distinct edges, uint32, in a random order that all backends share."""
         name, cache = ("shuffled", self.seed, directed), self.data.cache
         if name not in cache:
             model = self.model(weighted=False, directed=directed)
@@ -125,7 +129,7 @@ class Fixture:
         return EdgeList(asarray(src), asarray(dst), None if weight is None else asarray(weight))
 
     def rng(self, *purpose: Any) -> np.random.Generator:
-        """Return a random generator that depends only on the seed and ``purpose``, not on the backend."""
+        """Return a random generator whose state depends only on the fixture's seed and on ``purpose``, any values."""
         return np.random.default_rng([self.seed, zlib.crc32(repr(purpose).encode())])
 
     def _is_weighted(self, weighted: bool | None) -> bool:
@@ -149,11 +153,11 @@ class HostBatch:
 
 
 class Batches:
-    """Draws batches of ``size`` edges, a new one at each call.
+    """Draws batches of ``size`` edges; the sequence depends on the fixture's seed, ``purpose`` and ``size``.
 
-    Uniform pairs, as drawn or sorted; existing edges (distinct, uniformly chosen); half of each; or edges of the hub
-    (the vertex of largest out-degree) to distinct vertices, uniformly chosen. Batches of undirected graphs have ``src
-    <= dst``.
+    A batch has uniform pairs, in random or sorted order; existing edges (distinct, uniformly chosen); half of each; or
+    edges from the vertex of largest out-degree (the hub) to distinct vertices, uniformly chosen. In batches of
+    undirected graphs ``src <= dst``.
     """
 
     def __init__(
@@ -163,7 +167,7 @@ class Batches:
         self.rng = fixture.rng(purpose, size)
 
     def draw(self, kind: str) -> HostBatch:
-        """Return a new batch of the given ``kind``, one of ``PAIRS``."""
+        """Return a new batch of the given ``kind``: "uniform", "sorted", "existing", "mixed" or "hub"."""
         src, dst = getattr(self, f"_{kind}")(self.size)
         if not self.directed:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
@@ -200,7 +204,7 @@ class Batches:
 class Housekeeper:
     """Compacts a graph between repeats when deleted edges have bloated it, so that all repeats see the same graph.
 
-    Otherwise a rate would depend on the number of repeats before; the workload 'churn' measures the cost of bloat.
+    Without it a rate would depend on the number of repeats before; the workload 'churn' measures the cost of bloat.
     """
 
     def __init__(self, graph: Any) -> None:
@@ -208,11 +212,11 @@ class Housekeeper:
         self.limit = constants.MAX_GROWTH * graph.memory_usage().used
 
     def bloated(self) -> bool:
-        """Return whether the graph uses more memory than ``MAX_GROWTH`` times what it used at the start."""
+        """Return whether the graph uses more than ``MAX_GROWTH`` times the bytes of when this object was made."""
         return self.graph.memory_usage().used > self.limit
 
     def tidy(self, batch: int) -> None:
-        """Compact the graph if it is bloated, and reserve memory for the next ``batch`` edges."""
+        """If the graph is bloated, compact it and reserve memory for the next ``batch`` edges."""
         if self.bloated():
             self.graph.compact()
             self.graph.reserve(batch)

@@ -27,14 +27,14 @@ REAL = ("static", "temporal")  #: where the graphs are in the folder of real gra
 
 @dataclass(frozen=True)
 class Input:
-    """A list of edges as read or generated, including duplicates and self-loops, in its order.
+    """A list of edges as read or generated, in its original order, with duplicates and self-loops.
 
     Attributes:
         src, dst: uint32[m].
         weight: float32[m], drawn from the seed, uniform in [0.5, 1.5), whatever the file contains.
-        temporal: whether the order is that of time.
+        temporal: whether the edges are in the order of their times.
         sha256: the digest of the file, or of the generated arrays.
-        centre: the vertex in the middle of a grid.
+        centre: the vertex in the middle of a grid; None for other graphs.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Input:
 
     @property
     def edges_given(self) -> int:
-        """The number of edges of the list, repeats included."""
+        """The length of the list: the number of edges, repeats included."""
         return len(self.src)
 
     @property
@@ -59,7 +59,7 @@ class Input:
         return self.model_of()
 
     def model_of(self, *, weighted: bool = False, directed: bool = True) -> EdgeModel:
-        """Return the set of edges, with or without weights, directed or undirected; it is made once for each form."""
+        """Return the set of distinct edges, weighted or not, directed or undirected; each of the four is made once."""
         key = weighted, directed
         if key not in self._models:
             self._models[key] = EdgeModel(self.src, self.dst, self.weight if weighted else None, directed=directed)
@@ -83,13 +83,13 @@ class Input:
 
     @cached_property
     def hub(self) -> int:
-        """The vertex of largest out-degree; of several ones the middle one."""
+        """The vertex of largest out-degree; if there are several, the middle one of their ids."""
         largest = np.flatnonzero(self.out_degrees == self.out_degrees.max())
         return int(largest[len(largest) // 2])
 
     @property
     def source(self) -> int:
-        """The source of searches: the centre of a grid, else the hub."""
+        """The vertex that searches start from: the centre of a grid, and on other graphs the :attr:`hub`."""
         return self.hub if self.centre is None else self.centre
 
     def describe(self) -> dict[str, Any]:
@@ -101,27 +101,30 @@ class Input:
 
 
 def data_folder() -> Path | None:
-    """Return the folder of real graphs: ``$SURICATE_DATA``, else ``shared/data`` beside a checkout, if it is there."""
+    """Return the folder of real graphs: ``$SURICATE_DATA``, else ``shared/data`` beside a checkout; None if missing."""
     checkout = Path(__file__).resolve().parents[1]
     folder = Path(os.environ.get("SURICATE_DATA") or checkout.parent / "shared" / "data")
     return folder if folder.is_dir() else None
 
 
 def real_graphs() -> list[str]:
-    """Return the paths of the files in :func:`data_folder` that have one graph each, sorted; [] without the folder."""
+    """Return the paths of the static, then of the temporal graphs in :func:`data_folder`; [] without the folder."""
     folder = data_folder()
     return [] if folder is None else [str(path) for part in REAL for path in sorted((folder / part).glob("*.*"))]
 
 
 def temporal_graphs() -> list[str]:
-    """Return the paths of the temporal graphs in :func:`data_folder`; without any, that of the bundled one."""
+    """Return the paths of the temporal graphs in :func:`data_folder`, or of the bundled CollegeMsg if it has none."""
     folder = data_folder()
     found = [] if folder is None else sorted((folder / "temporal").glob("*.*"))
     return [str(path) for path in found] or [str(constants.COLLEGEMSG)]
 
 
 class Spec(NamedTuple):
-    """What graph to load: a file (``kind`` is empty), or the name of a generator and its numbers."""
+    """A parsed specification of a graph.
+
+    ``text``: as given; ``kind``: the name of the generator, empty for a file; ``numbers``: the generator's parameters.
+    """
 
     text: str
     kind: str
@@ -154,7 +157,7 @@ def parse(text: str) -> Spec:
 
 
 def size_of(spec: Spec) -> int:
-    """Return how many edges the generator of ``spec`` draws; 0 for a file or a grid."""
+    """Return the number of edges that the generator of ``spec`` draws; 0 for a file or a grid."""
     if spec.kind == "rmat":
         scale, factor = (*spec.numbers, constants.EDGE_FACTOR)[:2]
         return factor << scale
@@ -184,7 +187,7 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:
 
 
 def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
-    """Return number of vertices, sources, destinations, whether edges are ordered by time, and digest of a file."""
+    """Read a file; return number of vertices, sources, destinations, whether these are ordered by time, and digest."""
     from suricate import io
 
     file = io.read(path)
@@ -198,9 +201,9 @@ def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
 
 
 def _generate(kind: str, numbers: tuple[int, ...], seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:
-    """Return number of vertices, sources, destinations and centre of a generated graph; distinct edges in random order.
+    """Return number of vertices, sources, destinations and centre of a generated graph; edges are in random order.
 
-    ``kind`` is the generator, ``numbers`` are those of its specification. The centre is None except for a grid.
+    ``kind``: the generator; ``numbers``: its parameters, see :func:`parse`. The centre is None except for a grid.
     """
     from suricate.generate import generators
 

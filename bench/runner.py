@@ -1,10 +1,10 @@
-"""One runner for all workloads: verify, warm up, repeat until the median is certain, and say how certain it is.
+"""One runner for all workloads: it verifies a task, then times repeats until the median is certain enough.
 
-A repeat is ``prepare`` (untimed: a fresh batch), ``warm`` (untimed), ``action`` (timed, device work complete),
-``restore`` (untimed). Inside the timed region are the action and one wait for the device, nothing else, and no garbage
-is collected. The first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is
-verified once more when the timing is over. A task that fails has no time. Repeats behind the verified ones wait until
-the final builds of CUDA programs have taken the place of quick ones, which may take 30 times as long.
+A repeat is ``prepare`` (untimed: a fresh batch), ``warm`` (untimed), ``action`` (timed until the device has completed
+it), ``restore`` (untimed). The timed region has the action and one wait for the device, and no garbage is collected in
+it. The first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is verified
+once more at the end. A task that fails has no time. Timed repeats begin when the final builds of CUDA programs have
+replaced the quick ones; those builds may take 30 times as long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Skipped(Exception):  # noqa: N818 - reads as what it is
 
 
 class Over(Exception):  # noqa: N818 - reads as what it is
-    """Raised if a row is known to be over the limit of its task; the message says why."""
+    """Raised if a task is known to take longer than its :attr:`Task.limit`; the message says why."""
 
 
 class Task:
@@ -83,8 +83,9 @@ class Task:
     def warm(self) -> None:
         """Make a call like :meth:`action` that changes nothing; a few of them precede each timed call.
 
-        Preparing a repeat evicts the interpreter and the launch path from the caches, where a stream of calls finds
-        them; that is a fifth of the time of an action of 25 microseconds.
+        Preparing a repeat evicts the interpreter and the launch path from the caches of the CPU. In a program that
+        makes one call after the other they are there; without warm calls an action of 25 microseconds would take a
+        fifth longer.
         """
 
     def action(self, prepared: Any) -> Any:
@@ -92,19 +93,19 @@ class Task:
         raise NotImplementedError
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Raise :class:`Mismatch` unless ``result``, of the action on ``prepared``, is what the oracle gives."""
+        """Raise :class:`Mismatch` unless ``result``, returned by the action on ``prepared``, agrees with the oracle."""
 
     def restore(self, prepared: Any, result: Any) -> None:
-        """Undo the repeat's change of the graph, or record that :meth:`prepare` and :meth:`finish` must."""
+        """Undo what the repeat changed in the graph, or record it, for :meth:`prepare` and :meth:`finish` to undo."""
 
     def finish(self) -> None:
-        """Verify the graph that the timed repeats left behind."""
+        """Verify the graph, after the last timed repeat."""
 
     def abandon(self) -> None:
-        """Drop graphs that are shared with other tasks, after a failure."""
+        """Drop the graphs that this task shares with others, since they may be wrong; called after a failure."""
 
     def exceeded(self) -> None:
-        """Record that a repeat was over the limit, so that tasks with larger batches can be left out."""
+        """Record that a repeat took longer than ``limit``, so that tasks with larger batches can be skipped."""
 
     def traffic(self) -> int | None:
         """Return the least number of bytes that one action has to move; None if unknown."""
@@ -117,7 +118,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Limits:
-    """How often a task is repeated."""
+    """How often a task is repeated.
+
+    Attributes:
+        min_repeats, max_repeats: the least and the largest number of timed repeats.
+        time_limit: seconds; after them at most ``min_repeats`` repeats are made, and none after ten times as long.
+        warmups: number of repeats between the verified and the timed ones.
+        target_error: stop before the time limit if the relative standard error of the median is at most this.
+    """
 
     min_repeats: int = constants.MIN_REPEATS
     max_repeats: int = constants.MAX_REPEATS
@@ -128,7 +136,10 @@ class Limits:
     processor_time: bool = False  #: whether the seconds are those of the processor, of all threads together
 
     def enough(self, samples: list[float], elapsed: float) -> bool:
-        """Return whether to stop after ``samples`` (seconds); ``elapsed``: seconds so far, untimed parts included."""
+        """Return whether to stop after the repeats ``samples`` (seconds of each).
+
+        ``elapsed``: seconds since the first of them began, untimed parts included.
+        """
         if len(samples) >= self.max_repeats or elapsed >= constants.PATIENCE * self.time_limit:
             return bool(samples)
         if len(samples) < self.min_repeats:
@@ -160,8 +171,8 @@ class Timing:
     def of(cls, samples: list[float]) -> Timing:
         """Return the statistics of one or more samples, in seconds.
 
-        The deviation equals the standard deviation for normal noise: the larger of 1.4826 x the median absolute
-        deviation and the distance of the quartiles / 1.349.
+        ``deviation`` is an estimate of the standard deviation that outliers hardly affect: the larger of 1.4826 x the
+        median absolute deviation and the distance of the quartiles / 1.349.
         """
         median = statistics.median(samples)
         several = samples if len(samples) > 1 else samples * 2
@@ -175,12 +186,12 @@ class Timing:
 
     @property
     def noise(self) -> float:
-        """The deviation as a share of the median."""
+        """The deviation divided by the median."""
         return self.deviation / self.median if self.median else 0.0
 
     @property
     def error(self) -> float:
-        """The standard error of the median (1.2533 x deviation / sqrt(repeats)) as a share of the median."""
+        """The standard error of the median (1.2533 x deviation / sqrt(repeats)) divided by the median."""
         return 1.2533 * self.noise / self.repeats**0.5
 
 
@@ -190,11 +201,11 @@ class Measurement:
 
     Attributes:
         status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised), ``"skip"``, or ``"over"``:
-            verified, but slower than the task's limit.
-        reason: why it is not ok.
+            slower than the task's limit.
+        reason: why it is not ok, as a text.
         timing: statistics of the timed repeats; None unless ok.
-        quiet: the same for repeats on a quiet core, if requested.
-        over: seconds of a repeat that exceeded the limit; None if the row was not measured because a smaller one did.
+        quiet: statistics of further repeats on a quiet core; None unless requested.
+        over: seconds of the repeat that exceeded the limit; None if none did, or memory did not suffice for it.
         first: seconds of the first action, compilation included; None unless ok.
         compile: ``first`` minus the median, at least 0: compilation and other work that is done once.
     """
@@ -209,14 +220,14 @@ class Measurement:
 
     @property
     def failed(self) -> bool:
-        """Whether this row makes the whole run fail."""
+        """Whether the status is "FAIL" or "ERROR", which makes the whole run fail."""
         return self.status in ("FAIL", "ERROR")
 
 
 def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_counter) -> Measurement:
     """Verify ``task``, then time it; return its status and timing. A mismatch or exception is reported, not raised.
 
-    ``limits``: how often to repeat; ``clock``: returns seconds, unless the limits ask for processor time.
+    ``limits``: how often to repeat; ``clock()`` returns seconds, and is replaced if ``limits`` ask for processor time.
     """
     clock = time.process_time if limits.processor_time else clock
     try:
@@ -296,7 +307,7 @@ def once(
 ) -> float:
     """Run one repeat of ``task``; return the seconds of its action, by ``clock``.
 
-    Inside the context ``core``, if given, are the timed action and the warm calls before it.
+    ``core``: a context in which the warm calls and the timed action run, such as a ``QuietCore``; None: without one.
     """
     POOL.wait()  # for final builds
     prepared = task.prepare()
@@ -309,7 +320,7 @@ def once(
 
 
 def timed(task: Task, prepared: Any, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
-    """Run the action on ``prepared`` until its device work is complete; return its seconds by ``clock`` and result."""
+    """Run the action on ``prepared`` until its device work is complete; return ``(seconds by clock, its result)``."""
     wait, action = _waiter(task.device), task.action
     wait()
     start = clock()
@@ -319,5 +330,5 @@ def timed(task: Task, prepared: Any, clock: Callable[[], float] = time.perf_coun
 
 
 def _waiter(device: Device) -> Callable[[], Any]:
-    """Return a function that waits for ``device``; on CUDA it is bound to the current stream already."""
+    """Return a function that waits until ``device`` is idle; on CUDA it waits for the stream that is current now."""
     return device.xp.cuda.get_current_stream().synchronize if device.is_cuda else device.synchronize

@@ -1,8 +1,8 @@
 """Graphs under test: freshly built, aged by churn, or nearly full.
 
-A scenario is a graph in one of these conditions and the edges that it holds. So that all repeats meet the same
-condition, the graph is rebuilt when repeats have bloated it (otherwise a rate would depend on the number of repeats
-before; what bloat costs is measured by the workload 'churn'). Nothing here is timed.
+A scenario is a graph in one of these conditions, and the set of edges that it must have. Repeats of a workload can
+bloat the graph, and a rate would then depend on the number of repeats before it; a bloated graph is therefore rebuilt
+between repeats (the workload 'churn' measures the cost of bloat). Nothing here is timed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ def scenario_of(fixture: Fixture, name: str) -> Scenario:
 
 
 class Scenario:
-    """The graph under test in a given condition; this class: all edges of the input, freshly built.
+    """The scenario "fresh", a graph with all edges of the input, just built; also the base of the other scenarios.
 
-    :meth:`tidy` and :meth:`rebuild` may replace ``graph``; ``model`` has the edges that the graph must have.
+    ``graph``: the current graph, which :meth:`tidy` and :meth:`rebuild` may replace; ``model``: the edges that it must
+    have. Right before each timed call a few *warm calls* of the same operation run, on a batch that changes nothing.
     """
 
     def __init__(self, fixture: Fixture) -> None:
@@ -38,7 +39,7 @@ class Scenario:
             check_content(self.graph, self.model)
 
     def rebuild(self) -> None:
-        """Build a new graph in this scenario's condition, in place of the present one."""
+        """Free the present graph, and build a new one in this scenario's condition."""
         self.graph: Any = None  # the memory of the old one is free before there is a new one
         self.model = self.fixture.model()
         self.graph = self.fixture.empty_graph()
@@ -48,26 +49,27 @@ class Scenario:
         self.housekeeper = Housekeeper(self.graph)
 
     def _edges(self) -> EdgeList:
-        """Return the input's edges on the device, where they stay, as the graph may be rebuilt for each repeat."""
+        """Return the input's edges, uploaded to the device once, since each repeat may rebuild the graph."""
         if "edges" not in self.fixture.cache:
             self.fixture.cache["edges"] = self.fixture.all_edges()
         return self.fixture.cache["edges"]
 
     def arrange(self) -> None:
-        """Bring the freshly built graph into the condition of this scenario, in place."""
+        """Bring the freshly built graph into this scenario's condition, in place; here, nothing needs to be done."""
 
     def warm_size(self, batch: int) -> int:
-        """Return how many edges a warm call has before the timed call with ``batch`` edges."""
+        """Return the number of edges in each warm call, if the timed call has ``batch`` edges."""
         return batch
 
     def _distinct(self, batch: int) -> int:
-        """Return how many edges of a warm call are distinct: few, so that they evict little from the caches."""
+        """Return the number of distinct edges in a warm call: few, so that they evict little from the caches."""
         return max(1, min(self.warm_size(batch), constants.WARM_EDGES, len(self.model) // 64))
 
     def present(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges that the graph has, with their weights, for the warm calls before a batch of ``batch`` edges.
+        """Return a batch for warm calls: edges that the graph has, with their weights, in arrays on the device.
 
-        There are :meth:`warm_size` of them, repeated if necessary. Edges with one of the keys ``without`` are left out.
+        It has :meth:`warm_size` entries, few of them distinct. ``batch``: size of the timed batch; ``without``: keys of
+        edges to leave out.
         """
         at = self.fixture.rng("present").choice(len(self.model), self._distinct(batch), replace=False)
         if without is not None:
@@ -75,9 +77,10 @@ class Scenario:
         return _edges_at(self.fixture, self.model, _repeated(at, self.warm_size(batch)))
 
     def absent(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges that the graph does not have, for the warm calls before a batch of ``batch`` edges.
+        """Return a batch for warm calls: edges that the graph does not have, without weights, in arrays on the device.
 
-        There are :meth:`warm_size` of them, repeated if necessary. Edges with one of the keys ``without`` are left out.
+        It has :meth:`warm_size` entries, few of them distinct. ``batch``: size of the timed batch; ``without``: keys of
+        edges to leave out.
         """
         size = self._distinct(batch)
         keys = edge_keys(
@@ -89,21 +92,21 @@ class Scenario:
         return self.fixture.upload(*ends_of(_repeated(keys, self.warm_size(batch))))
 
     def reserve(self, batch: int) -> None:
-        """Reserve memory for ``batch`` edges and the warm calls before them, so that growth is not timed."""
+        """Reserve memory for ``batch`` timed edges and the warm calls before them, so that no growth is timed."""
         self.graph.reserve(batch + constants.WARM_CALLS * self.warm_size(batch))
 
     def drifted(self) -> bool:
-        """Return whether repeats have bloated the graph."""
+        """Return whether the graph has left its condition: here, whether repeats have bloated it."""
         return self.housekeeper.bloated()
 
     def tidy(self, batch: int) -> None:
-        """Restore this scenario's condition for the next repeat of ``batch`` edges, without compacting."""
+        """Rebuild the graph if it has left its condition, and then reserve memory for ``batch`` edges."""
         if self.drifted():
             self.rebuild()
             self.reserve(batch)
 
     def facts(self) -> dict[str, Any]:
-        """Return bytes per edge used and allocated, by name, as measured before memory was reserved for batches."""
+        """Return the bytes per edge, used and allocated, by name, as measured right after the graph was built."""
         return {} if self.fixture.silent else self.sizes
 
     def measure(self) -> dict[str, Any]:
@@ -112,18 +115,18 @@ class Scenario:
 
 
 class Aged(Scenario):
-    """A graph whose edges were nearly all deleted and inserted again."""
+    """The scenario "aged": ten times in a row, a tenth of the edges was deleted and inserted again."""
 
     def arrange(self) -> None:
-        """Delete edges of the fresh graph and insert them again, by :func:`age`."""
+        """Delete nearly all edges of the fresh graph and insert them again, a tenth at a time (:func:`age`)."""
         age(self.fixture, self.graph)
 
 
 class Full(Scenario):
-    """A graph to which random edges were added until the largest part of its store is nearly full."""
+    """The scenario "full": random edges were added until the largest part of the out-store was nearly full."""
 
     def arrange(self) -> None:
-        """Add edges until the store is nearly full; compact it first if much of it is unused."""
+        """Insert random edges until the out-store is nearly full; before that, compact it if much of it is unused."""
         rng, model = self.fixture.rng("full"), self.model
         if fill_of(self.graph) < constants.FULL:
             self.graph.compact()
@@ -138,7 +141,7 @@ class Full(Scenario):
         self.reached = min(constants.FULL, fill_of(self.graph))
 
     def _model_with(self, parts: list[tuple[np.ndarray, ...]]) -> EdgeModel:
-        """Return the edges of the input and of ``parts``, tuples of sources, destinations and weights."""
+        """Return the set of the input's edges and those of ``parts``, tuples of sources, destinations and weights."""
         model, name = self.model, ("filled", *(len(part[0]) for part in parts))
         if name not in self.fixture.cache:
             src, dst, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -148,14 +151,14 @@ class Full(Scenario):
         return self.fixture.cache[name]
 
     def warm_size(self, batch: int) -> int:
-        """Return 1: nothing may make the store grow before the call that is timed."""
+        """Return 1: warm calls must not make the store grow before the timed call."""
         return 1
 
     def reserve(self, batch: int) -> None:
         """Do nothing: this scenario measures batches that may not fit."""
 
     def _step(self) -> int:
-        """Return how many edges to add next: half of the number that is estimated to be missing."""
+        """Return the number of random edges to insert next: half of the number that is estimated to be missing."""
         used, allocated = largest_part(self.graph)
         missing = (constants.FULL * allocated - used) / max(1, used)
         edges = len(self.model)
@@ -169,7 +172,7 @@ class Full(Scenario):
         return src, dst, weight
 
     def drifted(self) -> bool:
-        """Return whether the graph is bloated, or less full than when it was built."""
+        """Return whether the graph is bloated, or its store less full than right after it was built."""
         return super().drifted() or fill_of(self.graph) < self.reached
 
     def measure(self) -> dict[str, Any]:
@@ -181,14 +184,14 @@ SCENARIOS: dict[str, type[Scenario]] = {"fresh": Scenario, "aged": Aged, "full":
 
 
 def age(fixture: Fixture, graph: Any) -> None:
-    """Delete a random tenth of the input's edges from ``graph`` and insert it again; ten times, each another tenth."""
+    """Ten times in a row, delete another random tenth of the input's edges from ``graph`` and insert it again."""
     for edges in _tenths(fixture, weighted=graph.weight_dtype is not None):
         graph.delete_edges(edges.src, edges.dst)
         graph.insert_edges(*edges)
 
 
 def _tenths(fixture: Fixture, *, weighted: bool) -> list[EdgeList]:
-    """Return the edges that each round of :func:`age` deletes, on the device; they are drawn once per fixture."""
+    """Return the ten batches that :func:`age` deletes and inserts again, on the device; drawn once per fixture."""
     if ("tenths", weighted) not in fixture.cache:
         model, share = fixture.model(weighted=weighted), int(constants.AGE_SHARE * len(fixture.data.model))
         order = fixture.rng("aged").permutation(len(model))[: share * constants.AGE_ROUNDS]
@@ -198,7 +201,7 @@ def _tenths(fixture: Fixture, *, weighted: bool) -> list[EdgeList]:
 
 
 def _repeated(entries: np.ndarray, size: int) -> np.ndarray:
-    """Return ``size`` entries: ``entries`` over and over; none if ``entries`` is empty."""
+    """Return ``size`` entries, by repeating the array ``entries`` as a whole; no entries if it is empty."""
     return np.resize(entries, size if len(entries) else 0)
 
 
@@ -207,20 +210,20 @@ def _edges_at(fixture: Fixture, model: EdgeModel, at: np.ndarray) -> EdgeList:
 
 
 def largest_part(graph: Any) -> tuple[int, int]:
-    """Return ``(bytes used, bytes allocated)`` of that part of the out-store which has the most allocated."""
+    """Return ``(bytes used, bytes allocated)`` of the part of the out-store (see ``Store.memory``) that is largest."""
     return max(graph.store("out").memory().values(), key=lambda part: part[1])
 
 
 def fill_of(graph: Any) -> float:
-    """Return the used share of the largest part of the out-store."""
+    """Return the used share of the allocated bytes in the largest part of the out-store (see :func:`largest_part`)."""
     used, allocated = largest_part(graph)
     return used / allocated if allocated else 1.0
 
 
 def bytes_per_edge(graph: Any) -> dict[str, Any]:
-    """Return the bytes per out-edge that a graph uses and has allocated, by name.
+    """Return the bytes per edge that the out-store of ``graph`` uses and has allocated, by name.
 
-    "utilisation" is the share of the used bytes that ids and weights take.
+    ``"utilisation"`` is the share of the used bytes that neighbour ids and weights take.
     """
     parts, edges = graph.store("out").memory().values(), max(1, graph.num_edges)
     used, allocated = (sum(part[k] for part in parts) / edges for k in (0, 1))

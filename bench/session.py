@@ -38,16 +38,16 @@ def run(
     console: Console,
     table_format: str = "table",
 ) -> bool:
-    """Run ``(graph name, task)`` one after the other; return whether a row failed. Empties ``tasks``.
+    """Run ``(graph name, task)`` pairs one after the other; return whether a row failed. Empties ``tasks`` in place.
 
     Args:
         tasks: graph names and tasks.
         inputs: the graphs, described in the header of the results.
         selection: what was chosen, written to the header.
         limits: how often a task is repeated.
-        results: gets the header and the rows.
+        results: the file to which the header and the rows are appended; it is closed at the end.
         console: where progress and rows are printed, and the final tables if ``table_format`` is "table".
-        table_format: another format: the final tables go to stdout.
+        table_format: format of the final tables; in any other than "table" they are printed to stdout.
     """
     run_id = new_run()
     peak = copy_bandwidth(selection.device) if selection.device.is_cuda else None
@@ -103,11 +103,11 @@ def run_tasks(
     starting: Callable[[Task], None] = lambda task: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
-    """Measure ``(graph name, task)`` one after the other; return the rows. Empties ``tasks``.
+    """Measure ``(graph name, task)`` pairs one after the other; return the rows. Empties ``tasks`` in place.
 
-    ``run_id`` is written to each row; ``peak`` is the measured memory bandwidth in bytes per second. ``starting`` is
-    called before and ``finished`` after each task. A finished task is dropped, and a fixture with its graphs when its
-    last task is.
+    ``run_id`` is written to each row; ``peak`` is the measured memory bandwidth in bytes per second. ``starting(task)``
+    is called before each task, ``finished(row)`` after it. Each task is removed from ``tasks`` when it starts, so that
+    the graphs of a fixture are freed after the last task that uses them.
     """
     rows = []
     gc.collect()
@@ -125,11 +125,11 @@ def run_tasks(
 def report(
     files: Sequence[Path], outputs: dict[str, Path | None], console: Console, table_format: str = "table"
 ) -> None:
-    """Print the tables of the results ``files``, and write files: ``outputs`` has their paths by kind, or None.
+    """Print the tables of the results ``files``, and write the reports in ``outputs``: a path (or None) by kind.
 
     Kinds are: ``plot``: pictures; ``html``: a page with tables and pictures; ``page``: the crossover map as Markdown
-    with pictures; ``save_map``: the data of ``suricate advise``. Tables go to ``console`` or, in another format than
-    ``"table"``, to stdout.
+    with pictures; ``save_map``: the data of ``suricate advise``. Tables are printed to ``console``, but to stdout if
+    ``table_format`` is not ``"table"``.
 
     Raises:
         ValueError: a line of a file is neither a header nor a row, or there is nothing to draw.
@@ -166,7 +166,7 @@ def _write_html(path: Path, headers: Rows, rows: Rows) -> list[Path]:
 
 
 def _peaks(headers: Rows) -> dict[str, float]:
-    """Return the measured bandwidth, in bytes per second, by run id; runs without one are left out."""
+    """Return the measured memory bandwidth, in bytes per second, by run id; runs without a measurement are left out."""
     return {header["run"]: header["peak_bytes_per_s"] for header in headers if header.get("peak_bytes_per_s")}
 
 
@@ -186,13 +186,13 @@ def _print_report(console: Console, headers: list[dict[str, Any]], rows: list[di
 
 
 def print_tables(console: Console, rows: list[dict[str, Any]]) -> None:
-    """Print all tables that ``rows`` have measurements for."""
+    """Print every kind of table for which ``rows`` have measurements."""
     for table in tables_of(rows):
         show_rich(console, table)
 
 
 def tables_of(rows: list[dict[str, Any]]) -> list[Table]:
-    """Return all tables that ``rows`` have measurements for."""
+    """Return every kind of table for which ``rows`` have measurements."""
     compared = [row for row in rows if row.get("suite") not in tables.SUITES]
     makers = comparison.matrix(compared), comparison.ratios(compared), dynamic.of(compared), tables.of(rows)
     shares = comparison.bandwidths(compared)

@@ -57,9 +57,9 @@ class Selection:
         backends: names; see :func:`backend_names`.
         device: the device of the backends' rows.
         batches: batch sizes of the operations.
-        updates: batch sizes of algorithms kept current and of growth; None: by the number of the graph's edges.
-        pairs: kind of the operations' batches, or None for each operation's own.
-        algorithms: names; empty: those that join the suite.
+        updates: batch sizes of algorithms kept current and of growth; None: chosen by the number of the graph's edges.
+        pairs: kind of the operations' batches (``fixtures.PAIRS``), or None for the default of each operation.
+        algorithms: names; empty: those whose attribute ``suites`` names the suite.
         hints: whether graphs are built with the exact degrees of the input as hints.
         scenario: the condition of the graph for operations, see ``suricate.bench.scenarios``.
         knobs: names of the options that the sweep varies; empty: all that the backend declares.
@@ -84,14 +84,14 @@ class Selection:
     quick: bool = False
 
     def fixture(self, backend: str, data: Input, *, hints: bool | None = None) -> Fixture:
-        """Return a fixture of ``backend`` on ``data``; ``hints``: with degree hints or not, None: as selected."""
+        """Return a fixture of ``backend`` on ``data``; ``hints``: whether with degree hints, None: as selected."""
         hints = self.hints if hints is None else hints
         kind = DrawnFixture if isinstance(data, DrawnInput) else Fixture
         given = label(self.options) if self.options else ""
         return kind(backend, data, self.device, options=self.options, hints=hints, label=given, **self.shared)
 
     def knob_fixture(self, backend: str, data: Input, change: dict[str, Any]) -> Fixture:
-        """Return a fixture of ``backend`` on ``data`` with the further options ``change``, which rows name."""
+        """Return a fixture of ``backend`` on ``data`` with further backend options, ``change``, which its rows show."""
         options = {**self.options, **change}
         return KnobFixture(
             backend, data, self.device, options=options, hints=self.hints,
@@ -99,7 +99,7 @@ class Selection:
         )  # fmt: skip
 
     def dummy_fixture(self, data: Input) -> Fixture:
-        """Return a fixture on ``data`` of the store that does nothing."""
+        """Return a fixture on ``data`` whose backend is the store that does nothing."""
         return Fixture(references.DummyStore, data, self.device, silent=True, hints=self.hints, **self.shared)
 
     @property
@@ -108,36 +108,39 @@ class Selection:
         return {"seed": self.seed, "weighted": self.weighted, "checks": self.checks}
 
     def algorithms_of(self, suite: str) -> tuple[str, ...]:
-        """Return the names of the selected algorithms, or of those that join ``suite`` if none are selected."""
+        """Return the names of the selected algorithms; if none are, of those whose ``suites`` include ``suite``."""
         return self.algorithms or tuple(name for name, kind in algorithms().items() if suite in kind.suites)
 
     def update_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return the batch sizes of algorithms kept current: those selected, else by the edges of ``data``."""
+        """Return the batch sizes for algorithms kept current: the selected ones, else those that suit ``data``.
+
+        The default ones are at most a fixed share of the edges of ``data``.
+        """
         if self.updates is not None:
             return self.updates
         most = max(1, int(constants.UPDATE_SHARE * len(data.model)))
         return tuple(size for size in constants.UPDATE_BATCHES if size <= most) or (most,)
 
     def growth_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return the batch sizes of growth: those selected, else one power of two."""
+        """Return the batch sizes of the workload 'growth': the selected ones, else a power of two fit for ``data``."""
         if self.updates is not None:
             return self.updates
         most = max(1, len(data.src) // constants.GROWTH_BATCHES)
         return (min(constants.GROWTH_BATCH, 1 << (most.bit_length() - 1)),)
 
     def vertex_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return how many vertices of ``data`` are deleted at once: at most half of them."""
+        """Return the numbers of vertices to delete at once, in workloads that do: at most half of those of ``data``."""
         most = max(1, data.num_vertices // 2)
         return tuple(size for size in constants.VERTEX_BATCHES if size <= most) or (most,)
 
     @property
     def main_backend(self) -> str:
-        """The backend of rows that are measured on one only: the default backend if it is selected."""
+        """The backend of tasks that run on one backend only: the default one if selected, else the first selected."""
         default = default_backend(self.device).name
         return default if default in self.backends else self.backends[0]
 
     def sweep_sizes(self) -> tuple[int, ...]:
-        """Return the batch sizes of the sweep: those selected, else the usual ones."""
+        """Return the batch sizes of the suite 'sweep': the selected ones, else ``SWEEP_BATCHES``."""
         return constants.SWEEP_BATCHES if self.updates is None else self.updates
 
 
@@ -158,7 +161,7 @@ def algorithm_names(chosen: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def joining(names: Collection[str]) -> tuple[str, ...]:
-    """Return the algorithms that one of these suites measures if none are asked for; all if all suites are named."""
+    """Return the names of the algorithms that the suites ``names`` measure by default; all if it has every suite."""
     return tuple(
         name
         for name, kind in algorithms().items()
@@ -167,7 +170,7 @@ def joining(names: Collection[str]) -> tuple[str, ...]:
 
 
 def demo_tasks(selection: Selection, data: Input) -> list[Task]:
-    """Return the tasks of the demo on ``data``, workload by workload, so that the first rows compile the least."""
+    """Return the tasks of ``suricate demo`` on ``data``, ordered by workload: those that compile least come first."""
     fixtures = [selection.fixture(name, data) for name in selection.backends]
     host = fixtures[0]
     tasks: list[Task] = [references.ScipyBuild(host), *(Build(fixture) for fixture in fixtures)]
@@ -181,10 +184,10 @@ def demo_tasks(selection: Selection, data: Input) -> list[Task]:
 
 
 def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
-    """Return the tasks of ``suite``, backend by backend, so that the graphs of one are freed before the next.
+    """Return the tasks of ``suite``, ordered by backend, so that the graphs of one are freed before those of the next.
 
-    Those of the crossover map are grouped by form of the graph first. Each suite starts with its own graph. ``data``
-    is an ``Input``, or a ``DrawnInput`` for suites that draw their graphs in pieces.
+    The tasks of the crossover map are ordered by form of the graph first. "all" stands for several suites, whose tasks
+    share no graphs. ``data`` is an ``Input``, or a ``DrawnInput`` for suites that draw their graphs in pieces.
     """
     tasks: list[Task] = []
     for name in selection.backends:
@@ -197,7 +200,7 @@ def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
 
 
 def parts_of(suite: str) -> tuple[str, ...]:
-    """Return the suites that the name ``suite`` stands for."""
+    """Return the names of the suites that ``suite`` stands for: several if it is "all", else itself."""
     return ALL if suite == "all" else (suite,)
 
 
@@ -219,7 +222,7 @@ def _operations(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _builds(selection: Selection, fixture: Fixture) -> list[Task]:
-    """Return bulk builds in every order, with and without hints, and growth without hints, on the fixture's input."""
+    """Return bulk builds in every order of edges (with hints, too, if selected), and growth without hints."""
     plain = selection.fixture(fixture.backend, fixture.data, hints=False)
     built = [plain, fixture] if fixture.hints else [plain]
     growths = [Growth(plain, size) for size in selection.growth_sizes(fixture.data)]
@@ -275,7 +278,10 @@ def _rebuilds(selection: Selection, data: Input) -> list[Task]:
 
 
 def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list[Task]:
-    """Return the tasks ``kind`` for all uses and batch sizes; batches above the graph's size only if selected."""
+    """Return tasks of the class ``kind``, one for each use and batch size of the crossover map.
+
+    Batch sizes above the number of the graph's edges are left out, unless they were selected.
+    """
     asked = selection.updates or constants.CROSSOVER_BATCHES
     sizes = tuple(size for size in asked if size <= power_near(fixture.data.edges_given))
     uses = selection.algorithms or (*USES, *selection.algorithms_of("crossover"))
@@ -283,9 +289,9 @@ def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list
 
 
 def _form_by_form(tasks: list[Any]) -> list[Task]:
-    """Return ``tasks`` of the crossover map ordered by the form of their graph; the order is stable otherwise.
+    """Return ``tasks`` of the crossover map, sorted by the form of their graph (weights, directions, in-edges).
 
-    A map that is cut off then has all backends of the forms that were measured.
+    The sort is stable. If the run is interrupted, all backends have rows for the forms that were measured until then.
     """
     forms: dict[str, tuple[bool, ...]] = {}
     for task in tasks:
@@ -407,13 +413,13 @@ def _curve_and_jobs(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _curve_sizes(selection: Selection, data: Input) -> list[int]:
-    """Return the distinct slides of the curve, in events: those selected, else shares of the input's edges."""
+    """Return the numbers of events per slide for the curve, distinct: the selected ones, else shares of the input's."""
     usual = constants.QUICK_CURVE_SHARES if selection.quick else constants.CURVE_SHARES
     return [*dict.fromkeys(selection.updates or [slide_of(data, share) for share in usual])]
 
 
 def _stream_references(selection: Selection, data: Input) -> list[Task]:
-    """Return the rows of other libraries, for one slide only, as their time does not depend on the slide."""
+    """Return tasks of other libraries for the curve, at one size of slide only, as their time does not depend on it."""
     sizes, fixture = _curve_sizes(selection, data), selection.fixture(references.SCIPY, data)
     return [
         task

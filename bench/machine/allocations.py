@@ -16,7 +16,7 @@ Peak = Callable[[Callable[[], Any]], int]  #: does a piece of work; returns the 
 
 @contextmanager
 def metering(device: Device) -> Iterator[Peak]:
-    """Yield a function that runs a piece of work and returns its peak: bytes allocated beyond those before.
+    """Yield a function ``f(work)`` that calls ``work()`` and returns its peak: bytes allocated beyond those before.
 
     Allocations in the ``with`` block are counted, which slows the host down. On the CPU Python's own objects are
     counted, too, but not arrays that compiled kernels allocate for themselves.
@@ -35,7 +35,7 @@ def metering(device: Device) -> Iterator[Peak]:
 
 
 def resident_bytes() -> int | None:
-    """Return the bytes of main memory that this process holds; None where the system does not tell."""
+    """Return the bytes of main memory that this process occupies; None if the system does not report them."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):

@@ -12,9 +12,9 @@ from suricate.bench import constants
 
 
 def copy_bandwidth(device: Device, size: int = constants.COPY_BYTES, repeats: int = constants.COPY_REPEATS) -> float:
-    """Return bytes per second, read plus written, of copying ``size`` bytes on ``device`` (median of ``repeats``).
+    """Copy ``size`` bytes on ``device``; return bytes per second, read plus written (median of ``repeats``).
 
-    If memory is too small for ``size``, fewer bytes are copied.
+    If the free memory of a GPU is too small for ``size``, fewer bytes are copied.
     """
     if device.is_cuda:
         free, _ = device.xp.cuda.runtime.memGetInfo()

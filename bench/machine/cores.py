@@ -17,7 +17,7 @@ from suricate.bench import constants
 
 
 def reason_against(device: Device) -> str | None:
-    """Return why timing on ``device`` cannot choose its core, or None if it can."""
+    """Return why the thread that times work on ``device`` cannot choose its CPU core; None if it can."""
     if not device.is_cuda:
         return "backends of the CPU run on all cores: it needs a CUDA device"
     if not hasattr(os, "sched_setaffinity"):
@@ -44,8 +44,9 @@ def _loop() -> float:
 class QuietCore:
     """A context in which the calling thread stays on one CPU core, a quiet one if there is any.
 
-    A core is quiet if ``probe`` takes at most ``BUSY_CORE`` times the least that it has taken on any core. If none is,
-    the thread stays on one of them after probing each. At the end its former set of cores is restored.
+    A core is quiet if ``probe()`` takes at most ``BUSY_CORE`` times the least time that it took on any core so far. If
+    none is quiet, the thread stays on one of them after probing each. At the end the thread may run on all its former
+    cores again.
     """
 
     def __init__(self, probe: Callable[[], float] = probe) -> None:

@@ -19,7 +19,7 @@ FORMAT = 1  #: version of the results format, in every header
 def environment(
     run: str, device: Device, seed: int, inputs: list[dict[str, Any]], peak: float | None
 ) -> dict[str, Any]:
-    """Return the header line of a run with the id ``run``, as a dict for JSON.
+    """Return the header line of a results file for the run with the id ``run``, as a dict for JSON.
 
     ``inputs``: the descriptions of the graphs; ``peak``: the device's measured bandwidth in bytes per second, if known.
     """
@@ -92,7 +92,7 @@ def _driver_version() -> str | None:
 
 
 def _git(folder: Path) -> dict[str, Any] | None:
-    """Return commit and dirty flag of the checkout that holds ``folder``; None where there is none."""
+    """Return commit and dirty flag of the Git checkout that ``folder`` belongs to; None if it belongs to none."""
     commit = _output("git", "-C", str(folder), "rev-parse", "HEAD")
     # an installed package may lie inside somebody else's checkout
     tracked = _output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(Path(__file__).resolve()))

@@ -9,6 +9,6 @@ PANELS = 12  #: of a picture
 
 
 def colour(backend: str) -> str:
-    """Return the colour of a backend, the same in every picture; grey for references and what is not installed."""
+    """Return the colour of a backend, the same in every picture; grey for references and backends not installed."""
     names = list(backends())
     return f"C{names.index(backend) % 10}" if backend in names else "grey"

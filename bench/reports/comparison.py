@@ -1,4 +1,4 @@
-"""Tables of backend against backend: times and rates, ratios, shares of bandwidth."""
+"""Tables that compare backends: times and rates, ratios, shares of the memory bandwidth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = list[dict[str, Any]]
 
 
 def matrix(rows: Rows) -> list[Table]:
-    """Return a table per graph: a line per workload, algorithm and batch; a column per backend.
+    """Return a table of times and rates per graph and device: a line per workload and batch size, a column per backend.
 
     Skipped rows are shown as "-"; lines of which all rows are skipped are left out.
     """
@@ -34,7 +34,10 @@ def matrix(rows: Rows) -> list[Table]:
 
 
 def ratios(rows: Rows) -> list[Table]:
-    """Return a table per graph: how many times as fast as the baseline, and as the reference, each row is."""
+    """Return a table per graph and device: how many times as fast as others each row is, a column per backend.
+
+    An entry has two ratios: to the baseline backend (``defaults.BASELINE``) and to SciPy.
+    """
     tables = []
     for title, group in _groups(rows):
         timed = [row for row in group if row["median_s"]]
@@ -49,7 +52,10 @@ def ratios(rows: Rows) -> list[Table]:
 
 
 def bandwidths(rows: Rows) -> Table | None:
-    """Return a table of each row's memory traffic as a share of the measured bandwidth; None if no row has one."""
+    """Return a table of the share of the measured bandwidth that each row's least memory traffic needs.
+
+    None if no row has such a share.
+    """
     shares = [row for row in rows if row["bandwidth_share"]]
     if not shares:
         return None
@@ -62,7 +68,10 @@ def bandwidths(rows: Rows) -> Table | None:
 
 
 def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
-    """Yield ``(title, rows)`` of each graph and device; rows of SciPy go with the backends of their run."""
+    """Yield ``(title, rows)`` for each graph and device.
+
+    Rows of SciPy are put with the device of the backends in the same run.
+    """
     devices: dict[str, str] = {row["run"]: row["device"] for row in rows if row["backend"] != SCIPY}
     groups: dict[tuple[str, str], Rows] = {}
     for row in rows:
@@ -75,7 +84,7 @@ def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
 
 
 def _lines(rows: Rows) -> Iterator[tuple[tuple[str, int | None], dict[str, dict[str, Any]]]]:
-    """Yield ``((workload, batch), {backend: row})`` for each line of a table."""
+    """Yield ``((workload, batch size), {backend: row})`` for each line of a table."""
     lines: dict[tuple[str, int | None], dict[str, dict[str, Any]]] = {}
     for row in rows:
         lines.setdefault((what(row), row["batch"]), {})[row["backend"]] = row

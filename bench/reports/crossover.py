@@ -20,8 +20,8 @@ POWER = 1.15  #: a number that differs by this factor from a power of two is wri
 class Cell(NamedTuple):
     """A cell of the crossover map.
 
-    ``times`` are (seconds, backend), the fastest first; ``over``: the backends over the limit; ``update_s``: seconds,
-    by backend, that storing the batch takes alone.
+    ``times``: (seconds, backend), the fastest first; ``over``: backends that took longer than the limit; ``update_s``:
+    the seconds of storing the batch alone, by backend.
     """
 
     device: str
@@ -36,16 +36,16 @@ class Cell(NamedTuple):
 
     @property
     def lead(self) -> float:
-        """How many times as long the second fastest backend takes; infinite if there is none within the limit."""
+        """The time of the second fastest backend divided by that of the fastest; infinite if there is no second."""
         return self.times[1][0] / self.times[0][0] if len(self.times) > 1 else float("inf")
 
     def behind(self, backend: str) -> float:
-        """Return the time of ``backend`` over that of the fastest, 0 if it has no time."""
+        """Return the time of ``backend`` divided by that of the fastest one; 0 if it has no time."""
         return next((time / self.times[0][0] for time, name in self.times if name == backend), 0.0)
 
 
 def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
-    """Return the cells of the map that ``rows`` have, ordered by device, family, use, graph and batch."""
+    """Return the cells of the map that ``rows`` measure, sorted by device, family of graphs, use, graph and batch."""
     found: dict[tuple[str, str, str, int, int, int], Cell] = {}
     for row in rows:
         if row["workload"] != Crossing.workload or row["status"] not in ("ok", "over"):
@@ -69,13 +69,16 @@ def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
-    """Return the sort key of a cell, in which uses without an algorithm come first."""
+    """Return the sort key of a cell; among uses, those without an algorithm come first."""
     use = USES.index(cell.use) if cell.use in USES else len(USES)
     return cell.device, cell.family, use, cell.use, cell.num_edges, cell.batch
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return a table of winners per device, family of graphs and use, and one of wins and losses per device."""
+    """Return tables of the crossover map: the fastest backends, and the wins and losses of each backend.
+
+    The former are one per device, family of graphs and use, the latter one per device.
+    """
     found = cells(rows)
     tables = [_winners(place, group) for place, group in _groups(found).items()]
     return [*tables, *_losses(found)]
@@ -95,7 +98,7 @@ def _winners(place: tuple[str, str, str], group: list[Cell]) -> Table:
 
 
 def entry(cell: Cell | None) -> str:
-    """Return the fastest backend of a cell, its time and its lead over the next as text; "" for None."""
+    """Return as text the fastest backend of a cell, its time, and its lead over the next one; "" for None."""
     if cell is None:
         return ""
     if not cell.times:
@@ -106,7 +109,7 @@ def entry(cell: Cell | None) -> str:
 
 
 def _losses(found: list[Cell]) -> list[Table]:
-    """Return a table per device with a line per backend: how often it wins, and where it is furthest behind."""
+    """Return a table per device with a line per backend: how many cells it wins, and where it is slowest."""
     tables = []
     for device in dict.fromkeys(cell.device for cell in found):
         contested = contested_of([cell for cell in found if cell.device == device])
@@ -121,7 +124,7 @@ def _losses(found: list[Cell]) -> list[Table]:
 
 
 def contested_of(found: list[Cell]) -> list[Cell]:
-    """Return those of the cells ``found`` in which more than one backend was measured."""
+    """Return those of the cells ``found`` in which several backends were measured."""
     return [cell for cell in found if len(cell.times) + len(cell.over) > 1]
 
 
@@ -136,7 +139,7 @@ def _told(cell: Cell, backend: str) -> str:
 
 
 def place_of(cell: Cell) -> str:
-    """Return the use, the graph and the batch of a cell as text."""
+    """Return a text that names the use, the graph and the batch size of a cell."""
     return f"{cell.use}, {cell.family}, {power(cell.num_edges)} edges, batches of {power(cell.batch)}"
 
 
@@ -152,7 +155,7 @@ def _families(found: list[Cell]) -> list[str]:
 
 
 def picture(found: list[Cell], title: str = "") -> Any:
-    """Return the heat map of the cells of one device as a figure: a panel per family and use.
+    """Return the heat map of the cells of one device as a figure, with a panel per family of graphs and use.
 
     Colours show the fastest backend, numbers its lead; a larger lead has a stronger colour. Needs matplotlib.
     """
@@ -206,12 +209,12 @@ def _panel(axes: Any, title: str, group: list[Cell]) -> None:
 
 
 def times(ratio: float) -> str:
-    """Return a ratio as text, with three digits or as a whole number."""
+    """Return a ratio as text, with three significant digits, or as an integer from 1000 on."""
     return f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
 
 
 def power(number: int) -> str:
-    """Return a number as text: as a power of two if it is near one."""
+    """Return a number as text: "2^k" if it is near a power of two, else its digits."""
     near = power_near(number)
     close = max(number / near, near / number) <= POWER
     return f"2^{near.bit_length() - 1}" if close and number > 1 else f"{number:,}"

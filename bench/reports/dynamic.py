@@ -1,4 +1,4 @@
-"""Tables of updating against computing from scratch: times by batch, Meerkat's speed-up, and where updating loses."""
+"""Tables of updating against computing from scratch: times by batch, Meerkat's speed-up, where updating is slower."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGNS = {INSERTIONS: "+", DELETIONS: "-"}  #: of batches in the heads of columns
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return the tables of updating against computing from scratch, those that ``rows`` have measurements for."""
+    """Return all tables of this module for which ``rows`` have measurements."""
     timed = [row for row in rows if row["algorithm"] and row["status"] == "ok"]
     methods = [row for row in timed if row["workload"] in (Method.workload, StreamedMethod.workload)]
     current = [row for row in timed if row["workload"] == KeptCurrent.workload]
@@ -30,9 +30,10 @@ def of(rows: Rows) -> list[Table]:
 
 
 def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Table]:
-    """Return a table per graph and device: time of store and answer after batches of each kind and size.
+    """Return a table per graph and device: the time of store and answer after a batch, a column per kind and size.
 
-    ``timed``: all rows with a time; ``current``: those of algorithms kept current; ``scratch``: seconds from scratch.
+    ``timed``: all rows with a time; ``current``: those of algorithms kept current; ``scratch``: seconds from scratch,
+    by (graph, device, algorithm, backend).
     """
     speedups = {(_place(row), _kind(row)): row for row in timed if row["workload"] == TenBatches.workload}
     tables = []
@@ -57,10 +58,10 @@ def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Tabl
 
 
 def _losses(timed: Rows, scratch: dict[Place, float]) -> list[Table]:
-    """Return the table of the updates that take clearly longer than the same answer from scratch, if any were timed.
+    """Return a table of the updates that take more than ``LOSES`` times as long as computing from scratch.
 
-    Rows are taken from ``timed``; ``scratch``: seconds from scratch. Algorithms that recompute every answer are left
-    out.
+    ``timed``: all rows with a time; ``scratch``: seconds from scratch, by (graph, device, algorithm, backend).
+    Algorithms that recompute every answer are left out. The list is empty if no update was timed.
     """
     alone = [row for row in timed if row["workload"] == UpdateAlone.workload and _place(row) in scratch]
     alone = [row for row in alone if row["extra"].get("update_kind") != "recompute"]
@@ -81,7 +82,7 @@ def _losses(timed: Rows, scratch: dict[Place, float]) -> list[Table]:
 
 
 def _methods(rows: Rows) -> list[Table]:
-    """Return a table per graph, device, algorithm and backend: time and error of each variant, by batch."""
+    """Return a table per graph, device, algorithm and backend: time and error by variant (line) and batch (column)."""
     tables = []
     for place in _distinct(map(_place, rows)):
         group = [row for row in rows if _place(row) == place]
@@ -105,7 +106,7 @@ def _time_and_error(row: dict[str, Any] | None) -> str:
 
 
 def _speedup(row: dict[str, Any] | None) -> str:
-    """Return median and quartiles of the speed-ups of ten batches as text; "-" if a row has none, as in early files."""
+    """Return median and quartiles of the speed-ups of a row of ten batches as text; "-" for None or without them."""
     extra = {} if row is None else row["extra"]
     if "speedup_low" not in extra:
         return "-"

@@ -28,13 +28,16 @@ svg {{ max-width: 100%; height: auto }}
 
 
 def write(path: Path, printed: Console, pictures: dict[str, Any]) -> None:
-    """Write a page of what ``printed``, a recording console, has printed, and of the figures ``pictures`` as SVG."""
+    """Write an HTML page of everything that the recording console ``printed`` has printed, and of ``pictures`` as SVG.
+
+    ``pictures``: matplotlib figures by name.
+    """
     tables = printed.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
     path.write_text(PAGE.format(tables=tables, pictures="\n".join(_svg(figure) for figure in pictures.values())))
 
 
 def recorder() -> Console:
-    """Return a console for :func:`write` that records, and shows nothing."""
+    """Return a console that shows nothing and records what is printed to it, for :func:`write`."""
     return Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
 
 

@@ -1,4 +1,4 @@
-"""What there is to measure: workloads, what one repeat does, what backends bring themselves, and their options."""
+"""Tables of what can be measured: workloads and what one repeat does, algorithms, operations, options of backends."""
 
 from __future__ import annotations
 
@@ -65,9 +65,10 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
 
 
 def listing(suites: Collection[str], stores: Sequence[type[Store]], kinds: Sequence[type[Algorithm]]) -> list[Table]:
-    """Return the tables of ``suricate bench --list``, without empty ones.
+    """Return the tables of ``suricate bench --list``: workloads, algorithms, operations of backends, and their options.
 
-    They are the workloads of ``suites``, the algorithms ``kinds``, and what the backends ``stores`` bring.
+    They show the workloads of ``suites``, the algorithms ``kinds`` and the backends ``stores``; empty ones are left
+    out.
     """
     knobs = Table("backend", "knob", "values of the sweep", title="backend options", title_justify="left")
     for store in stores:
@@ -78,7 +79,7 @@ def listing(suites: Collection[str], stores: Sequence[type[Store]], kinds: Seque
 
 
 def workloads(suites: Collection[str]) -> Table:
-    """Return a table of what one repeat of each workload does, and which suites have it."""
+    """Return a table of the workloads of ``suites``: their names, their suites, and what one repeat does."""
     table = Table("workload", "suites", "one repeat", title="workloads", title_justify="left")
     for kind in dict.fromkeys(kind for suite in suites for kind in WORKLOADS[suite]):
         having = [suite for suite in suites if kind in WORKLOADS[suite]]
@@ -87,7 +88,7 @@ def workloads(suites: Collection[str]) -> Table:
 
 
 def algorithms_table(kinds: Sequence[type[Algorithm]]) -> Table:
-    """Return a table of the suites that the algorithms join, and how they are verified."""
+    """Return a table of the algorithms ``kinds``: the suites that measure them, and what they are verified against."""
     table = Table("algorithm", "suites", "verified against", title="algorithms", title_justify="left")
     for kind in kinds:
         oracle = "its reference()" if kind.has_reference() else "nothing: it brings no reference() and is skipped"
@@ -96,7 +97,7 @@ def algorithms_table(kinds: Sequence[type[Algorithm]]) -> Table:
 
 
 def capabilities(stores: Sequence[type[Store]]) -> Table:
-    """Return a table of which operations each backend brings itself, and which fall back to the generic ones."""
+    """Return a table of the operations that each backend implements itself ("native") or by a generic fallback."""
     table = Table("operation", *(store.name for store in stores), title="native or fallback", title_justify="left")
     for operation in OPERATIONS:
         table.add_row(operation, *(store.capabilities()[operation] for store in stores))

@@ -1,4 +1,4 @@
-"""The crossover map as files: the data that ``suricate advise`` answers from, and a page of what each backend loses."""
+"""The crossover map as files: data for ``suricate advise``, and a page on where each backend loses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE = Path(__file__).resolve().parents[1] / "data" / "crossover.txt"  #: how th
 
 
 def machines(headers: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return by device the text that describes its machine, from the last run on it."""
+    """Return a text that describes the machine, by device; ``headers``: of results files, the last one counts."""
     return {header["device"]: _machine(header) for header in headers}
 
 
@@ -46,7 +46,7 @@ def _machine(header: dict[str, Any]) -> str:
 def save(path: Path, headers: list[dict[str, Any]], rows: Rows) -> None:
     """Write the crossover map of ``rows`` as JSON, which :mod:`suricate.plugins.advice` reads.
 
-    ``headers``: of the same results files; they have the machine and the date.
+    ``headers``: those of the same results files, for the machine and the date.
 
     Raises:
         ValueError: the rows have no cell of the map, or cells of several devices.
@@ -88,9 +88,9 @@ def _rounded(number: float | None, digits: int = 4) -> float | None:
 
 
 def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Path]:
-    """Write the crossover maps of all devices as a page in Markdown at ``path``, and beside it pictures as PNG and SVG.
+    """Write the crossover maps of all devices as a Markdown page at ``path``, and pictures beside it; return the files.
 
-    ``headers`` and ``rows`` are those of results files. Returns the files written.
+    ``headers`` and ``rows`` are those of results files. A picture is written as PNG and as SVG.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -123,7 +123,11 @@ def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Pa
 
 
 def _summary(found: list[Cell]) -> str:
-    """Return a Markdown table: by backend and use, the cells won, and the mean time over that of the fastest."""
+    """Return a Markdown table with a line per backend and a column per use.
+
+    An entry is the number of cells that the backend wins, and the geometric mean of its time divided by the fastest
+    time.
+    """
     uses = list(dict.fromkeys(cell.use for cell in found))
     lines = [f"| | all | {' | '.join(uses)} |", f"|---|---|{'---|' * len(uses)}"]
     for name in backends_of(found):
@@ -145,7 +149,7 @@ def _wins_and_mean(part: list[Cell], name: str) -> str:
 
 
 def _rebuilding(found: list[Cell]) -> str:
-    """Return Markdown on the cells in which rebuilding is the fastest, a line per graph and use."""
+    """Return a list in Markdown of the cells in which rebuilding the graph is the fastest, a line per graph and use."""
     won: dict[tuple[str, str, int], list[Cell]] = {}
     for cell in found:
         if cell.times and cell.times[0][1] == REBUILD:
@@ -159,7 +163,7 @@ def _rebuilding(found: list[Cell]) -> str:
 
 
 def _losses(found: list[Cell], name: str) -> str:
-    """Return Markdown on the backend ``name``: where it is the fastest, and by use how much slower it is elsewhere."""
+    """Return Markdown on the backend ``name``: in how many cells it is fastest, and by use how much slower it is."""
     own = [cell for cell in found if cell.behind(name)]
     wins, close = (sum(cell.behind(name) <= most for cell in own) for most in (1, CLOSE))
     over = [cell for cell in found if name in cell.over]
@@ -181,7 +185,10 @@ def _losses(found: list[Cell], name: str) -> str:
 
 
 def _first(over: list[Cell]) -> list[Cell]:
-    """Return of the cells ``over`` the one with the smallest batch for each graph and use."""
+    """Return for each graph and use the cell of ``over`` with the smallest batch.
+
+    ``over``: cells in which a backend took longer than the limit.
+    """
     first: dict[tuple[Any, ...], Cell] = {}
     for cell in sorted(over, key=lambda cell: cell.batch):
         first.setdefault((cell.use, cell.family, cell.num_edges), cell)
@@ -189,7 +196,10 @@ def _first(over: list[Cell]) -> list[Cell]:
 
 
 def _all(found: list[Cell]) -> list[str]:
-    """Return a Markdown table per use and family: by batch and graph size the winner, its time and its lead."""
+    """Return a Markdown table per use and family of graphs, with a line per batch size and a column per graph size.
+
+    An entry is the fastest backend, its time, and its lead over the next one.
+    """
     tables = []
     for family, use in dict.fromkeys((cell.family, cell.use) for cell in found):
         group = [cell for cell in found if (cell.family, cell.use) == (family, use)]

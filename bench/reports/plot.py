@@ -26,9 +26,10 @@ def plot(
 
     Args:
         rows: rows of results files.
-        path: the file, PNG or SVG by its ending. Of several pictures each gets a word appended to the file's stem.
+        path: the file, PNG or SVG by its ending. If there are several pictures, the name of each is appended to its
+            stem.
         titles: titles of the crossover maps, by device.
-        peaks: measured memory bandwidth in bytes per second, by run.
+        peaks: measured memory bandwidth in bytes per second, by run id.
     """
     made = pictures(rows, titles or {}, peaks or {})
     files = [path if len(made) == 1 else path.with_stem(f"{path.stem}-{name}") for name in made]
@@ -38,9 +39,9 @@ def plot(
 
 
 def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) -> dict[str, Any]:
-    """Return matplotlib figures by name, one of each kind for which ``rows`` has measurements.
+    """Return every kind of picture for which ``rows`` has measurements: matplotlib figures by name.
 
-    ``titles``: of the crossover maps, by device; ``peaks``: memory bandwidth in bytes per second, by run.
+    ``titles``: of the crossover maps, by device; ``peaks``: memory bandwidth in bytes per second, by run id.
     """
     panels = list(_panels(rows).items())
     parts = [panels[at : at + PANELS] for at in range(0, len(panels), PANELS)]
@@ -59,7 +60,7 @@ def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) 
 
 
 def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
-    """Return rows by (graph, device, operation), of those operations that were measured with several batch sizes."""
+    """Return the rows to draw, by (graph, device, operation); operations with one batch size only are left out."""
     panels: dict[tuple[str, str, str], Rows] = {}
     for row in rows:
         if row["batch"] and row["edges_per_s"] and row.get("suite") not in ("crossover", "stream", "scaling"):
@@ -68,11 +69,11 @@ def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
 
 
 def rates(named: Mapping[tuple[str, str, str], Rows], peaks: Mapping[str, float]) -> Any:
-    """Return a figure with a panel for each (graph, device, operation) of ``named``, which has its rows.
+    """Return a figure with a panel for each key (graph, device, operation) of ``named``, whose values are its rows.
 
-    Lines are median rates by batch size, bands go from the 10th to the 90th percentile. If ``peaks`` has the bandwidth
-    of the run, in bytes per second, a line shows the rate at which the operation would use all of it: per edge, it
-    reads the batch's entry and a sector of 32 bytes of the graph, which an update writes as well.
+    Lines are median rates by batch size, bands go from the 10th to the 90th percentile. If ``peaks`` has the memory
+    bandwidth of the run, in bytes per second, a dashed line shows the rate at which the operation would use all of it:
+    per edge, it reads the batch's entry and a sector of 32 bytes of the graph, which an update writes as well.
     """
     from matplotlib.figure import Figure
 

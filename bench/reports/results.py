@@ -19,10 +19,10 @@ from suricate.bench.runner import Measurement, Task
 
 @dataclass
 class Row:
-    """One row as it is written. Times are in seconds; all of them are None unless ``status`` is "ok".
+    """One row of a results file. Times are in seconds; all of them are None unless ``status`` is "ok".
 
-    Times are wall-clock times that a user sees. Those of ``quiet_core_*`` were measured on a core chosen for being
-    quiet, and are None unless requested.
+    They are wall-clock times unless processor time was requested. Those of ``quiet_core_*`` were measured on a quiet
+    CPU core, and are None unless requested.
     """
 
     run: str
@@ -68,7 +68,7 @@ class Row:
 
     @classmethod
     def of(cls, run: str, graph: str, task: Task, found: Measurement, peak: float | None = None) -> Row:
-        """Return the record of ``task``, measured as ``found`` on the graph named ``graph`` in the run with id ``run``.
+        """Return the row of ``task``, which was measured as ``found`` on the graph named ``graph`` in the run ``run``.
 
         ``peak``: the device's measured bandwidth in bytes per second, None if unknown.
         """
@@ -103,7 +103,7 @@ class Row:
 
 
 class ResultsFile:
-    """A file to which lines are appended; it is opened at once, so that an unwritable file is noticed before any work.
+    """A file to which lines are appended; it is opened at once, so that an unwritable file is an error before any work.
 
     Raises:
         OSError: the folder cannot be made, or the file cannot be opened for appending.
@@ -124,12 +124,12 @@ class ResultsFile:
 
 
 def new_run() -> str:
-    """Return an id for a run: date, time and a random part."""
+    """Return a new id for a run, a text of date, time and a random part."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
 
 
 def read(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return ``(headers, rows)`` of results files, in their order, as dicts.
+    """Return ``(headers, rows)`` of results files as lists of dicts, in the order of the files and their lines.
 
     Raises:
         ValueError: a line is neither a header nor a row of this benchmark; the message names file and line.
@@ -151,40 +151,43 @@ def read(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 
 def _current(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line with today's names: early files call a row "cell", and the scenario "state"."""
+    """Return a line of a results file in the present format: early files call a row "cell", a scenario "state"."""
     if line["type"] != "cell":
         return line
     return {**line, "type": "row", "scenario": line.get("state", "fresh")}
 
 
 def to_line(row: Row) -> dict[str, Any]:
-    """Return ``row`` as a dict, as it is written."""
+    """Return ``row`` as a dict of its fields, as it is written to a results file."""
     return asdict(row)
 
 
 def what(row: dict[str, Any]) -> str:
-    """Return workload, algorithm and detail of a row as text, after the file's name if the row has one."""
+    """Return workload, algorithm and detail of a row as one text; the name of its file, if it has one, comes first."""
     words = " ".join(part for part in (row["workload"], row["algorithm"], row["detail"]) if part)
     return f"{row['file']}: {words}" if row.get("file") else words
 
 
 def place(graph: str, task: Task) -> tuple[Any, ...]:
-    """Return the values that identify the row of a task in a results file."""
+    """Return a tuple that identifies the row of ``task`` on the graph named ``graph`` in a results file."""
     return graph, str(task.device), task.backend, task.workload, task.algorithm, task.detail, task.batch
 
 
 def measured(path: Path) -> set[tuple[Any, ...]]:
-    """Return the places (see :func:`place`) of the rows in the file ``path`` that need not be measured again."""
+    """Return the tuples of :func:`place` of the rows in the file ``path`` that need no further measurement.
+
+    Their status is "ok", "over" or "skip".
+    """
     _, rows = read([path])
     names = ("graph", "device", "backend", "workload", "algorithm", "detail", "batch")
     return {tuple(row[name] for name in names) for row in rows if row["status"] in ("ok", "over", "skip")}
 
 
 def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return headers and the :func:`latest` rows of results files.
+    """Return ``(headers, rows)`` of results files, where each file has the rows of :func:`latest` only.
 
-    If files have rows of the same measurement, every row gets the name of its file under ``"file"``, and tables have a
-    row per file.
+    If several files have a row of the same measurement, every row gets the name of its file as ``"file"``, and tables
+    show the rows of all files.
 
     Raises:
         ValueError: as :func:`read`.
@@ -201,5 +204,8 @@ def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[d
 
 
 def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the last of the rows with the same graph, device, backend, workload (in words) and batch."""
+    """Return ``rows`` with only the last of those that measure the same.
+
+    Their graph, device, backend, batch and the text of :func:`what` are equal.
+    """
     return list({(row["graph"], row["device"], row["backend"], what(row), row["batch"]): row for row in rows}.values())

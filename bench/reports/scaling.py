@@ -1,6 +1,6 @@
-"""Tables and picture of the suite on scaling: a row per workload and number of ranks, beside one rank and a model.
+"""Tables and picture of the suite on scaling: each workload by number of ranks, compared with one rank and a model.
 
-The time of one rank and those of the collectives may come from other runs than a row, such as those of other files.
+The time on one rank and the times of the collectives may come from other runs or files than a row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PANELS = {
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return a table of collectives per device, and one per graph and device for strong and for weak scaling."""
+    """Return a table of collectives per device, and a table per graph, device and kind of scaling (strong, weak)."""
     groups: dict[str, Rows] = {}
     for row in rows:
         title = f"{row['graph']}, {_kind(row)} scaling" if row["graph"] else "collectives"
@@ -34,7 +34,10 @@ def of(rows: Rows) -> list[Table]:
 
 
 def picture(rows: Rows) -> Any:
-    """Return a figure of the speedups of strong scaling over one rank, a row of panels per graph; None without any."""
+    """Return a figure of the speedups of strong scaling over one rank, a row of panels per graph and device.
+
+    None if there are no speedups.
+    """
     runs = _speedups(rows)
     if not runs:
         return None
@@ -50,9 +53,10 @@ def picture(rows: Rows) -> Any:
 
 
 def _speedups(rows: Rows) -> dict[tuple[str, str], dict[tuple[str, str, int], dict[int, float]]]:
-    """Return the speedups of strong scaling over one rank, which has 1.
+    """Return the speedups of strong scaling over one rank, as three levels of dicts.
 
-    They are dicts, one inside the other: by (graph, device), by (workload, algorithm, batch), and by number of ranks.
+    Their keys are (graph, device), then (workload, algorithm, batch size), then the number of ranks; 1 rank has speedup
+    1.
     """
     found: dict[tuple[str, str], dict[tuple[str, str, int], dict[int, float]]] = {}
     for row in rows:
@@ -102,9 +106,10 @@ def _graph(title: str, rows: Rows, every: Rows) -> Table:
 
 
 def _alone(row: Row, rows: Rows) -> float | None:
-    """Return the time in seconds of one rank for as many edges as ``row`` has, None if unknown.
+    """Return the seconds that one rank takes for as many edges as ``row`` has; None if unknown.
 
-    For weak scaling the time for a part of the graph times the number of parts; None for batches.
+    For weak scaling, they are the seconds of one rank on its part of the graph times the number of ranks, and None for
+    batches.
     """
     if _kind(row) == "weak" and row["batch"]:
         return None
@@ -114,9 +119,10 @@ def _alone(row: Row, rows: Rows) -> float | None:
 
 
 def _model(row: Row, before: float | None, rows: Rows) -> float | None:
-    """Return the seconds that the model expects of ``row``: as the row says, else from collectives in ``rows``.
+    """Return the seconds that the model expects of ``row``.
 
-    ``before``: the seconds on one rank. None if they, or the times of collectives, are unknown.
+    They are in the row, or follow from the times of collectives in ``rows`` and from ``before``, the seconds on one
+    rank; None if these are unknown.
     """
     extra = row["extra"]
     if extra.get("model_s") is not None or before is None or extra["ranks"] == 1:
@@ -132,12 +138,15 @@ def _model(row: Row, before: float | None, rows: Rows) -> float | None:
 
 
 def _kind(row: Row) -> str:
-    """Return the kind of scaling of a row, "strong" or "weak"."""
+    """Return the kind of scaling that a row measures, "strong" or "weak"."""
     return str(row["detail"].partition(",")[0])
 
 
 def _beside(row: Row, rows: Rows, ranks: int) -> Rows:
-    """Return the rows with ``ranks`` ranks on the backend and device of ``row``, those of the same file last."""
+    """Return those of ``rows`` with ``ranks`` ranks and the backend and device of ``row``.
+
+    Rows of the same results file as ``row`` come last.
+    """
     found = [
         other for other in rows
         if (other["backend"], other["device"]) == (row["backend"], row["device"])

@@ -1,4 +1,7 @@
-"""Tables and the picture of the suite on streams: slides, the curve, whole jobs."""
+"""Tables and pictures of the suite on streams: slides, the curve, whole jobs, memory over time.
+
+Rows are those of results files, as dicts.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,13 @@ Rows = list[dict[str, Any]]
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return all tables of the suite on streams that ``rows`` have measurements for."""
+    """Return all tables of this module for which ``rows``, those of the suite on streams, have measurements."""
     whole = [row for row in rows if row["workload"] not in (*SLIDES, CURVE, *LONG)]
     return [*slides(rows), *curves(rows), *jobs(whole), *memory([row for row in rows if row["workload"] in LONG])]
 
 
 def slides(rows: Rows) -> list[Table]:
-    """Return a table per graph and device: quantiles of the times of slides, and rates, by backend."""
+    """Return a table per graph and device: median, 99 % and 99.9 % of the times of slides, and rates, by backend."""
     tables = []
     for (graph, device), group in _groups([row for row in rows if row["workload"] in SLIDES], "graph", "device"):
         columns = backends_of(group)
@@ -49,13 +52,13 @@ def slides(rows: Rows) -> list[Table]:
 
 
 def times(row: dict[str, Any]) -> str:
-    """Return median, 99th and 99.9th percentile of a row as text ("-" if unknown), and its rate."""
+    """Return a text with median, 99th and 99.9th percentile of a row's times ("-" if unknown), and its rate."""
     known = (row.get(name) for name in ("median_s", "p99_s", "p999_s"))
     return f"{' / '.join('-' if value is None else seconds(value) for value in known)}, {rate(row['edges_per_s'])}"
 
 
 def curves(rows: Rows) -> list[Table]:
-    """Return a table per graph, device and algorithm: milliseconds per slide by share of the edges that change."""
+    """Return a table per graph, device and algorithm: milliseconds per slide, by the share of the edges that change."""
     tables = []
     for (graph, algorithm, device), lines in curves_of(rows).items():
         table = new_table(f"{graph} on {device}: {algorithm}, ms per slide", "share of the edges", [
@@ -74,9 +77,9 @@ def curves(rows: Rows) -> list[Table]:
 
 
 def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]]:
-    """Return the points (share, ms) of each line of the curve, by graph, algorithm and device.
+    """Return the points (share, ms) of the curve, by (graph, algorithm, device), and by the name of a line.
 
-    Other libraries have one point, which is added to every device.
+    SciPy and igraph have one point each, which is in the curves of all devices.
     """
     found: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
     good = [row for row in rows if row["workload"] == CURVE and row["status"] == "ok"]
@@ -92,7 +95,10 @@ def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[flo
 
 
 def picture(rows: Rows) -> Any:
-    """Return a figure of the curves: a line of panels per graph and device, one per algorithm; None without any."""
+    """Return a figure of the curves, with one row of panels per graph and device; None if there are no curves.
+
+    A panel shows one algorithm.
+    """
     found = curves_of(rows)
     if not found:
         return None
@@ -122,7 +128,7 @@ def picture(rows: Rows) -> Any:
 
 
 def jobs(rows: Rows) -> list[Table]:
-    """Return a table of whole files and of jobs beside batches, with rates and times of slides; [] without rows."""
+    """Return a table of the tasks on whole files and on a job beside batches: rates and times; [] without ``rows``."""
     if not rows:
         return []
     columns = "graph", "device", "events per slide", "rate", "of the processor", "slides, 50 / 99 %"
@@ -141,7 +147,7 @@ def jobs(rows: Rows) -> list[Table]:
 
 
 def memory(rows: Rows) -> list[Table]:
-    """Return a table per long job: its rate and bytes over time."""
+    """Return a table per row of a long job: its rate and its bytes over time."""
     tables = []
     for row in rows:
         extra = row["extra"]
@@ -158,7 +164,7 @@ def memory(rows: Rows) -> list[Table]:
 
 
 def memory_picture(rows: Rows) -> Any:
-    """Return a figure of the bytes of long jobs over their events, a panel per job; None without any."""
+    """Return a figure of the bytes of long jobs over the number of events, a panel per job; None without any."""
     found = [row for row in rows if row["workload"] in LONG and row["status"] == "ok"]
     if not found:
         return None

@@ -1,4 +1,7 @@
-"""Tables of rows that are not backend against backend: latencies, scenarios, backend options, bytes, schemes."""
+"""Tables on one aspect each: latencies, scenarios, backend options, bytes, schemes, growth, windows.
+
+Rows are those of results files, as dicts.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ Rows = list[dict[str, Any]]
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return all tables of this module that ``rows`` have measurements for; only rows that are ok count."""
+    """Return all tables of this module for which ``rows`` have measurements; only rows of status "ok" count."""
     good = [row for row in rows if row["status"] == "ok"]
     groups: dict[str, Rows] = {}
     for row in good:
@@ -43,7 +46,7 @@ def of(rows: Rows) -> list[Table]:
 
 
 def latencies(rows: Rows) -> list[Table]:
-    """Return tables of the microseconds of small batches: median, 10th and 90th percentile, the 99th if known."""
+    """Return tables of the microseconds of small batches: median, 10th and 90th percentile, and the 99th if known."""
     small = [row for row in rows if row["batch"] and row["batch"] <= constants.SMALL_BATCH and row.get("p10_s")]
     small = [row for row in small if row["workload"] in OPERATIONS]
 
@@ -60,14 +63,14 @@ def latencies(rows: Rows) -> list[Table]:
 
 
 def storage(rows: Rows) -> list[Table]:
-    """Return tables of the bytes per edge; operations on a fresh graph are left out, as they leave it as it was."""
+    """Return tables of the bytes per edge; operations on a fresh graph are left out, since they restore the graph."""
     kept = [row for row in rows if row["workload"] not in OPERATIONS or row.get("scenario", "fresh") != "fresh"]
     sized = [row for row in kept if "bytes_per_edge" in row["extra"]]
     return _by_backend(sized, "bytes per edge: used of allocated (share of the largest part that is used)", size)
 
 
 def growth(rows: Rows) -> list[Table]:
-    """Return tables of the rate of growth, and of the seconds of its median and slowest batch."""
+    """Return tables of the workloads that fill a graph: rate of the whole, seconds of the median and slowest batch."""
     grown = [row for row in rows if "slowest_batch_s" in row["extra"]]
 
     def entry(row: dict[str, Any]) -> str:
@@ -79,7 +82,7 @@ def growth(rows: Rows) -> list[Table]:
 
 
 def schemes(rows: Rows) -> list[Table]:
-    """Return, per graph and backend, a table of the times of each pass by each scheme."""
+    """Return a table per graph and backend: the time of each pass (operator and start), a column per scheme."""
     tables = []
     columns = list(dict.fromkeys(row["extra"]["scheme"] for row in rows))
     for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
@@ -100,7 +103,7 @@ def schemes(rows: Rows) -> list[Table]:
 
 
 def sweeps(rows: Rows) -> list[Table]:
-    """Return, per graph and backend, a table of rates and bytes per edge for each setting of the options."""
+    """Return a table per graph and backend: rates and bytes per edge, a line per setting of the backend's options."""
     tables = []
     for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
         group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
@@ -119,7 +122,10 @@ def sweeps(rows: Rows) -> list[Table]:
 
 
 def footprints(rows: Rows) -> list[Table]:
-    """Return tables of the bytes of every graph, backend and width (Meerkat's table 5), in total and by part."""
+    """Return tables of the bytes per edge of every graph, backend and size of a storage unit, in total and by part.
+
+    Meerkat's table 5 has the same figures.
+    """
     tables = []
     for device in dict.fromkeys(row["device"] for row in rows):
         group = [row for row in rows if row["device"] == device]
@@ -137,7 +143,7 @@ def footprints(rows: Rows) -> list[Table]:
 
 
 def ablations(rows: Rows) -> list[Table]:
-    """Return, per graph and backend, a table of the times of each row by setting of the options that are on or off."""
+    """Return a table per graph and backend: the time of each workload, a column per setting of the on-off options."""
     tables = []
     for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
         group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
@@ -156,7 +162,7 @@ def _without_setting(row: dict[str, Any]) -> str:
 
 
 def windows(rows: Rows) -> list[Table]:
-    """Return, per graph and slide, a table of rate and bytes of each backend over the length of the stream."""
+    """Return a table per graph and slide: rate and bytes over the length of the stream, a column per backend."""
     tables = []
     for graph, device, batch in _distinct(rows, "graph", "device", "batch"):
         group = [row for row in rows if (row["graph"], row["device"], row["batch"]) == (graph, device, batch)]
@@ -177,7 +183,10 @@ def _moment(moment: dict[str, Any], window: int) -> str:
 
 
 def size(row: dict[str, Any]) -> str:
-    """Return a row's bytes per edge as text: used, allocated; if known, how full the largest part is, and the peak."""
+    """Return a row's bytes per edge, used and allocated, as text.
+
+    If known, the used share of the store's largest part and the bytes per edge at the peak of an update follow.
+    """
     extra = row["extra"]
     fill = f" ({100 * extra['fill']:.0f} %)" if "fill" in extra else ""
     allocated = extra.get("bytes_per_edge_allocated")
@@ -189,9 +198,9 @@ def size(row: dict[str, Any]) -> str:
 
 
 def _by_backend(rows: Rows, title: str, entry: Callable[[dict[str, Any]], str]) -> list[Table]:
-    """Return a table per graph and device: a line per workload and batch, a column per backend.
+    """Return a table per graph and device: a line per workload and batch size, a column per backend.
 
-    ``title`` goes behind graph and device; ``entry`` returns the text for a row.
+    ``title`` follows graph and device in the tables' titles; ``entry(row)`` returns the text for a row.
     """
     tables = []
     for graph, device in _distinct(rows, "graph", "device"):
@@ -216,7 +225,10 @@ def _column(row: dict[str, Any]) -> str:
 
 
 def _memory_of(rows: Rows) -> tuple[str, str]:
-    """Return two texts: bytes per edge used and allocated, and the share of those used that ids and weights take."""
+    """Return two texts: bytes per edge (used, allocated), and the share of the used bytes that ids and weights take.
+
+    They come from the row of the workload "memory"; both are "-" if ``rows`` has none.
+    """
     for row in rows:
         if row["workload"] == "memory":
             extra = row["extra"]
@@ -240,7 +252,7 @@ def _both(sizes: dict[str, Any]) -> str:
 
 
 def _parts(sizes: dict[str, Any]) -> str:
-    """Return the bytes per edge, used/allocated, of each part of at least 0.01 bytes per edge, as text."""
+    """Return as text the bytes per edge, used/allocated, of each part of the store with at least 0.01 per edge."""
     total = sum(allocated for _, allocated in sizes["parts"].values())
     scale = sizes["bytes_per_edge_allocated"] / total if total else 0.0
     shown = {name: (used * scale, allocated * scale) for name, (used, allocated) in sizes["parts"].items()}

@@ -1,4 +1,7 @@
-"""Words for results: numbers with units, one line per row, names of backends, the environment of a run."""
+"""Texts for results: numbers with units, one line per row, names of backends, the environment of a run.
+
+Rows and headers are those of results files, as dicts.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ TITLES = ("backend", "workload", "batch", "median", "10th - 90th pct", "rate", "
 
 
 def heading() -> str:
-    """Return the heading over the lines of :func:`line`."""
+    """Return the heading of the columns in the lines of :func:`line`."""
     return _columns(TITLES)
 
 
 def line(row: dict[str, Any]) -> str:
-    """Return one line of text for a row; a row that failed shows its status and reason, and no time."""
+    """Return one line of text for a row; if its status is not "ok", it shows status and reason in place of times."""
     start = (label(row["backend"]), what(row), count(row["batch"]))
     told = facts(row)
     if row["status"] != "ok":
@@ -40,7 +43,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def label(backend: str) -> str:
-    """Return the name to show for ``backend``, a backend or a reference."""
+    """Return the name to show for ``backend``, the name of a backend, a reference library or the dummy."""
     return LABELS.get(backend, backend)
 
 
@@ -50,7 +53,7 @@ def backends_of(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def facts(row: dict[str, Any]) -> str:
-    """Return the numbers in ``extra`` of a row, and its time on a quiet core, as text."""
+    """Return the numbers in ``extra`` of a row, and its time on a quiet core if there is one, as text."""
     extra = row["extra"]
     shown = [tell(extra[name]) for name, tell in FACTS.items() if isinstance(extra.get(name), int | float)]
     if row.get("quiet_core_median_s"):
@@ -72,7 +75,7 @@ def seconds(value: float) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return edges per second as text in G, M or k; "" for none."""
+    """Return a rate in edges per second as text, in G, M or k; "" for None or 0."""
     if not value:
         return ""
     for factor, unit in ((1e9, "G"), (1e6, "M")):
@@ -82,20 +85,20 @@ def rate(value: float | None) -> str:
 
 
 def time_and_rate(row: dict[str, Any]) -> str:
-    """Return the median time of a row as text, and the rate in brackets if there is one."""
+    """Return the median time of a row as text, followed by its rate in brackets if it has one."""
     speed = rate(row["edges_per_s"])
     return f"{seconds(row['median_s'])}{f' ({speed})' if speed else ''}"
 
 
 def noise(value: float) -> str:
-    """Return the noise as text in percent, with an exclamation mark if it is high."""
+    """Return the noise ``value``, a share of the median, as a text in percent; "!" is appended if it is high."""
     return f"{100 * value:.1f} %" + ("!" if value > constants.NOISY else "")
 
 
 def new_table(title: str, first: str, columns: Iterable[str]) -> Table:
-    """Return an empty table with a column ``first`` of names, and right-aligned ``columns`` of numbers.
+    """Return an empty table with a left column titled ``first``, and right-aligned ``columns``.
 
-    Entries that are too wide are continued on the next line.
+    Entries that are too wide are wrapped.
     """
     table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column(first, overflow="fold")

@@ -23,8 +23,8 @@ def run(specs: Sequence[str], device: str, plan: Plan, output: Path, ranks: int 
     """Run the suite; return whether a row failed.
 
     Args:
-        specs: the graphs: strong scaling uses each as it is, weak scaling one with its number of edges per rank.
-        device: its name; ranks of one host take its GPUs in turn.
+        specs: the graphs: strong scaling uses each as it is, weak scaling one with as many edges per rank.
+        device: name of the device; the ranks of one host use its GPUs in turn.
         plan: what is measured.
         output: file for the rows, written by the first rank.
         ranks: run this many ranks as threads; None: this process is a rank of a job that a launcher has started.
@@ -58,7 +58,7 @@ def _on_rank(comm: Comm, specs: Sequence[str], device: str, plan: Plan, output: 
 
 
 def times(data: DrawnInput, ranks: int) -> DrawnInput:
-    """Return a graph like ``data`` with ``ranks`` times the edges, and at least as many times the vertices."""
+    """Return a graph like ``data``, but with ``ranks`` times the edges, and at least ``ranks`` times the vertices."""
     scale = data.stream.scale + math.ceil(math.log2(ranks))
     stream = type(data.stream)(scale, data.stream.seed)
     return type(data)(f"{data.name} x {ranks}", data.num_edges * ranks, stream)

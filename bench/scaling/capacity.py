@@ -1,6 +1,6 @@
-"""The capacity of a graph that is divided among ranks: edges go in until one rank has no memory left for more.
+"""The capacity of a graph that is divided among ranks: edges are inserted until a rank has no memory for more.
 
-Nothing is verified against a copy of the graph, there is none: the stream is drawn a second time.
+There is no copy of the graph to verify it against: the stream of edges is drawn a second time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from suricate.plugins import algorithm
 
 
 class Capacity(Workload):
-    """Fill an empty graph, whose last slices get smaller, until a slice does not fit; then change and rank it.
+    """Insert slices of a stream into an empty graph until one does not fit; then update the full graph.
 
-    Memory for what comes afterwards is held back meanwhile, and the last slice that fitted is deleted again, so that
-    there is room for a batch. ``names`` are algorithms to compute on the full graph.
+    After a slice that does not fit, smaller ones are tried. Meanwhile some memory is held back for the work on the full
+    graph, and the last slice that fitted is deleted again, so that there is memory for a batch. On the full graph a
+    batch is inserted and deleted, and the algorithms ``names`` are computed.
     """
 
     workload = "scaling capacity"
@@ -47,7 +48,7 @@ class Capacity(Workload):
         return self._drawn
 
     def run(self) -> None:
-        """Insert slices into an empty graph until one does not fit, then delete the edges of the last slice."""
+        """Insert slices into an empty graph until none fits, then delete the new edges of the last one that did."""
         job = self.job
         held_back = job.device.xp.empty(_held_back(job), np.uint8)
         job.graph = self._graph = job.empty()
@@ -64,7 +65,7 @@ class Capacity(Workload):
         self._new = None
 
     def _fits(self, size: int) -> bool:
-        """Insert the next ``size`` edges of the stream, each rank its part; return whether they fit on all ranks."""
+        """Insert the next ``size`` edges of the stream, of which each rank passes a part; return whether they fit."""
         low, high = self.job.part(size)
         edges: Any = None
         with contextlib.suppress(MemoryError):  # on this rank; all must leave the call below out
@@ -80,7 +81,7 @@ class Capacity(Workload):
         return True
 
     def _delete(self, edges: Any) -> None:
-        """Delete ``edges``, which all ranks have; each rank passes its part."""
+        """Delete ``edges``, which are the same on all ranks; each rank passes a part of them."""
         low, high = self.job.part(len(edges.src))
         self._graph.delete_edges(edges.src[low:high], edges.dst[low:high])
 
@@ -94,11 +95,11 @@ class Capacity(Workload):
         self._check_graph()
 
     def extra(self) -> dict[str, Any]:
-        """Return the number of edges, bytes allocated by part, and the seconds of each step, by name."""
+        """Return the number of edges, the bytes allocated by part of the store, and the seconds of each step."""
         return self._extra
 
     def _check_graph(self) -> None:
-        """Verify sums of degrees, and queries of stored edges, of random pairs, and of deleted edges."""
+        """Verify the sums of degrees, and the answers to queries of stored edges, random pairs and deleted edges."""
         graph, host = self._graph, self.job.device.to_numpy
         for direction in ("out", "in"):
             total = int(graph.degrees(direction).sum(dtype=np.int64))
@@ -121,7 +122,7 @@ class Capacity(Workload):
             expect((found == self._was_drawn(edge_keys(src, dst))).all(), f"an answer about a {what} is wrong")
 
     def _was_drawn(self, keys: Any) -> np.ndarray:
-        """Return which of ``keys`` are among the inserted edges, ``bool[n]``; each rank draws its part again."""
+        """Return which of ``keys`` are inserted edges, ``bool[n]``; each rank draws its part of the stream again."""
         xp = self.job.device.xp
         ascending, found = xp.sort(keys), xp.zeros(len(keys), bool)
         for piece in self.job.data.pieces(*self.job.part(self._drawn), xp):
@@ -131,7 +132,7 @@ class Capacity(Workload):
         return np.any(self.job.comm.allgather(self.job.device.to_numpy(found[at])), axis=0)
 
     def _change(self) -> None:
-        """Insert a batch of uniform pairs and delete those that were new, verify both, and record their seconds."""
+        """Insert a batch of uniform pairs and delete its new edges; verify both, and record the seconds of both."""
         job, graph, before = self.job, self._graph, self._graph.num_edges
         batches = UniformStream(job.data.stream.scale, job.data.stream.seed + 1)
         edges = batches.piece(*job.part(constants.CAPACITY_BATCH), job.device.xp)
@@ -146,7 +147,10 @@ class Capacity(Workload):
         self._extra |= {"insert_s": seconds, "delete_s": deleted}
 
     def _computed(self, name: str) -> dict[str, Any]:
-        """Compute an algorithm; return its seconds, and the answer's sum if it is one array of floats, else None."""
+        """Compute the algorithm ``name``; return its ``"seconds"`` and the ``"sum"`` of its result.
+
+        The sum is None unless the result is one array of floats.
+        """
         kind = algorithm(name)
         params = kind.sample_params(self.job.data.num_vertices, self.job.data.source)
         seconds, result = self._timed(lambda: self._graph.compute(kind, **params))
@@ -156,7 +160,7 @@ class Capacity(Workload):
         return {"seconds": seconds, "sum": float(result.sum(dtype=np.float64)) if is_real else None}
 
     def _timed(self, call: Any) -> tuple[float, Any]:
-        """Return the seconds of ``call()`` on the slowest rank, and its result on this one."""
+        """Return the seconds of ``call()`` on the slowest rank, and what it returned on this rank."""
         self.job.device.synchronize()
         self.job.comm.barrier()
         begin = time.perf_counter()
@@ -166,5 +170,5 @@ class Capacity(Workload):
 
 
 def _held_back(job: Job) -> int:
-    """Return the bytes to keep free for results per vertex, a batch, and the pairs that verify the graph."""
+    """Return the bytes to hold back for the results of algorithms, a batch, and the pairs that verify the graph."""
     return 96 * job.data.num_vertices + 64 * constants.CAPACITY_BATCH + 64 * constants.PIECE

@@ -1,4 +1,4 @@
-"""A communication that counts and times what another one exchanges."""
+"""A communication between ranks that counts and times the collectives of another one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Spent:
         calls: number of collectives.
         received: bytes of arrays received from other ranks.
         waited: seconds until the other ranks reached the collectives.
-        seconds: seconds of exchanging after that.
+        seconds: seconds of the exchanges themselves.
     """
 
     calls: int = 0
@@ -30,9 +30,10 @@ class Spent:
 
 
 class Metered(Comm):
-    """The communication ``inner`` of a rank on ``device``; :attr:`spent` counts and times its collectives.
+    """Passes each call of a ``Comm`` on to ``inner``, the communication of a rank on ``device``, and measures it.
 
-    Methods are those of ``Comm``. While :attr:`is_timing`, a barrier ahead of every collective measures waiting apart.
+    :attr:`spent` counts the collectives and the bytes received. While :attr:`is_timing`, it also has their times: a
+    barrier before each collective separates waiting for other ranks from the exchange.
     """
 
     def __init__(self, inner: Comm, device: Device) -> None:
@@ -40,68 +41,80 @@ class Metered(Comm):
         self.spent, self.is_timing = Spent(), False
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return the ``value`` of each rank, by rank; counts the bytes of the others' arrays."""
+        """Return the ``value`` of each rank, in rank order; count the bytes of the arrays of other ranks.
+
+        ``name``: the name of the collective.
+        """
         found = self._timed(lambda: self.inner.gather(name, value))
         others = (*found[: self.rank], *found[self.rank + 1 :])
         self.spent.received += sum(part.nbytes for part in others if getattr(part, "ndim", 0))  # no scalars of NumPy
         return found
 
     def joined(self, array: Array) -> Array:
-        """Return the arrays of all ranks, joined by ``inner``; counts the bytes received."""
+        """Return the arrays of all ranks, concatenated in rank order; count the bytes received."""
         found: Array = self._timed(lambda: self.inner.joined(array))
         self.spent.received += found.nbytes - array.nbytes
         return found
 
     def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-        """Return the columns of all ranks, each joined by ``inner``; counts the bytes received."""
+        """Return each of ``columns`` concatenated over all ranks; count the bytes received.
+
+        ``sizes``: the lengths of the columns on all ranks, in rank order.
+        """
         found = self._timed(lambda: self.inner.joined_columns(columns, sizes))
         self.spent.received += sum(whole.nbytes - own.nbytes for whole, own in zip(found, columns, strict=True))
         return found
 
     def exchange(self, parts: list[Array]) -> list[Array]:
-        """Return the part that each rank has for this one; ``parts``: one for each rank. Counts the bytes received."""
+        """Send ``parts[r]`` to each rank ``r``; return the arrays received, in rank order, and count their bytes."""
         found = self._timed(lambda: self.inner.exchange(parts))
         self.spent.received += sum(part.nbytes for rank, part in enumerate(found) if rank != self.rank)
         return found
 
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return ``array`` merged with those of the other ranks by ``inner``; counts its bytes as received."""
+        """Return the elementwise sum of integer arrays in which each element is 0 on all ranks but one.
+
+        Counts the bytes of ``array`` as received; ``agreed``: see ``Comm.add``.
+        """
         self.spent.received += array.nbytes
         return self._timed(lambda: self.inner.merged(array, agreed=agreed))
 
     def smallest(self, array: Array) -> None:
-        """Reduce ``array`` over the ranks in place to the smallest values; counts its bytes as received."""
+        """Set each element of ``array`` to its minimum over all ranks, in place; count its bytes as received."""
         self.spent.received += array.nbytes
         self._timed(lambda: self.inner.smallest(array))
 
     def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Add the arrays of all ranks up in ``array`` in place; counts its bytes as received."""
+        """Set each element of ``array`` to its sum over all ranks, in place; count its bytes as received.
+
+        ``agreed``: see ``Comm.add``.
+        """
         self.spent.received += array.nbytes
         self._timed(lambda: self.inner.add(array, agreed=agreed))
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
-        """Copy to ``array``, in place, the ranges of the other ranks; counts their bytes as received.
+        """Copy the range of ``array`` that each rank has to all ranks, in place; count the bytes of the other ranges.
 
-        Rank r has the range from ``bounds[r]`` to ``bounds[r + 1]``.
+        Rank r has the range from ``bounds[r]`` to ``bounds[r + 1]``; ``agreed``: see ``Comm.add``.
         """
         own = min(int(bounds[self.rank + 1]), len(array)) - min(int(bounds[self.rank]), len(array))
         self.spent.received += array.nbytes // max(len(array), 1) * (len(array) - own)
         self._timed(lambda: self.inner.share(array, bounds, agreed=agreed))
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Wait until ``is_done()``, which asks the device, by ``inner``; it is not counted."""
+        """Wait until ``is_done()``, which polls the device, returns True; count nothing."""
         self.inner.wait(is_done)
 
     def asking(self, values: Mapping[str, Any]) -> Asking:
-        """Return what ``Comm.asking`` of ``inner`` returns for ``values``; it is not counted."""
+        """Return a context that raises unless all ranks pass the same ``values`` (``Comm.asking``); count nothing."""
         return self.inner.asking(values)
 
     def place(self, device: Any) -> Any:
-        """Return the device of this rank, as ``inner`` chooses it from ``device``."""
+        """Return the device on which this rank keeps a graph made with ``device``, as ``inner`` chooses it."""
         return self.inner.place(device)
 
     def abort(self, reason: str) -> None:
-        """End the job on all ranks for the given ``reason``."""
+        """End the job on all ranks; ``reason`` is the message of the exception that they raise."""
         self.inner.abort(reason)
 
     def _timed(self, exchange: Callable[[], Any]) -> Any:

@@ -1,9 +1,9 @@
 """Measures the suite on scaling: all ranks make the same repeats, and the first one writes the rows.
 
-Of a row ``median_s`` is the time of the slowest rank. ``extra`` has the communication of one run more, in which ranks
-meet ahead of every collective: ``comm_s`` and ``wait_s`` (seconds), ``comm_bytes`` (received, of the rank that received
-most) and ``collectives``; and ``model_s``, what a :class:`~suricate.bench.scaling.model.Model` expects, where the
-results file has the row of one rank by then.
+In a row, ``median_s`` is the time of the slowest rank. ``extra`` has the communication of a further run, with a barrier
+before each collective: ``comm_s`` and ``wait_s`` (seconds), ``comm_bytes`` (received by the rank that received most)
+and ``collectives``; and ``model_s``, the seconds by a :class:`~suricate.bench.scaling.model.Model`, if the results file
+already has the row of one rank.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Plan:
         backend: name of the backend.
         batches: sizes of batches.
         updates: sizes of batches with an algorithm kept current.
-        algorithms: names of algorithms; empty: those that join the suite.
+        algorithms: names of algorithms; empty: those whose ``suites`` include "scaling".
         repeats: number of repeats of each row.
         workloads: only workloads whose names contain one of these; empty: all.
         seed: of graphs and batches.
@@ -59,18 +59,18 @@ class Plan:
     seed: int
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the algorithms to measure: those given, else those that join the suite."""
+        """Return the algorithms to measure, by name: the given ones, else those whose ``suites`` include "scaling"."""
         return self.algorithms or tuple(name for name, kind in algorithms().items() if "scaling" in kind.suites)
 
     @property
     def is_capacity(self) -> bool:
-        """Whether only the capacity is measured."""
+        """Whether the plan names the workload "capacity", which is measured without others."""
         return self.workloads == ("capacity",)
 
     def of(self, job: Job) -> Iterator[Workload]:
-        """Yield the workloads on the graph of ``job``; the build comes first, as the others need its graph.
+        """Yield the workloads to measure on the graph of ``job``; the build comes first, as the others need its graph.
 
-        The capacity is measured without others, and only if it was named.
+        If the plan names the workload "capacity", only that is yielded.
         """
         if self.is_capacity:
             yield Capacity(job, self.names())
@@ -90,7 +90,7 @@ class Session:
         device: the device of this rank.
         plan: what is measured.
         results: where rows are written, None on all ranks but the first.
-        say: writes a line to the user.
+        say: prints a line for the user.
     """
 
     def __init__(self, comm: Comm, device: Device, plan: Plan, results: ResultsFile | None, say: Say) -> None:
@@ -99,7 +99,10 @@ class Session:
         self.model = Model()
 
     def run(self, inputs: Sequence[tuple[str, DrawnInput]]) -> bool:
-        """Measure all workloads on each ``(detail, input)``; return whether a row failed. ``detail``: text in rows."""
+        """Measure all workloads on each input; return whether a row failed.
+
+        ``inputs``: pairs of the kind of scaling, "strong" or "weak", which rows show, and the graph.
+        """
         if self.results is not None:
             facts = [data.describe() for _, data in inputs]
             self.results.append(environment(self.run_id, self.device, self.plan.seed, facts, None))
@@ -150,7 +153,10 @@ class Session:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def _measure(self, workload: Workload, detail: str) -> None:
-        """Measure and verify a workload, and write its row; an exception on one rank is raised on all ranks."""
+        """Measure and verify a workload; write its row, or print FAIL if it is wrong on any rank.
+
+        ``detail``: "strong" or "weak".
+        """
         seconds = [self._once(workload) for _ in range(1 if workload.once else 1 + self.plan.repeats)]
         spent, problem = Spent() if workload.once else self._spent_by(workload), None
         try:
@@ -165,7 +171,7 @@ class Session:
         self._row(workload, detail, seconds, spent)
 
     def _once(self, workload: Workload) -> float:
-        """Return the seconds of one run of a workload, on the slowest rank."""
+        """Run a workload once; return the seconds of the slowest rank."""
         workload.prepare()
         gc.collect()
         POOL.wait()  # for final builds
@@ -179,7 +185,7 @@ class Session:
         return max(self.comm.inner.allgather(seconds))
 
     def _spent_by(self, workload: Workload) -> Spent:
-        """Run a workload once more; return its communication costs, each the largest of all ranks."""
+        """Run a workload once more, with its collectives timed; return each cost as the largest of all ranks."""
         workload.prepare()
         self.comm.spent, self.comm.is_timing = Spent(), True
         workload.run()
@@ -216,13 +222,16 @@ class Session:
         self.say(f"{job.data.name} {detail}, {ranks} ranks: {named}: {median:.5g} s{share}{beside}")
 
     def _alone(self, row: Row, detail: str) -> float | None:
-        """Return the seconds of the same row on one rank, for strong scaling; None if the results file lacks it."""
+        """Return the seconds of the same row on one rank, from the results file; None if it has none.
+
+        None for weak scaling, too, and on all ranks but the first.
+        """
         if self.results is None or detail != "strong" or self.comm.size == 1:
             return None
         return _seconds_alone(self.results.path, row)
 
     def _note(self, name: str, detail: str, seconds: float, extra: dict[str, Any]) -> None:
-        """Print and write a row about the collective ``name``.
+        """Print the time of the collective ``name``, and write it as a row.
 
         ``detail``: what was exchanged; ``seconds``: of one call; ``extra``: further facts for the row.
         """

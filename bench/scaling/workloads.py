@@ -24,12 +24,12 @@ class Job:
     """A graph to measure on, divided among the ranks of ``comm``.
 
     Attributes:
-        comm: the communication; with one rank, the graph is an ordinary one.
-        data: the edges; each rank draws its part.
+        comm: the communication of the ranks; with one rank, the graph is an ordinary one.
+        data: the input; each rank draws its part of the edges.
         device: the device of this rank.
         backend: name of the backend.
-        graph: the graph, once it is built.
-        drawn: how many edges of the stream of batches were drawn.
+        graph: the graph; None until it is built.
+        drawn: how many edges have been drawn for batches so far.
     """
 
     comm: Comm
@@ -45,25 +45,29 @@ class Job:
 
     @property
     def built(self) -> Graph:
-        """The graph, which must have been built."""
+        """The graph; it is an error to read it before it was built."""
         assert self.graph is not None
         return self.graph
 
     def empty(self) -> Graph:
-        """Return a new graph without edges, with in-edges, divided among the ranks."""
+        """Return a new graph without edges, which stores in-edges and is divided among the ranks."""
         options: dict[str, Any] = {"in_edges": True, "device": self.device, "backend": self.backend}
         if self.comm.size > 1:
             options["comm"] = self.comm
         return Graph(self.data.num_vertices, **options)
 
     def part(self, size: int) -> tuple[int, int]:
-        """Return the bounds ``(begin, end)`` of the part that this rank passes of ``size`` edges."""
+        """Return the bounds ``(begin, end)`` of those of ``size`` edges that this rank passes to a collective call."""
         comm = self.comm
         return size * comm.rank // comm.size, size * (comm.rank + 1) // comm.size
 
 
 class Workload:
-    """One row: ``prepare``, untimed; ``run``, timed; ``restore``, untimed; ``check``, once, behind the repeats."""
+    """Base of the workloads, each of which gives one row.
+
+    A repeat is ``prepare`` (untimed), ``run`` (timed) and ``restore`` (untimed); ``check`` is called once after the
+    repeats.
+    """
 
     workload, does = "", ""
     algorithm: str | None = None
@@ -92,12 +96,12 @@ class Workload:
         """Raise ``Mismatch`` if a result is wrong."""
 
     def extra(self) -> dict[str, Any]:
-        """Return further facts for the row by name, once it is verified."""
+        """Return further facts for the row, by name; called after :meth:`check`."""
         return {}
 
 
 class Build(Workload):
-    """Insert all edges of the input, many in one call; the other workloads use the graph of the last repeat."""
+    """Insert all edges of the input into an empty graph; the other workloads use the graph of the last repeat."""
 
     workload, verified = "scaling build", "sums of degrees"
     does = "inserts all edges of a drawn graph, of which each rank passes a part, at most 2^28 in a call"
@@ -109,7 +113,11 @@ class Build(Workload):
         self.made = self.job.empty()
 
     def run(self) -> None:
-        """Insert the part in several calls: every rank holds a whole batch for a while, which must fit."""
+        """Insert this rank's part of the edges in several calls.
+
+        Each call has at most ``MOST_AT_ONCE`` edges of all ranks, since every rank has all of them in memory for a
+        while.
+        """
         size = len(self.edges.src)
         calls = -(-self.items // MOST_AT_ONCE)
         for number in range(calls):
@@ -117,7 +125,7 @@ class Build(Workload):
             self.made.insert_edges(self.edges.src[at], self.edges.dst[at])
 
     def restore(self) -> None:
-        """Keep the built graph in the job, for the other workloads."""
+        """Store the built graph in the job, where the other workloads find it; free the drawn edges."""
         self.job.graph, self.edges, self.made = self.made, None, None  # type: ignore[assignment]
 
     def check(self) -> None:
@@ -129,7 +137,7 @@ class Build(Workload):
 
 
 class Insert(Workload):
-    """Insert a batch of fresh pairs, which is deleted again afterwards."""
+    """Insert a batch of random pairs; after the timed call, delete those that were new."""
 
     workload, verified = "scaling insert", "questions for the batch"
     does = (
@@ -141,7 +149,7 @@ class Insert(Workload):
         self.batch = batch
 
     def prepare(self) -> None:
-        """Draw this rank's part of the next batch."""
+        """Draw this rank's part of a new batch."""
         job, size = self.job, self.items
         begin, end = job.part(size)
         self.edges = job.batches.piece(job.drawn + begin, job.drawn + end, job.device.xp)
@@ -157,20 +165,20 @@ class Insert(Workload):
         self.job.built.delete_edges(new.src[begin:end], new.dst[begin:end])
 
     def check(self) -> None:
-        """Verify that none of the edges that were new in the last batch is stored any more."""
+        """Verify that the edges that were new in the last batch are not in the graph after their deletion."""
         new = self.delta.inserted
         expect(len(new.src) > 0, "nothing of a fresh batch was new")
         expect(not bool(self.job.built.has_edges(new.src, new.dst).any()), "an edge that was deleted is there")
 
 
 class Delete(Insert):
-    """Delete a batch that was just inserted."""
+    """Delete those edges of a batch that were new when it was inserted just before, untimed."""
 
     workload = "scaling delete"
     does = "deletes what was new of a batch that was inserted, untimed"
 
     def prepare(self) -> None:
-        """Insert a batch, untimed; keep this rank's part of the edges that were new."""
+        """Insert a batch; store this rank's part of the edges that were new, which :meth:`run` deletes."""
         super().prepare()
         super().run()
         new, (begin, end) = self.delta.inserted, self.job.part(self.delta.num_inserted)
@@ -201,16 +209,16 @@ class Compute(Workload):
 
     @property
     def verified(self) -> str:  # type: ignore[override]
-        """The text that says what the answer is compared with."""
+        """A text: what the result is compared with."""
         return "the reference" if self.is_small else "the answers of all ranks"
 
     @property
     def is_small(self) -> bool:
-        """Whether the graph is small enough for the reference."""
+        """Whether the graph is small enough to compute the algorithm's reference on it."""
         return self.job.data.num_edges <= CHECK_BY_REFERENCE
 
     def check(self) -> None:
-        """Verify that all ranks have the same answer; on a small graph, that it agrees with the reference."""
+        """Verify that all ranks have the same result; on a small graph, also that it agrees with the reference."""
         parts = self.result if isinstance(self.result, tuple) else (self.result,)
         self.job.comm.same({f"part {number} of the answer": part for number, part in enumerate(parts)})
         if not self.is_small:
@@ -237,18 +245,18 @@ class Update(Insert):
         self.tracker: Any = None
 
     def prepare(self) -> None:
-        """Track the algorithm, the first time; draw a batch."""
+        """Draw a batch; at the first call, start tracking the algorithm."""
         if self.tracker is None:
             self.tracker = self.job.built.track(self.kind, **self.params)
         super().prepare()
 
     def run(self) -> None:
-        """Insert the batch, and read the answer of the tracker."""
+        """Insert the batch, and read the tracker's result."""
         super().run()
         self.result = self.tracker.result
 
     def check(self) -> None:
-        """Compare the tracker's answer with that from scratch, then close the tracker."""
+        """Compare the tracker's result with one computed from scratch, then close the tracker."""
         host = self.job.device.to_numpy
         found, wanted = (
             [host(part) if hasattr(part, "shape") else part for part in (each if isinstance(each, tuple) else (each,))]

@@ -1,7 +1,7 @@
-"""The curve that users ask for: time per slide over the share of the graph that changes.
+"""The curve that users ask for: the time per slide, by the share of the graph that changes in it.
 
-An answer is kept current, or computed from scratch on the graph after the slide, or by SciPy or igraph, which build
-their graph of the window's events from scratch.
+After each slide an answer is kept current, or computed from scratch on the same graph, or computed by SciPy or igraph,
+which first build their own graph of the window's events.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WAYS = (CURRENT, SCRATCH)
 
 
 class CurveSlide(Slide):
-    """A slide of the curve, with copies to the device timed, as users of a GPU have their events on the host."""
+    """A slide of the curve; copies to the device are timed, too, as users of a GPU have their events on the host."""
 
     workload = CURVE
     does = "a slide of a share of the edges with the answer kept current, or computed from scratch, copies included"
@@ -34,7 +34,7 @@ class CurveSlide(Slide):
         self.least_repeats = 0
 
     def answer(self, graph: Any) -> Any:
-        """Return the answer computed from scratch, with the tracker's parameters; None if it is kept current."""
+        """Return the result computed from scratch on ``graph``; None if a tracker keeps it current."""
         if self.way == CURRENT:
             return None
         instance = self.subject.new() if self.subject else None
@@ -45,7 +45,7 @@ class CurveSlide(Slide):
 
 
 class Rebuilt(Task):
-    """A row of another library, on the CPU: after a slide it builds its graph of the window's events, then computes."""
+    """Base of the tasks of other libraries on the CPU: after a slide, build a graph of the window and compute on it."""
 
     workload = CURVE
     detail = "graph built from scratch"
@@ -57,12 +57,15 @@ class Rebuilt(Task):
         self.error: float | None = None
 
     def setup(self) -> None:
-        """Begin the stream; raise ``Skipped`` if the algorithm cannot be verified."""
+        """Make the stream of events, with a full window; raise ``Skipped`` if the algorithm cannot be verified."""
         self.subject.demand()
         self.stream = stream_of(self.fixture, directed=self.subject.directed)
 
     def prepare(self) -> tuple[np.ndarray, np.ndarray]:
-        """Slide the window; return sources and destinations of its events, int32, both directions if undirected."""
+        """Slide the window; return sources and destinations of its events, int32.
+
+        For an algorithm on undirected graphs each event is listed in both directions.
+        """
         self.stream.slide(self.items)
         src, dst = self.stream.events()
         if not self.subject.directed:
@@ -70,25 +73,25 @@ class Rebuilt(Task):
         return src.astype(np.int32), dst.astype(np.int32)
 
     def check(self, events: tuple[np.ndarray, np.ndarray], result: Any) -> None:
-        """Record the error of an answer with a value per vertex; answers of other forms are not compared."""
+        """Record the numerical error of ``result`` if it has a value per vertex; other results are not compared."""
         kind, model = self.subject.kind, self.stream.model()
         if isinstance(result, list | np.ndarray) and len(result) == self.data.num_vertices:
             right = kind.reference(*model.arcs(), self.data.num_vertices, model.directed, **self.subject.params)
             self.error = kind.error(np.asarray(result), right)
 
     def extra(self) -> dict[str, Any]:
-        """Return the size of the window, the share of the edges, and the error where there is one."""
+        """Return the window's number of events, the share that a slide changes, and the error if known, by name."""
         told = {"window": self.stream.window, "share": self.items / len(self.data.src)}
         return told | ({} if self.error is None else {"error": self.error})
 
 
 class ScipyRebuilt(Rebuilt):
-    """SciPy builds a CSR matrix of the window's events, then runs the algorithm's ``peer()``."""
+    """SciPy builds a CSR matrix of the window's events, then runs the algorithm's ``peer()`` on it."""
 
     backend = SCIPY
 
     def action(self, events: tuple[np.ndarray, np.ndarray]) -> Any:
-        """Build the CSR matrix of the ``events``, sources and destinations; return SciPy's answer on it."""
+        """Build the CSR matrix of ``events`` (sources, destinations); return the result of ``peer()``."""
         n = self.data.num_vertices
         matrix = sparse.coo_array((np.ones(len(events[0]), np.int32), events), shape=(n, n)).tocsr()
         matrix.data[:] = 1  # an edge counts once, however many events it has
@@ -96,19 +99,19 @@ class ScipyRebuilt(Rebuilt):
 
 
 class IgraphRebuilt(Rebuilt):
-    """igraph builds a graph of the window's events, without repeats, then runs the algorithm's ``igraph_peer()``."""
+    """igraph builds a graph of the window's distinct edges, then runs the algorithm's ``igraph_peer()`` on it."""
 
     backend = IGRAPH
 
     def setup(self) -> None:
-        """Begin the stream; raise ``Skipped`` if igraph is not installed."""
+        """Make the stream of events, with a full window; raise ``Skipped`` if igraph is not installed."""
         if importlib.util.find_spec("igraph") is None:
             raise Skipped("igraph is not installed")
         super().setup()
         self.repeats_edges = len(self.data.model) < len(self.data.src)
 
     def action(self, events: tuple[np.ndarray, np.ndarray]) -> Any:
-        """Build an igraph graph of the ``events``, sources and destinations; return igraph's answer on it."""
+        """Build an igraph graph of ``events`` (sources, destinations); return the result of ``igraph_peer()``."""
         import igraph
 
         edges = np.stack(events, 1)
@@ -119,7 +122,7 @@ class IgraphRebuilt(Rebuilt):
 
 
 def peers_of(fixture: Fixture, size: int, algorithm: str) -> list[Task]:
-    """Return a task for each other library that has the algorithm, with slides of ``size`` events."""
+    """Return a task for each of SciPy and igraph that has the algorithm; a slide moves ``size`` events."""
     kind = Subject(fixture, algorithm).kind
     found: list[Task] = [ScipyRebuilt(fixture, size, algorithm)] if kind.has_peer() else []
     return found + ([IgraphRebuilt(fixture, size, algorithm)] if kind.has_peer("igraph_peer") else [])

@@ -1,7 +1,7 @@
-"""A stream of events and the window over it: which events it holds, and what a slide changes, by counting.
+"""A stream of events with a sliding window: the events in the window, and the edges that a slide changes, by counting.
 
-The stream is the list of edges of an input, in the order of time or of the generator, again and again. The window holds
-half of the list. Nothing here uses a graph or ``suricate.stream``.
+The stream repeats the list of edges of an input, in the order of time or of the generator, again and again. The window
+holds half as many events as the list has. Nothing here uses a graph or ``suricate.stream``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from suricate.bench.verify.edges import EdgeModel
 class EventStream:
     """The events of an input, repeated without end, with a window over the newest ones.
 
+    Events have positions from 0 on.
+
     Attributes:
         window: number of events in the window, half of the input's.
-        end: number of events so far; the window holds those from ``end - window`` on.
+        end: number of events so far; the window holds the positions ``end - window`` to ``end - 1``.
     """
 
     def __init__(self, data: Input, *, directed: bool = True) -> None:
@@ -34,7 +36,7 @@ class EventStream:
         self._count = np.bincount(self._pair[: self.window], minlength=len(self._keys))
 
     def numbers(self, begin: int, end: int) -> np.ndarray:
-        """Return the indices in the input's list of the events ``begin`` to ``end``, int64."""
+        """Return the indices in the input's list of the events at positions ``begin`` to ``end - 1``, int64."""
         return np.arange(begin, end) % self.length
 
     def content(self) -> tuple[np.ndarray, np.ndarray]:
@@ -51,9 +53,9 @@ class EventStream:
         return EdgeModel(*self.events(), directed=self.directed)
 
     def slide(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Let ``size`` events enter, and as many leave, in place; return the keys of edges gone, and of new ones.
+        """Move the window by ``size`` events; return the keys of the edges that it loses, and of those that it gains.
 
-        An edge with several events is gone when the last of them has left. Keys are in the order of the events.
+        An edge with several events is lost when the last of them leaves. Keys are in the order of the events.
         """
         begin = self.end - self.window
         leaving, entering = (self._pair[self.numbers(at, at + size)] for at in (begin, self.end))
@@ -66,7 +68,7 @@ class EventStream:
         return self._keys[gone], self._keys[new]
 
     def chunks(self, size: int) -> Iterator[dict[str, Any]]:
-        """Yield the events from the first one on, without end, in chunks of ``size``: dicts of "src" and "dst"."""
+        """Yield the events from position 0 on, without end, in chunks of ``size``: dicts of arrays "src" and "dst"."""
         at = 0
         while True:
             begin = at % self.length
@@ -76,7 +78,7 @@ class EventStream:
 
 
 def stream_of(fixture: Fixture, *, directed: bool = True) -> EventStream:
-    """Return a stream over the input of a fixture, at its beginning."""
+    """Return a new stream over the input of a fixture, whose window holds the first events."""
     return EventStream(fixture.data, directed=directed)
 
 
@@ -86,14 +88,15 @@ def window_of(data: Input) -> int:
 
 
 def slide_of(data: Input, share: float) -> int:
-    """Return the number of events of a slide that moves the window by a share of the input's edges."""
+    """Return the number of events in a slide that changes ``share`` of the input's edges, at most the window's."""
     return min(max(1, round(share * len(data.src))), window_of(data))
 
 
 def pairs_of(data: Input, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``(pair, keys)``: the keys of the distinct edges, ascending, and the index in it of each event, int64.
+    """Return ``(pair, keys)`` of the events of ``data``; computed once per input.
 
-    If not ``directed``, both directions of an edge are one. They are computed once per input.
+    ``keys``: those of the distinct edges, uint64, ascending; ``pair``: for each event the index of its edge in
+    ``keys``, int64. Unless ``directed``, both directions of an edge have one key.
     """
     name = "pairs of events", directed
     if name not in data.cache:
@@ -106,10 +109,10 @@ def pairs_of(data: Input, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shares(quick: bool) -> tuple[float, ...]:
-    """Return the shares of the edges by which slides move the window; ``quick``: those of a short run."""
+    """Return the shares of the edges that a slide changes, for the suite; ``quick``: those of a short run."""
     return constants.QUICK_SLIDE_SHARES if quick else constants.SLIDE_SHARES
 
 
 def _firsts(numbers: np.ndarray) -> np.ndarray:
-    """Return the distinct numbers in the order of their first occurrences."""
+    """Return the distinct ``numbers`` in the order of their first occurrences."""
     return numbers[np.sort(np.unique(numbers, return_index=True)[1])]

@@ -1,4 +1,4 @@
-"""Workloads on whole jobs: files with and without names, what a job costs beside its batches, memory over time."""
+"""Workloads on whole jobs (``suricate.stream.Window``): files with and without names, a job's own cost, its memory."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PREFIX = "vertex "
 
 
 def quantiles(seconds: Any) -> dict[str, float]:
-    """Return the 50th, 99th and 99.9th percentile of the seconds of slides, by name."""
+    """Return the 50th, 99th and 99.9th percentile of ``seconds``, those of slides, by name."""
     found = np.quantile(seconds, (0.5, 0.99, 0.999))
     return dict(zip(("slide_p50_s", "slide_p99_s", "slide_p999_s"), found.tolist(), strict=True))
 
 
 def seconds_of_slides(job: st.Window, *, on_cuda: bool) -> Iterator[float]:
-    """Run a job; yield the seconds of each slide: processor time, but on CUDA wall-clock time."""
+    """Run a job; yield the seconds of each slide: wall-clock time with ``on_cuda``, else processor time."""
     clock = time.perf_counter if on_cuda else time.process_time
     begin = clock()
     for _ in job:
@@ -46,7 +46,7 @@ def seconds_of_slides(job: st.Window, *, on_cuda: bool) -> Iterator[float]:
 
 
 class FromFile(FixtureTask):
-    """Read a whole file by a job without an answer; the window holds half of the events."""
+    """Base of the tasks that run a job over a whole file, without an answer; the window holds half of the events."""
 
     def __init__(self, fixture: Fixture, size: int) -> None:
         self.size = min(size, window_of(fixture.data))
@@ -62,15 +62,15 @@ class FromFile(FixtureTask):
         self.path = self.write(Path(self.folder.name))
 
     def write(self, folder: Path) -> Path:
-        """Write all events to a file in ``folder``; return its path."""
+        """Write all events of the input to a file in ``folder``; return its path."""
         raise NotImplementedError
 
     def new_job(self) -> st.Window:
-        """Return a new job over the file."""
+        """Return a new job that reads the file."""
         raise NotImplementedError
 
     def action(self, prepared: Any) -> st.Window:
-        """Run the job to its end; return it."""
+        """Run a new job to its end; return it."""
         begin = time.process_time()
         job = self.new_job()
         self.slides = [*seconds_of_slides(job, on_cuda=self.device.is_cuda)]
@@ -78,7 +78,7 @@ class FromFile(FixtureTask):
         return job
 
     def check(self, prepared: Any, job: st.Window) -> None:
-        """Verify that the edges of the job's graph are those of the newest events."""
+        """Verify that the job's graph has exactly the edges of the newest events, those in the window."""
         src, dst = self.ends_in(job)
         expect(job.past.events == self.items, f"{job.past.events} of {self.items} events entered the window")
         assert job.current is not None
@@ -87,7 +87,7 @@ class FromFile(FixtureTask):
         expect(np.array_equal(np.sort(edge_keys(src, dst)), model.keys), "the last window has other edges")
 
     def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
-        """Return sources and destinations of the edges of the job's graph, as vertices of the input."""
+        """Return sources and destinations of the edges of the job's graph, as vertex ids of the input, on the host."""
         src, dst, _ = job.graph.edges()
         return self.device.to_numpy(src), self.device.to_numpy(dst)
 
@@ -96,19 +96,19 @@ class FromFile(FixtureTask):
         self.folder.cleanup()
 
     def extra(self) -> dict[str, Any]:
-        """Return events per second of processor time, the window, and quantiles of the slides' seconds."""
+        """Return events per second of processor time, the window's number of events, and quantiles of slide times."""
         rates = {"cpu_events_per_s": self.items / float(np.median(self.cpu_s[1:] or self.cpu_s))}
         return {**rates, "window": self.stream.window, **quantiles(self.slides[len(self.slides) // 2 :])}
 
 
 class FromCsv(FromFile):
-    """A CSV file whose vertices are names."""
+    """A job over a CSV file whose vertices are names, texts."""
 
     workload = "from CSV with names"
     does = "a CSV file with texts as vertices through a window of half of its events, slide by slide"
 
     def write(self, folder: Path) -> Path:
-        """Write the events to a CSV file with names as vertices; return its path."""
+        """Write the events to a CSV file with the names "vertex 0", "vertex 1", ... as vertices; return its path."""
         data, path = self.fixture.data, folder / "events.csv"
         with open(path, "w") as file:
             file.write("src,dst\n")
@@ -119,12 +119,15 @@ class FromCsv(FromFile):
         return path
 
     def new_job(self) -> st.Window:
-        """Return a new job over the file, whose vertices are names."""
+        """Return a new job that reads the file, with names as vertices."""
         source = st.scan(self.path, src="src", dst="dst", texts=True)
         return job_of(self.fixture, source, self.stream.window, self.size, names=True)
 
     def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
-        """Return sources and destinations of the edges of the job's graph, as vertices of the input, by names."""
+        """Return sources and destinations of the edges of the job's graph, as vertex ids of the input, on the host.
+
+        The ids are taken from the names of the job's vertices.
+        """
         number = np.zeros(job.graph.num_vertices, np.int64)
         assert job.names is not None
         number[job.names.ids] = [int(str(name).removeprefix(PREFIX)) for name in job.names]
@@ -133,7 +136,7 @@ class FromCsv(FromFile):
 
 
 class FromParquet(FromFile):
-    """A Parquet file whose vertices are integers."""
+    """A job over a Parquet file whose vertices are integers."""
 
     workload = "from Parquet"
     does = "a Parquet file with integers as vertices through a window of half of its events, slide by slide"
@@ -150,13 +153,16 @@ class FromParquet(FromFile):
         return path
 
     def new_job(self) -> st.Window:
-        """Return a new job over the file, whose vertices are integers."""
+        """Return a new job that reads the file, with integers as vertices."""
         source = st.scan(self.path, src="src", dst="dst")
         return job_of(self.fixture, source, self.stream.window, self.size)
 
 
 class JobAlone(FixtureTask):
-    """Slides of a job and the same net batches by hand, by turns: what the job adds to the batches."""
+    """Slides of a job without an answer, and the same net batches applied by hand, in alternation.
+
+    The difference of their times is the job's own cost.
+    """
 
     workload = "job beside batches"
     does = "by turns a slide of a job without an answer and the same net batch by hand: seconds of both"
@@ -167,7 +173,7 @@ class JobAlone(FixtureTask):
         super().__init__(fixture, self.size)
 
     def action(self, prepared: Any) -> None:
-        """Fill both windows; then do slides of the job, of the graph and of the ring by turns, timing each."""
+        """Fill a job, a graph and a ring with a window of events; then slide the three in alternation, timing each."""
         stream = stream_of(self.fixture)
         job = job_of(self.fixture, stream.chunks(self.size), stream.window, self.size)
         while job.past.events < stream.window:
@@ -191,9 +197,9 @@ class JobAlone(FixtureTask):
         self.graphs, self.stream = (graph, job.graph), stream
 
     def events_of(self, stream: EventStream, begin: int, number: int | None = None) -> Events:
-        """Return ``number`` events of ``stream`` from position ``begin`` on; None: as many as a slide has.
+        """Return the events of ``stream`` from position ``begin`` on, as a ring takes them.
 
-        Their times are their positions.
+        ``number``: how many, None: as many as a slide has. The time of an event is its position.
         """
         numbers = stream.numbers(begin, begin + (number or self.size))
         src, dst = self.fixture.data.src[numbers], self.fixture.data.dst[numbers]
@@ -208,12 +214,16 @@ class JobAlone(FixtureTask):
         return clock() - begin
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare the edges of both graphs with the window's events."""
+        """Compare the edges of the graph and of the job's graph with the events in the window."""
         for graph in self.graphs:
             check_content(graph, self.stream.model())
 
     def extra(self) -> dict[str, Any]:
-        """Return median seconds of job and batch, of the ring per event, and the job's other share of a batch."""
+        """Return the median seconds of a job's slide and of the batch, and the ring's nanoseconds per event, by name.
+
+        ``"rest_share"``: the time of the job without that of the ring and of the batch, divided by that of the batch
+        (median).
+        """
         skip = constants.VERIFIED_SLIDES
         job, batch, ring = (np.array(part[skip:]) for part in (self.job_s, self.batch_s, self.window_s))
         return {
@@ -224,7 +234,7 @@ class JobAlone(FixtureTask):
 
 
 class LongJob(FixtureTask):
-    """A long stream with names that appear and are forgotten, through a window: its rate and bytes over time."""
+    """A job over a long stream with names that appear and are forgotten: its rate and its bytes over time."""
 
     workload = "long job"
     does = "many events with names that come and go through a window of a job; rate and bytes over time"
@@ -237,28 +247,31 @@ class LongJob(FixtureTask):
         super().__init__(fixture, self.size)
 
     def chunks(self) -> Iterator[dict[str, np.ndarray]]:
-        """Yield the events in chunks, dicts of "src" and "dst"; both ends have names that change with time."""
+        """Yield the events in chunks, dicts of the names of their sources "src" and destinations "dst"."""
         size = min(constants.LONG_CHUNK, self.window)
         for begin in range(0, self.events, size):
             at = np.arange(begin, min(begin + size, self.events))
             yield {"src": self.name_of(at, 1), "dst": self.name_of(at, 2)}
 
     def name_of(self, at: np.ndarray, end: int) -> np.ndarray:
-        """Return the names, int64, of one end (1 or 2) of the events ``at``, from a range of names that moves on."""
+        """Return the names, int64, of one end of the events with the numbers ``at``; ``end``: 1 source, 2 destination.
+
+        Names are drawn from a range that moves on with the number of the event, so that old ones no longer occur.
+        """
         mixed = (at.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end)) * np.uint64(0xD6E8FEB86659FD93)
         return (at // 4 + (mixed >> np.uint64(40)).astype(np.int64) % max(1, self.window // 8)) * 7 - 3
 
     def new_job(self) -> st.Window:
-        """Return a new job over the events, with names."""
+        """Return a new job over the events, with names as vertices."""
         return job_of(self.fixture, self.chunks(), self.window, self.size, names=True)
 
     def held(self, job: st.Window) -> dict[str, int | None]:
-        """Return the bytes that the job's graph uses, those allocated, and those of the process, by name."""
+        """Return the bytes that the job's graph uses, that graph and job have allocated, and of the process."""
         usage = job.graph.memory_usage()
         return {"used": usage.used, "allocated": usage.allocated + job.bytes_on_host, "process": resident_bytes()}
 
     def action(self, prepared: Any) -> None:
-        """Run the job to its end; record rate and bytes at some moments."""
+        """Run a new job to its end; record rate and bytes up to a hundred times on the way."""
         job = self.new_job()
         self.moments: list[dict[str, Any]] = []
         self.slides: list[float] = []
@@ -273,7 +286,7 @@ class LongJob(FixtureTask):
         self.job = job
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Verify the names and the number of edges of the last window."""
+        """Verify that the job has exactly the names of the last window, and its graph the number of edges."""
         assert self.job.names is not None
         assert self.job.current is not None
         at = np.arange(max(0, self.job.current.end - self.window), self.events)
@@ -284,7 +297,10 @@ class LongJob(FixtureTask):
         expect(self.job.graph.num_edges == pairs, f"{self.job.graph.num_edges} edges instead of {pairs}")
 
     def extra(self) -> dict[str, Any]:
-        """Return rate and bytes over time, their spread in the second half, and quantiles of the slides' seconds."""
+        """Return rate and bytes over time ("moments"), the spread of bytes, and quantiles of slide times, by name.
+
+        The spread is that of the second half: the largest number of bytes divided by the smallest, less 1.
+        """
         half = self.moments[len(self.moments) // 2 :]
         return {
             "window": self.window, "events": self.events, "moments": self.moments, "spread": spread(half, "allocated"),
@@ -294,7 +310,7 @@ class LongJob(FixtureTask):
 
 
 class MadeOnDevice(LongJob):
-    """Events that are made on the device, between ids that are uniform among 2^20."""
+    """A job over a long stream that is made on the device: events between uniformly random ids below 2^20."""
 
     workload = "long job made on the device"
     does = "many events between 2^20 ids, made on the device, through a window of a job; rate and bytes over time"
@@ -305,28 +321,28 @@ class MadeOnDevice(LongJob):
         self.window, self.size = window, min(size, window)
 
     def made(self, begin: int, end: int) -> tuple[Any, Any]:
-        """Return sources and destinations of the events ``begin`` to ``end``, uint32, on the device."""
+        """Return sources and destinations of the events ``begin`` to ``end - 1``, computed on the device, uint32."""
         x = mixed(self.device.xp.arange(begin + 1, end + 1, dtype=np.uint64) * np.uint64(GOLDEN))
         return (x >> np.uint64(44)).astype(np.uint32), (x & np.uint64(2**20 - 1)).astype(np.uint32)
 
     def chunks(self) -> Iterator[dict[str, Any]]:
-        """Yield the events in chunks of 16 slides, dicts of "src" and "dst" on the device."""
+        """Yield the events in chunks of 16 slides, dicts of the device arrays "src" and "dst"."""
         size = 16 * self.size
         for begin in range(0, self.events, size):
             src, dst = self.made(begin, min(begin + size, self.events))
             yield {"src": src, "dst": dst}
 
     def new_job(self) -> st.Window:
-        """Return a new job over the events, whose vertices are ids."""
+        """Return a new job over the events, with ids as vertices."""
         return job_of(self.fixture, self.chunks(), self.window, self.size)
 
     def held(self, job: st.Window) -> dict[str, int | None]:
-        """Return the bytes of a long job, and those that CuPy's pool has taken from the device, by name."""
+        """Return the bytes as ``LongJob.held``, and under "device" those that CuPy's pool has taken from the device."""
         pool = self.device.xp.get_default_memory_pool() if self.device.is_cuda else None
         return {**super().held(job), "device": None if pool is None else pool.total_bytes()}
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Verify that the edges of the last window are stored, and their number."""
+        """Verify that the graph has the edges of the last window and no more."""
         assert self.job.current is not None
         graph, end = self.job.graph, self.job.current.end
         src, dst = self.made(max(0, end - self.window), self.events)
@@ -336,6 +352,6 @@ class MadeOnDevice(LongJob):
 
 
 def spread(moments: list[dict[str, Any]], name: str) -> float:
-    """Return how far the largest of the numbers ``name`` is above the least, as a share of it; 0 without numbers."""
+    """Return the largest of the entries ``name`` of ``moments`` divided by the smallest, less 1; 0 without entries."""
     held = [moment[name] for moment in moments if moment.get(name)]
     return max(held) / min(held) - 1 if held else 0.0

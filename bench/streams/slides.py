@@ -1,9 +1,9 @@
-"""Workloads on slides, as Sha et al. (2017) measure them.
+"""Workloads on slides of a window, as Sha et al. (2017) measure them.
 
-The window holds half of the edges and moves by a share of them, then there is an answer. Components, ranks and the like
-are kept current; algorithms with a source search from a random one after each slide. A slide is a batch by hand, which
-is on the device already (the copies are hidden) or on the host (they show), or one of a job, end to end from arrays on
-the host.
+The window holds half of the events and moves by a share of them; after each slide there is an answer. Components, ranks
+and the like are kept current by a tracker; algorithms with a source search from a random one after each slide. A slide
+is made *by hand*, as one batch that lies on the device already or is copied from the host in the timed call, or by a
+*job* (``suricate.stream.Window``), timed end to end from arrays on the host.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ STORE, CURRENT, SCRATCH, SEARCH = "store alone", "kept current", "from scratch",
 
 
 def way_of(algorithm: str | None) -> str:
-    """Return how the answer of ``algorithm`` after each slide is obtained.
+    """Return how the answer of ``algorithm`` after each slide is obtained, one of the constants of this module.
 
-    It is ``STORE`` without an algorithm, ``SEARCH`` if the algorithm has a parameter ``source``, else ``CURRENT``.
+    It is ``STORE`` (no answer) without an algorithm, ``SEARCH`` if it has a parameter ``source``, else ``CURRENT``.
     """
     if algorithm is None:
         return STORE
@@ -39,13 +39,15 @@ def way_of(algorithm: str | None) -> str:
 
 
 class Sliding(FixtureTask):
-    """A window that slides, and an answer after each slide.
+    """Base of the tasks on a window that slides, with an answer after each slide.
 
     Args:
         fixture: backend and input.
-        size: number of events that enter with a slide; as many leave.
-        algorithm: the algorithm that answers, or None.
-        way: how the answer is obtained: ``STORE`` (there is none), ``CURRENT``, ``SCRATCH`` or ``SEARCH``.
+        size: number of events that enter the window in a slide; as many leave.
+        algorithm: the algorithm whose result is the answer, or None.
+        way: how the answer is obtained: ``STORE`` (there is none), ``CURRENT`` (by a tracker), ``SCRATCH`` (computed
+            from
+            scratch) or ``SEARCH`` (computed from a random source).
         words: further texts for the detail of the row.
     """
 
@@ -65,11 +67,11 @@ class Sliding(FixtureTask):
 
     @property
     def directed(self) -> bool:
-        """Whether the graph is directed: it is unless the algorithm needs an undirected one."""
+        """Whether the graph is directed; it is, unless the algorithm needs an undirected one."""
         return self.subject is None or self.subject.directed
 
     def begin(self) -> EventStream:
-        """Check that the algorithm can be verified; return the stream at its beginning."""
+        """Raise ``Skipped`` if the algorithm cannot be verified or needs weights; return a new stream of the events."""
         if self.subject:
             self.subject.demand()
             if self.subject.weighted:
@@ -77,7 +79,7 @@ class Sliding(FixtureTask):
         return stream_of(self.fixture, directed=self.directed)
 
     def answer(self, graph: Any) -> Any:
-        """Return the answer computed from scratch on ``graph``; None without an algorithm or if it is kept current."""
+        """Return the answer computed from scratch on ``graph``; None if there is none or a tracker has it."""
         if self.subject is None or self.way == CURRENT:
             return None
         if self.way == SEARCH:
@@ -87,19 +89,28 @@ class Sliding(FixtureTask):
         return instance.result
 
     def verify(self, graph: Any, result: Any, stream: EventStream) -> None:
-        """Compare the edges of ``graph``, and the answer ``result``, with the events in the window of ``stream``."""
+        """Verify that ``graph`` has the events in the window of ``stream``, and the answer ``result`` for them.
+
+        ``result`` is not verified if it is None.
+        """
         model = stream.model()
         check_content(graph, model)
         if self.subject and result is not None:
             self.error = self.subject.check(result, model)
 
     def start_tracking(self, track: Any) -> None:
-        """Track the algorithm by ``track``, of a graph or job, if it is kept current; list sources for searches."""
+        """If the answer is kept current, track the algorithm; also list the sources that searches choose from.
+
+        ``track``: the method of the graph or job that makes a tracker.
+        """
         self.roots = np.unique(self.fixture.data.src)
         self.tracker = track(self.subject.kind, **self.subject.params) if self.way == CURRENT and self.subject else None
 
     def extra(self) -> dict[str, Any]:
-        """Return window and share, the error, and how many updates of the tracker updated or computed from scratch."""
+        """Return the window's number of events, the share that a slide changes, and the answer's error, by name.
+
+        With a tracker also how often it updated its result ("updated") or computed it from scratch ("computed").
+        """
         told: dict[str, Any] = {"window": self.stream.window, "share": self.items / len(self.fixture.data.src)}
         told |= {} if self.error is None else {"error": self.error}
         if self.tracker is not None:
@@ -108,7 +119,10 @@ class Sliding(FixtureTask):
 
 
 class Slide(Sliding):
-    """A slide by hand: one batch, the net change of the window, which is found before the clock starts."""
+    """A slide by hand: one batch with the net change of the window, which is determined untimed.
+
+    ``copied``: whether the batch is on the host, so that the timed call copies it to the device.
+    """
 
     workload = "slide"
     does = "moves the window by a share of the edges with one batch, and has the answer of an algorithm after it"
@@ -121,7 +135,7 @@ class Slide(Sliding):
         self.copied = copied
 
     def setup(self) -> None:
-        """Build a graph with the first window, and track the algorithm."""
+        """Build a graph of the first window, and track the algorithm if its result is kept current."""
         self.stream = self.begin()
         form = self.subject.form if self.subject else {"weighted": False, "directed": True}
         self.graph = self.fixture.empty_graph(in_edges=self.subject is not None, **form)
@@ -129,14 +143,17 @@ class Slide(Sliding):
         self.start_tracking(self.graph.track)
 
     def prepare(self) -> Batch:
-        """Return the next slide's batch: the edges that go and come, on the host if ``copied``, else on the device."""
+        """Slide the expected window; return the batch of edges that it loses (to delete) and gains (to insert).
+
+        Its arrays are on the host if the task is ``copied``, else on the device.
+        """
         gone, new = (ends_of(keys) for keys in self.stream.slide(self.items))
         if not self.copied:
             gone, new = (self.fixture.upload(*ends)[:2] for ends in (gone, new))
         return Batch(delete=gone, insert=new)
 
     def action(self, batch: Batch) -> Any:
-        """Apply the batch; return the answer, which the tracker has or which is computed."""
+        """Apply the batch; return the answer: the tracker's result, one computed from scratch, or None."""
         self.graph.apply(batch)
         return self.answer(self.graph) if self.tracker is None else self.tracker.result
 
@@ -145,13 +162,13 @@ class Slide(Sliding):
         self.verify(self.graph, result, self.stream)
 
     def finish(self) -> None:
-        """Verify the edges of the graph and the tracker's answer after the last repeat."""
+        """Verify the edges of the graph and the tracker's result after the last repeat; then drop the graph."""
         self.verify(self.graph, None if self.tracker is None else self.tracker.result, self.stream)
         self.graph = None
 
 
 class JobSlide(Sliding):
-    """A slide of a job over arrays on the host: counting of events, net change, copies, store and answer."""
+    """A slide of a job over arrays on the host: counting of events, net change, copies, store and answer are timed."""
 
     workload = "slide of a job"
     does = "the next slide of a window over arrays on the host, end to end, with the answer of an algorithm after it"
@@ -160,7 +177,7 @@ class JobSlide(Sliding):
         super().__init__(fixture, size, algorithm, way_of(algorithm))
 
     def setup(self) -> None:
-        """Begin the job, and let it run until its window is full."""
+        """Make the job, and let it run until its window is full."""
         self.stream = self.begin()
         self.slide: Any = None
         self.job: Any = job_of(
@@ -172,11 +189,11 @@ class JobSlide(Sliding):
         self.stream.slide(self.job.past.events - self.stream.window)
 
     def prepare(self) -> None:
-        """Slide the window of the expected events, which the answer is compared with."""
+        """Slide the expected window, with which the job's graph is compared after the action."""
         self.stream.slide(self.items)
 
     def action(self, prepared: None) -> Any:
-        """Let the job do its next slide; return the answer, which the tracker has or which is computed."""
+        """Let the job do its next slide; return the answer: the tracker's result, one from scratch, or None."""
         self.slide = next(self.job)
         return self.answer(self.slide.graph) if self.tracker is None else self.tracker.result
 
@@ -185,27 +202,27 @@ class JobSlide(Sliding):
         self.verify(self.slide.graph, result, self.stream)
 
     def finish(self) -> None:
-        """Verify the edges of the job's graph and the tracker's answer after the last repeat."""
+        """Verify the edges of the job's graph and the tracker's result after the last repeat; then drop the job."""
         self.verify(self.slide.graph, None if self.tracker is None else self.tracker.result, self.stream)
         self.parts = parts_of(self.job)
         self.job = self.slide = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the facts of every slide, and the median seconds of a slide by part of the job."""
+        """Return what ``Sliding.extra`` does, and the median seconds that a slide spends in each step of the job."""
         return {**super().extra(), **self.parts}
 
 
 def job_of(
     fixture: Fixture, source: Any, window: int, slide: int, subject: Subject | None = None, **options: Any
 ) -> st.Window:
-    """Return a job over events without weights, with a graph of the fixture's backend and settings.
+    """Return a job over unweighted events, whose graph has the fixture's backend and settings.
 
     Args:
         fixture: backend and device of the graph.
         source: the events, as ``suricate.stream.Window`` takes them.
-        window, slide: their lengths in events.
+        window, slide: numbers of events of the window and of a slide.
         subject: the algorithm, which determines whether the graph is directed; None: directed.
-        options: further options of ``suricate.stream.Window``.
+        options: further arguments of ``suricate.stream.Window``.
     """
     directed = subject is None or subject.directed
     graph = {"directed": directed, "weight_dtype": None, **fixture.settings}
@@ -215,7 +232,7 @@ def job_of(
 
 
 def parts_of(job: st.Window) -> dict[str, float]:
-    """Return the median seconds of a slide by part of the job, over the second half of its slides."""
+    """Return the median seconds that a slide of ``job`` spends in each step, by name; only its later half counts."""
     history = job.history
     half = len(history) // 2
     return {f"{part}_s": float(np.median(history[part][half:])) for part in ("source", "window", "graph", "total")}

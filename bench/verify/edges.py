@@ -1,7 +1,7 @@
-"""Edges as they must be: a sorted array of 64-bit keys, made from the raw input.
+"""The edges that a graph must have: a sorted array of 64-bit keys, made from the raw input.
 
-It is an array of NumPy, or of CuPy for graphs that are verified where they are. Nothing here uses a store, an operator
-or an algorithm of suricate.
+It is a NumPy array, or a CuPy array for graphs that are verified on the GPU. Nothing here uses a store, an operator or
+an algorithm of suricate.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Mismatch(Exception):  # noqa: N818 - reads as what it is
 
 
 def expect(holds: Any, what: str) -> None:
-    """Raise :class:`Mismatch` saying ``what`` is wrong unless ``holds``."""
+    """Raise :class:`Mismatch` with the message ``what`` unless ``holds``."""
     if not holds:
         raise Mismatch(what)
 
 
 def _places(ascending: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return ``np.searchsorted(ascending, keys)``; it sorts ``keys`` first, which is ten times as fast."""
+    """Return ``np.searchsorted(ascending, keys)``; ``keys`` are sorted first, which makes it ten times as fast."""
     order = np.argsort(keys)
     places = np.empty(len(keys), np.int64)
     places[order] = np.searchsorted(ascending, keys[order])
@@ -38,9 +38,9 @@ def _places(ascending: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def among(keys: Any, ascending: Any, xp: Any = np, *, ordered: bool = False) -> Any:
-    """Return a mask of the ``keys`` that are in ``ascending``, bool[n]; much faster than ``np.isin``.
+    """Return which of ``keys`` are in the sorted array ``ascending``, bool[n]; much faster than ``np.isin``.
 
-    ``ordered``: the keys are ascending, too. Both are arrays of ``xp``.
+    Both are arrays of ``xp``; ``ordered``: the keys are ascending, too.
     """
     if not len(ascending):
         return xp.zeros(len(keys), bool)
@@ -49,7 +49,7 @@ def among(keys: Any, ascending: Any, xp: Any = np, *, ordered: bool = False) -> 
 
 
 def slices(count: int, xp: Any) -> Iterator[slice]:
-    """Yield slices that cover ``count`` entries: small ones for the caches in NumPy, large ones in CuPy."""
+    """Yield slices that cover ``count`` entries: small ones, for the caches, with NumPy; large ones with CuPy."""
     size = 1 << 16 if xp is np else 1 << 24
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))
@@ -70,14 +70,15 @@ class KeySet:
         return digest(self.keys, self.xp)
 
     def contains(self, keys: Any, *, ordered: bool = False) -> Any:
-        """Return which of ``keys`` are edges, bool[n]; ``ordered``: they are ascending, which is faster."""
+        """Return which of ``keys`` are edges of the set, bool[n]; ``ordered``: they are ascending, which is faster."""
         return among(keys, self.keys, self.xp, ordered=ordered)
 
 
 class EdgeModel(KeySet):
-    """A set of edges: ascending uint64 ``keys``, and ``weight`` in the same order or None; the last weight wins.
+    """A set of distinct edges, made from lists that may repeat them: of repeated edges the last weight counts.
 
-    An undirected edge is stored once, as ``Graph.edges`` lists it: ``src <= dst``.
+    ``keys``: uint64, ascending; ``weight``: in the same order, or None. An undirected edge is stored once, with ``src
+    <= dst``, as ``Graph.edges`` lists it.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class EdgeModel(KeySet):
 
     @cached_property
     def content(self) -> tuple[bool, int, int]:
-        """What tells the model from others: whether it is directed, and digests of its keys and weights."""
+        """An identity of the set, equal for equal sets: whether it is directed, and digests of its keys and weights."""
         weights = 0 if self.weight is None else digest(mixed(self.keys) ^ self.weight.view(np.uint32))
         return self.directed, self.digest, weights
 
@@ -115,14 +116,14 @@ class EdgeModel(KeySet):
         return ends_of(self.keys)[1]
 
     def plus(self, keys: np.ndarray) -> np.ndarray:
-        """Return the edges' keys together with ``keys`` (both ascending, distinct), ascending and distinct."""
+        """Return the set's keys and ``keys`` (ascending, distinct) together, ascending and distinct."""
         new = keys[~self.contains(keys)]
         return np.insert(self.keys, np.searchsorted(self.keys, new), new)
 
     def updated(
         self, deleted: np.ndarray, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None
     ) -> EdgeModel:
-        """Return a new model: this one without the keys ``deleted``, then with the edges of a batch inserted.
+        """Return a new model: this one without the keys ``deleted``, and then with the edges of a batch inserted.
 
         The batch is ``src``, ``dst`` and ``weight``, which is None for a model without weights.
         """
@@ -135,7 +136,7 @@ class EdgeModel(KeySet):
         return after
 
     def only(self, mask: np.ndarray) -> EdgeModel:
-        """Return a new model of the edges that ``mask``, bool over ``keys``, selects."""
+        """Return a new model of the edges for which ``mask``, one bool per key, is True."""
         weight = None if self.weight is None else self.weight[mask]
         return EdgeModel(*ends_of(self.keys[mask]), weight, directed=self.directed)
 
@@ -149,12 +150,12 @@ class EdgeModel(KeySet):
         return np.concatenate((src, dst[twice])), np.concatenate((dst, src[twice])), weights
 
     def weights_of(self, keys: np.ndarray) -> np.ndarray:
-        """Return the weights of ``keys``, in their order; all of them must be edges."""
+        """Return the weights of the edges ``keys``, in the order of ``keys``; all of them must be in the set."""
         assert self.weight is not None
         return self.weight[_places(self.keys, keys)]
 
     def csr(self, num_vertices: int, dtype: Any = np.int8) -> sparse.csr_array:
-        """Return the adjacency matrix, row = source, of ``dtype``; without weights all values are 1."""
+        """Return the adjacency matrix, of ``dtype``, with sources as rows; without weights all values are 1."""
         if not self.directed:
             return EdgeModel(*self.arcs()).csr(num_vertices, dtype)
         values = np.ones(len(self.keys), dtype) if self.weight is None else self.weight.astype(dtype)
@@ -166,10 +167,10 @@ class EdgeModel(KeySet):
 
 
 class ExpectedChange:
-    """The set of edges after a batch, as differences from a model, which is much cheaper than a new model.
+    """The set of edges after a batch, stored as differences from a model: much cheaper than a new model.
 
-    Deletions precede insertions. ``new`` and ``lost`` are ascending keys, in arrays like the model's. Weights are
-    ignored.
+    The keys ``deleted`` of the batch are removed first, then ``inserted`` are added. ``new``: keys that the model
+    lacks; ``lost``: keys of the model that are gone; both ascending, in arrays like the model's. Weights are ignored.
     """
 
     def __init__(self, model: KeySet, deleted: Any, inserted: Any) -> None:
@@ -190,7 +191,7 @@ class ExpectedChange:
 
     @property
     def keys(self) -> Any:
-        """The ascending keys of all edges after the batch."""
+        """The keys of all edges after the batch, ascending."""
         xp = self.model.xp
         keys = self.model.keys[~among(self.model.keys, self.lost, xp, ordered=True)]
         return sorted_distinct(xp.concatenate((keys, self.new)), xp)
@@ -202,7 +203,7 @@ class ExpectedChange:
 
 
 def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
-    """Raise :class:`Mismatch`, naming ``what``, unless the keys ``found``, in any order, are ``expected`` (sorted)."""
+    """Raise :class:`Mismatch`, naming ``what``, unless ``found``, in any order, has the ``expected`` keys (sorted)."""
     expect(len(found) == len(expected), f"{what}: {len(found)} edges instead of {len(expected)}")
     expect(np.array_equal(np.sort(found), expected), f"{what}: the right number of edges, but other ones")
 
@@ -210,8 +211,8 @@ def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
 def check_content(graph: Any, model: EdgeModel | ExpectedChange, what: str = "content of the graph") -> None:
     """Raise :class:`Mismatch` unless the edges and weights of ``graph`` equal those of ``model``.
 
-    Large models without weights are compared by :func:`check_digest`. Weights are not compared with an
-    ``ExpectedChange``. ``what`` is for messages.
+    Large models without weights are compared by :func:`check_digest`; an ``ExpectedChange`` is compared without
+    weights. ``what`` names the content in messages.
     """
     weight = model.weight if isinstance(model, EdgeModel) else None
     if weight is None and len(model) > constants.CHECK_BY_REFERENCE:
@@ -229,7 +230,7 @@ def check_content(graph: Any, model: EdgeModel | ExpectedChange, what: str = "co
 def check_digest(graph: Any, model: KeySet | ExpectedChange, what: str = "content of the graph") -> None:
     """Raise :class:`Mismatch` unless ``graph`` has as many edges as ``model``, and the same sum of their hashes.
 
-    It is computed on the device, for large graphs. Weights are not compared. ``what`` is for messages.
+    The sum is computed on the device. Weights are not compared. ``what`` names the content in messages.
     """
     (src, dst, _), xp = graph.edges(), graph.device.xp
     expect(len(src) == len(model), f"{what}: {len(src)} edges instead of {len(model)}")
@@ -239,5 +240,5 @@ def check_digest(graph: Any, model: KeySet | ExpectedChange, what: str = "conten
 
 
 def digest(keys: Any, xp: Any = np) -> int:
-    """Return the sum of the hashes of keys modulo 2^64, whatever their order (arrays of ``xp``; SplitMix64)."""
+    """Return the sum of the hashes (SplitMix64) of ``keys`` modulo 2^64, which does not depend on their order."""
     return sum(int(mixed(keys[part]).sum(dtype=np.uint64)) for part in slices(len(keys), xp)) % 2**64

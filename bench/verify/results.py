@@ -24,9 +24,9 @@ def check_result(
 ) -> float | None:
     """Raise ``Mismatch`` unless ``result`` is right for algorithm ``kind`` with ``params`` on the edges of ``model``.
 
-    Returns the numerical error of ``result``, None if the algorithm has none. The algorithm's reference is computed
-    once per set of edges and live vertices (None: all), for all batches and backends. It must take the mask ``live``
-    if one is given (:func:`takes_live`).
+    Returns the numerical error of ``result``, None if the algorithm defines none. The algorithm's ``reference()`` is
+    computed once per set of edges and live vertices, for all batches and backends. ``live``: the mask of live vertices,
+    None: all are; a mask needs a reference that takes one (:func:`takes_live`).
     """
     told: dict[str, Any] = {**params} if live is None else {**params, "live": live}
     key = (kind, num_vertices, repr(params), model.content, None if live is None else live.tobytes())
@@ -39,14 +39,14 @@ def check_result(
 
 
 def takes_live(kind: type[Algorithm]) -> bool:
-    """Return whether the reference of ``kind`` has the parameter ``live``, the mask of live vertices."""
+    """Return whether the ``reference()`` of ``kind`` has the parameter ``live``, the mask of live vertices."""
     return "live" in inspect.signature(kind.reference).parameters
 
 
 def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, fresh: Any, device: Device) -> None:
-    """Raise ``Mismatch`` unless ``result`` agrees with ``fresh``, computed from scratch on the same graph.
+    """Raise ``Mismatch`` unless ``result`` agrees with ``fresh``, which was computed from scratch on the same graph.
 
-    Equal arrays are compared on the device; otherwise the algorithm decides whether both are right.
+    They are first compared for equality, on the device; if they differ, the algorithm's ``mismatch()`` decides.
     """
     if _equal(result, fresh, device):
         return
@@ -55,7 +55,7 @@ def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, fr
 
 
 def _equal(one: Any, other: Any, device: Device) -> bool:
-    """Return whether two results, numbers, arrays on ``device`` or tuples, are equal entry by entry."""
+    """Return whether two results (numbers, arrays on ``device``, or tuples of them) are equal entry by entry."""
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_equal(*parts, device) for parts in zip(one, other, strict=True))
     if isinstance(one, (int, float)):
@@ -65,7 +65,7 @@ def _equal(one: Any, other: Any, device: Device) -> bool:
 
 
 def on_host(result: Any, device: Device) -> Any:
-    """Return an algorithm's result, an array or a NamedTuple of arrays, in NumPy arrays."""
+    """Return an algorithm's result with its arrays copied to NumPy arrays; a NamedTuple stays one."""
     if not isinstance(result, tuple):
         return device.to_numpy(result) if isinstance(result, device.xp.ndarray) else result
     return getattr(type(result), "_make", tuple)(on_host(part, device) for part in result)

@@ -1,9 +1,9 @@
 """Workloads of the suite on ablations: algorithms in a few operators, by each iteration scheme (Meerkat's section 6).
 
-The algorithms here are as short as they can be, so that the scheme is what differs; the installed ones choose for
-themselves. Ranks are pulled over all in-edges, shortest paths push from the vertices that changed, each triangle is
-counted by either method of intersection, and components are kept current after insertions: from all edges, from those
-since a mark, or from the batch.
+The algorithms here are as short as they can be, so that times differ by the scheme only; the installed algorithms
+choose a scheme themselves. Ranks are pulled over all in-edges; shortest paths push from the vertices that changed; each
+triangle is counted by either method of intersection; components are kept current after insertions from all edges, from
+those since a mark, or from those of the batch.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ ALPHA = 0.85
 
 
 def share(u, v, w, x):
-    """Return the contribution of the neighbour ``u``: ``x[u]``, its rank divided by its degree."""
+    """Edge function: return ``x[u]``, the rank of the in-neighbour ``u`` divided by its degree."""
     return x[u]
 
 
 def longer(u, v, w, distance):
-    """Return the distance of ``v`` by way of ``u``: that of ``u`` plus the weight ``w``."""
+    """Edge function: return the length of the path to ``v`` by way of ``u``, ``distance[u]`` plus the weight ``w``."""
     return distance[u] + w
 
 
 def closed(u, v, x):
-    """Return 1 if ``u``, ``v`` and their common neighbour ``x`` are a triangle, 0 if one edge is a self-loop."""
+    """For ``intersect``: return 1 if ``u``, ``v`` and their common neighbour ``x`` are all different, else 0."""
     return 1 if u != v and x != u and x != v else 0
 
 
 def join(u, v, w, sets):
-    """Unite the sets of ``u`` and ``v`` in ``sets`` in place."""
+    """Edge function: unite the sets of ``u`` and ``v`` in the union-find structure ``sets``, in place."""
     unite(sets, u, v)
 
 
 class Ablation(FixtureTask):
-    """Base of the workloads: one algorithm by one of ``schemes``."""
+    """Base of the workloads: run one algorithm by one ``scheme``, an entry of ``schemes``."""
 
     schemes: tuple[str, ...] = ()
     limit = constants.ABLATION_LIMIT
@@ -68,19 +68,19 @@ class Ablation(FixtureTask):
             raise Skipped(str(error)) from error
 
     def right(self, make: Callable[[], Any], *names: Any) -> Any:
-        """Return the right result, which ``make()`` computes once per input, workload and ``names``."""
+        """Return the expected result; ``make()`` computes it once per input, workload and ``names``."""
         cache, name = self.fixture.data.cache, (self.workload, *names)
         if name not in cache:
             cache[name] = make()
         return cache[name]
 
     def run(self, prepared: Any) -> Any:
-        """Run the algorithm, and return its result; ``RequirementError``: the backend does not allow the scheme."""
+        """Run the algorithm and return its result; raise ``RequirementError`` if the backend refuses the scheme."""
         raise NotImplementedError
 
 
 class RankByScheme(Ablation):
-    """Ranks: some steps of a power iteration with jumps, pulled over the in-edges."""
+    """Ranks: ten steps of a power iteration with random jumps, pulled over the in-edges."""
 
     workload = "ranks by scheme"
     does = "makes ten steps of a power iteration by neighbor_reduce over the in-edges, by one scheme"
@@ -88,7 +88,7 @@ class RankByScheme(Ablation):
     schemes = ("auto", "vertex", "bucket", "scan")
 
     def setup(self) -> None:
-        """Get the shared graph with in-edges; make the arrays."""
+        """Get the shared graph with in-edges; allocate the arrays of degrees and of sums."""
         xp, n = self.device.xp, self.fixture.data.num_vertices
         self.graph = self.fixture.graph(weighted=False, in_edges=True)
         self.items = constants.RANK_STEPS * len(self.fixture.data.model)
@@ -96,7 +96,7 @@ class RankByScheme(Ablation):
         self.sums = xp.zeros(n)
 
     def run(self, prepared: None) -> Any:
-        """Do the steps from equal ranks; return the ranks, ``float64[n]`` on the device."""
+        """Make the steps, starting from equal ranks; return the ranks, ``float64[n]`` on the device."""
         n, rank = len(self.sums), self.device.xp.full(len(self.sums), 1 / len(self.sums))
         for _ in range(constants.RANK_STEPS):
             spread = rank / self.divisor
@@ -120,7 +120,7 @@ class RankByScheme(Ablation):
 
 
 class PathsByScheme(Ablation):
-    """Shortest paths: rounds of relaxations from the vertices whose distance changed."""
+    """Shortest paths from one source: rounds of relaxations of the edges of vertices whose distance changed."""
 
     workload = "shortest paths by scheme"
     does = "advances from the source, and again from what changed, until nothing does, by one scheme"
@@ -128,18 +128,18 @@ class PathsByScheme(Ablation):
     schemes = ("auto", "vertex", "bucket")
 
     def setup(self) -> None:
-        """Get the shared graph with weights."""
+        """Get the shared weighted graph."""
         self.graph, self.items = self.fixture.graph(weighted=True), len(self.fixture.data.model)
 
     def prepare(self) -> Frontier:
-        """Set the distances to 0 at the source and infinity elsewhere; return the frontier of the source."""
+        """Set the distances to 0 at the source and infinity elsewhere; return the frontier of the source alone."""
         source = self.fixture.data.source
         self.distance = self.device.xp.full(self.fixture.data.num_vertices, np.inf, np.float32)
         self.distance[source] = 0
         return Frontier.from_vertices(self.graph, [source])
 
     def run(self, frontier: Frontier) -> None:
-        """Advance from ``frontier``, and from what changed, until no distance falls."""
+        """Advance from ``frontier``, then from the vertices that changed, until no distance falls."""
         while len(frontier):
             frontier = advance(self.graph, frontier, longer, self.distance, scheme=self.scheme)
 
@@ -151,7 +151,7 @@ class PathsByScheme(Ablation):
 
 
 class TrianglesByMethod(Ablation):
-    """Count the common neighbours of both ends of every arc of an undirected graph: each triangle six times."""
+    """Count the common neighbours of the two ends of every arc of an undirected graph: each triangle six times."""
 
     workload = "triangle count by method"
     does = "counts the common neighbours of both ends of every arc, by one method of intersect"
@@ -164,18 +164,18 @@ class TrianglesByMethod(Ablation):
         self.graph, self.items = self.fixture.graph(weighted=False, directed=False), len(self.model)
 
     def run(self, prepared: None) -> Any:
-        """Return what ``intersect`` returns; its first entry is the number of common neighbours."""
+        """Return the result of ``intersect``, a tuple whose first entry is the number of common neighbours."""
         return intersect(self.graph, fn=closed, method=self.scheme)
 
     def check(self, prepared: None, found: Any) -> None:
-        """Compare the number with that of the oracle."""
+        """Compare the number, ``found[0]``, with that of the oracle."""
         n, model, total = self.fixture.data.num_vertices, self.model, int(found[0])
         right = 2 * int(self.right(lambda: closed_triples(model.src, model.dst, n)).sum())
         expect(total == right, f"{total} pairs of an arc and a triangle at it instead of {right}")
 
 
 class ComponentsByEdges(Ablation):
-    """Components kept current: unions over all edges, over those since the mark, or over the batch."""
+    """Update components after insertions: unite the ends of all edges, of those since the mark, or of the batch."""
 
     workload = "incremental components"
     does = "unites the ends of all edges, of those inserted since a mark, or of the batch, in the sets from before it"
@@ -183,7 +183,7 @@ class ComponentsByEdges(Ablation):
     schemes = ("all edges", "updated edges", "the batch")
 
     def setup(self) -> None:
-        """Build a graph and find its components by unions: every repeat starts from them."""
+        """Build a graph and find its components by unions; every repeat starts from these."""
         assert self.batch is not None
         self.items, self.model, n = self.batch, self.fixture.data.model, self.fixture.data.num_vertices
         if self.batch > len(self.model):
@@ -196,7 +196,7 @@ class ComponentsByEdges(Ablation):
         self.batches, self.housekeeper = Batches(self.fixture, self.batch, self.workload), Housekeeper(self.graph)
 
     def prepare(self) -> HostBatch:
-        """Set the mark, insert a batch and return it; reset the sets to the components without the batch."""
+        """Set the mark, insert a batch and return it; reset the sets to the components before the batch."""
         self.graph.mark()
         batch = self.batches.draw("uniform")
         self.delta = self.graph.insert_edges(*batch.edges)
@@ -204,12 +204,12 @@ class ComponentsByEdges(Ablation):
         return batch
 
     def run(self, batch: HostBatch) -> None:
-        """Unite the ends of the scheme's edges."""
+        """Unite the ends of the edges that the scheme names, in ``sets`` in place."""
         edges = {"all edges": lambda: None, "updated edges": self.graph.updated, "the batch": lambda: batch.edges}
         edge_map(self.graph, join, edges[self.scheme](), args=(self.sets,))
 
     def check(self, batch: HostBatch, result: None) -> None:
-        """Compare the smallest vertex of each component with SciPy's components of the edges after the batch."""
+        """Compare the smallest vertex of each component with that by SciPy, on the edges after the batch."""
         found, right = (
             self.device.to_numpy(self.sets.labels()),
             self.right(lambda: self._by_scipy(batch), digest(batch.keys)),
@@ -217,7 +217,7 @@ class ComponentsByEdges(Ablation):
         expect(np.array_equal(found, right), "incremental components: the components differ")
 
     def _by_scipy(self, batch: HostBatch) -> np.ndarray:
-        """Return for each vertex the smallest vertex of its component after a batch, ``int64[n]``."""
+        """Return for each vertex the smallest vertex of its component after ``batch``, ``int64[n]``."""
         n = self.fixture.data.num_vertices
         after = EdgeModel(
             *(np.concatenate(ends) for ends in ((self.model.src, batch.src), (self.model.dst, batch.dst)))

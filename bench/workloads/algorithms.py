@@ -1,6 +1,6 @@
-"""Workloads on algorithms: from scratch, kept current by a tracker, and the update alone.
+"""Workloads on algorithms: computed from scratch, kept current by a tracker, and the update alone.
 
-Which algorithms there are, what they are run with and what is right is asked of the algorithms themselves.
+Parameters, references and requirements come from the algorithms' classes; nothing here names an algorithm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ from suricate.plugins.algorithm import Algorithm
 
 
 class Subject:
-    """An algorithm and its parameters for the benchmark on one input; ``variant`` names a set of further parameters."""
+    """An algorithm with the parameters that it is measured with on one input.
+
+    ``variant``: one of the algorithm's ``variants()``, whose parameters are added; None: none. ``weighted`` and
+    ``directed``: what its graphs must be.
+    """
 
     def __init__(self, fixture: Fixture, name: str, variant: str | None = None) -> None:
         if fixture.silent:
@@ -42,41 +46,42 @@ class Subject:
 
     @property
     def form(self) -> dict[str, bool]:
-        """The options ``weighted`` and ``directed`` of graphs for the algorithm.
+        """The arguments ``weighted`` and ``directed`` for graphs that the algorithm runs on.
 
-        They are weighted if the algorithm needs weights, and directed unless it needs undirected graphs.
+        Graphs are weighted if the algorithm needs weights, and directed unless it needs undirected ones.
         """
         return {"weighted": self.weighted, "directed": self.directed}
 
     @property
     def model(self) -> EdgeModel:
-        """The edges of the input in the form that the algorithm needs."""
+        """The set of the input's edges, weighted and directed as the algorithm needs."""
         return self.fixture.model(**self.form)
 
     def demand(self) -> None:
-        """Raise ``Skipped`` if the algorithm has no reference to verify it, or its sample parameters are invalid."""
+        """Raise ``Skipped`` if the algorithm has no ``reference()``, or refuses its sample parameters."""
         if not self.kind.has_reference():
             raise Skipped(f"{self.kind.name} brings no reference() to verify it against")
         self.new()
 
     def new(self) -> Algorithm:
-        """Return a new instance of the algorithm; raise ``Skipped`` if its sample parameters are invalid."""
+        """Return a new instance of the algorithm; raise ``Skipped`` if it refuses its sample parameters."""
         try:
             return self.kind.create(self.params)
         except ParameterError as error:
             raise Skipped(f"sample_params() of the algorithm do not suffice: {error}") from error
 
     def check(self, result: Any, model: EdgeModel, live: np.ndarray | None = None) -> float | None:
-        """Verify the algorithm's result on the edges of ``model``; return its numerical error, None if it has none.
+        """Raise ``Mismatch`` unless ``result`` is right for the edges of ``model``.
 
-        ``live`` is the mask of live vertices, ``bool[n]``; None: all.
+        Returns its numerical error, None if the algorithm defines none. ``live``: the mask of live vertices,
+        ``bool[n]``; None: all are.
         """
         num_vertices, device = self.fixture.data.num_vertices, self.fixture.device
         return check_result(self.kind, self.params, result, model, num_vertices, device, live)
 
 
 class FromScratch(FixtureTask):
-    """Compute an algorithm from scratch, on a graph with in-edges."""
+    """Compute an algorithm from scratch, on a graph that stores in-edges."""
 
     workload = "from scratch"
     does = "computes the algorithm on the whole graph"
@@ -87,7 +92,7 @@ class FromScratch(FixtureTask):
         self.oracle = self.subject.oracle
 
     def setup(self) -> None:
-        """Get the shared graph with in-edges, of the form that the algorithm needs."""
+        """Get the shared graph with in-edges, weighted and directed as the algorithm needs."""
         self.subject.demand()
         self.graph = self.fixture.graph(in_edges=True, **self.subject.form)
         self.items = len(self.subject.model)
@@ -103,11 +108,11 @@ class FromScratch(FixtureTask):
         return instance.result
 
     def check(self, instance: Algorithm, result: Any) -> None:
-        """Verify ``result`` on the edges of the input."""
+        """Verify ``result`` against the algorithm's reference on the edges of the input."""
         self.subject.check(result, self.subject.model)
 
     def traffic(self) -> int | None:
-        """Return the bytes that the last computation had to move, as the algorithm states; None if it does not."""
+        """Return the least bytes that the last computation had to move, as the algorithm states, or None if unknown."""
         return self.instance.traffic(self.graph)
 
     def extra(self) -> dict[str, Any]:
@@ -120,10 +125,10 @@ DELETION_SHARES = {MIXED: constants.DELETE_SHARE, INSERTIONS: 0.0, DELETIONS: 1.
 
 
 class Batched(FixtureTask):
-    """A task whose repeats each apply a new batch to a graph, and undo it.
+    """Base of tasks that apply a new batch to a graph in each repeat, and undo it afterwards.
 
-    ``kind`` is that of the batches, one of ``DELETION_SHARES``. With an algorithm graphs have in-edges, as in tasks
-    that compute it from scratch.
+    ``kind`` is "mixed", "insertions" or "deletions" (:data:`DELETION_SHARES`). With an ``algorithm`` the graph has the
+    form that it needs, and stores in-edges.
     """
 
     def __init__(
@@ -136,11 +141,11 @@ class Batched(FixtureTask):
 
     @property
     def form(self) -> dict[str, bool]:
-        """Options of the graph: :attr:`Subject.form` of the algorithm; without one unweighted and directed."""
+        """The arguments ``weighted`` and ``directed`` for graphs: as the algorithm needs, by default False and True."""
         return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def load(self) -> None:
-        """Make the generators of batches, and a graph with all edges of the input."""
+        """Make the generators of batches and a graph with all edges of the input, which no other task shares."""
         self.draw_from()
         self.graph = self.new_graph()
         self.housekeeper = Housekeeper(self.graph)
@@ -152,7 +157,7 @@ class Batched(FixtureTask):
         return graph
 
     def draw_from(self) -> None:
-        """Make the generators of the insertions and deletions of each batch."""
+        """Make the generators of the edges that each batch inserts and deletes."""
         assert self.batch is not None
         form, deletions = self.form, int(self.batch * DELETION_SHARES[self.kind])
         self.items, self.input_model = self.batch, self.fixture.model(**form)
@@ -160,11 +165,11 @@ class Batched(FixtureTask):
         self.deletes = Batches(self.fixture, deletions, f"current {self.kind} deletes", directed=form["directed"])
 
     def prepare(self) -> Any:
-        """Return a new batch, ``(to insert, to delete)``: uniform pairs, and existing edges."""
+        """Return a new batch ``(to insert, to delete)``: uniform pairs, and edges of the input."""
         return self.inserts.draw("uniform"), self.deletes.draw("existing")
 
     def apply(self, batch: tuple[HostBatch, HostBatch]) -> Delta:
-        """Apply ``(to insert, to delete)``, deletions first; return the delta."""
+        """Apply ``batch``, a pair ``(to insert, to delete)``, deletions first; return the delta."""
         insert, delete = batch
         if self.kind == INSERTIONS:
             return self.graph.insert_edges(*insert.edges)
@@ -173,17 +178,17 @@ class Batched(FixtureTask):
         return self.graph.apply(Batch(insert=insert.edges, delete=delete.edges))
 
     def model_after(self, batch: tuple[HostBatch, HostBatch]) -> EdgeModel:
-        """Return the edges that the graph must have after ``batch``, on the host."""
+        """Return the set of edges, on the host, that the graph must have after ``batch``."""
         insert, delete = batch
         return self.input_model.updated(delete.keys, insert.src, insert.dst, insert.weight)
 
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
-        """Apply the inverse of ``batch``; compact the graph if it is bloated."""
+        """Undo ``batch``; compact the graph if deleted edges have bloated it."""
         self.graph.apply(self.inverse(batch))
         self.housekeeper.tidy(self.items)
 
     def inverse(self, batch: tuple[HostBatch, HostBatch]) -> Batch:
-        """Return the batch after which the graph has the input's edges and weights again."""
+        """Return the batch that undoes ``batch``: after it the graph has the input's edges and weights again."""
         (insert, delete), model = batch, self.input_model
         known = model.contains(insert.keys)
         lost = delete.keys if insert.weight is None else np.unique(np.concatenate((delete.keys, insert.keys[known])))
@@ -193,7 +198,7 @@ class Batched(FixtureTask):
 
 
 class KeptCurrent(Batched):
-    """An algorithm kept current: a batch, end to end with a tracker."""
+    """Apply a batch to a graph with a tracker: the time of the store and of the algorithm's update together."""
 
     workload = "kept current"
     does = (
@@ -214,20 +219,23 @@ class KeptCurrent(Batched):
         self.tracker = self.graph.track(self.subject.kind, **self.subject.params)
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> Any:
-        """Apply ``batch``, which the tracker follows; return the delta."""
+        """Apply ``batch``, by which the tracker's result is updated, too; return the delta."""
         return self.apply(batch)
 
     def check(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
-        """Verify the edges of the graph and the tracked result after ``batch``."""
+        """Verify the edges of the graph and the tracker's result after ``batch``."""
         self.verify(self.model_after(batch))
 
     def verify(self, model: EdgeModel) -> None:
-        """Verify that the graph has the edges of ``model``, and that the current result is right for them."""
+        """Verify that the graph has the edges of ``model``, and that the current result is right for them.
+
+        The result's numerical error (or None) is stored in ``error``.
+        """
         check_content(self.graph, model)
         self.error = self.subject.check(self.current(), model)
 
     def current(self) -> Any:
-        """Return the result of the tracker."""
+        """Return the result that must be right now: that of the tracker."""
         return self.tracker.result
 
     def finish(self) -> None:
@@ -236,13 +244,16 @@ class KeptCurrent(Batched):
 
 
 class UpdateAlone(KeptCurrent):
-    """The update of an algorithm alone, for the batches of ``KeptCurrent``: the graph is updated before, untimed."""
+    """Update the result of an algorithm by a batch that the graph has already applied, untimed.
+
+    Batches are those of ``KeptCurrent``.
+    """
 
     workload = "update alone"
     does = "brings the algorithm's result up to date with a fresh batch (as 'kept current') that is already stored"
 
     def setup(self) -> None:
-        """Build a graph and compute the algorithm; nothing is tracked."""
+        """Build a graph and compute the algorithm on it; there is no tracker."""
         self.subject.demand()
         self.load()
         self.instance = self.subject.new()
@@ -255,28 +266,28 @@ class UpdateAlone(KeptCurrent):
         return batch
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> None:
-        """Update the result by the delta of the batch."""
+        """Update the result of the algorithm by the delta of the batch."""
         self.instance.update(self.graph, self.delta)
 
     def current(self) -> Any:
-        """Return the result of the updated instance."""
+        """Return the result that must be right now: that of the updated instance."""
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:
-        """Return the update kind, and the iterations of the last update if the algorithm iterates."""
+        """Return the algorithm's update kind, and the iterations of the last update if it iterates, by name."""
         steps = {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
         return {"update_kind": self.subject.kind.update_kind, **steps}
 
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
-        """Apply the inverse of ``batch`` and update the result."""
+        """Undo ``batch`` and update the result by that; compact the graph if deleted edges have bloated it."""
         self.instance.update(self.graph, self.graph.apply(self.inverse(batch)))
         self.housekeeper.tidy(self.items)
 
 
 class TenBatches(KeptCurrent):
-    """Meerkat's measure, for consecutive batches: the time to compute from scratch divided by the time to update.
+    """Meerkat's speed-up over ten batches: the seconds to compute from scratch divided by the seconds to update.
 
-    The store applies the batch in both cases, untimed. Batches are not undone, so the graph grows or shrinks.
+    The graph applies each batch before either is timed. Batches are not undone, so the graph grows or shrinks.
     """
 
     workload = "ten batches"
@@ -284,7 +295,7 @@ class TenBatches(KeptCurrent):
     timed = False
 
     def setup(self) -> None:
-        """Build a graph and compute the algorithm, twice, as that compiles; nothing is tracked."""
+        """Build a graph and compute the algorithm on it twice, so that all is compiled; there is no tracker."""
         self.subject.demand()
         self.load()
         self.model = self.input_model
@@ -293,7 +304,10 @@ class TenBatches(KeptCurrent):
         self.subject.new().compute(self.graph)  # compiles whatever only a first computation needs
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> None:
-        """Apply ``batch`` and ten more; record the seconds to update and from scratch of all but the first."""
+        """Apply ``batch`` and ten further ones; time the update by each and a computation from scratch after it.
+
+        The seconds of both are recorded, except those of ``batch`` itself, which warms up.
+        """
         self.update_s, self.scratch_s = list[float](), list[float]()
         for turn in range(1 + constants.SPEEDUP_BATCHES):
             batch = batch if turn == 0 else self.prepare()
@@ -316,11 +330,11 @@ class TenBatches(KeptCurrent):
         """Do nothing: the result was verified after the last batch."""
 
     def current(self) -> Any:
-        """Return the result of the updated instance."""
+        """Return the result that must be right now: that of the updated instance."""
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:
-        """Return total seconds of both ways, and the median and the quartiles of the speed-ups, by name."""
+        """Return median and quartiles of the speed-ups of ten batches, and the total seconds of both ways, by name."""
         ratios = np.array(self.scratch_s) / np.array(self.update_s)
         low, speedup, high = np.quantile(ratios, (0.25, 0.5, 0.75)).tolist()
         sums = {"update_s": sum(self.update_s), "scratch_s": sum(self.scratch_s)}

@@ -7,7 +7,7 @@ from suricate.bench.runner import Task
 
 
 class FixtureTask(Task):
-    """Base of the tasks of a backend on a fixture, whose options and traits rows name."""
+    """Base of the tasks that run a backend on a fixture; rows show the backend's options and the fixture's traits."""
 
     oracle: str | None = "NumPy sorted keys"
 
@@ -19,9 +19,9 @@ class FixtureTask(Task):
             self.oracle = None
 
     def label_row(self, *parts: str) -> None:
-        """Set the detail of the row: ``parts``, then the traits of the fixture."""
+        """Set the detail of the row to ``parts`` and the traits of the fixture ("weighted" and the like)."""
         self.detail = ", ".join(part for part in (*parts, *self.fixture.traits) if part)
 
     def abandon(self) -> None:
-        """Drop the fixture's graphs after a failure, so that the next task builds new ones."""
+        """Drop all graphs of the fixture, since they may be wrong after a failure; the next task builds new ones."""
         self.fixture.reset()

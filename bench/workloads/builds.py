@@ -19,7 +19,10 @@ ORDERS = ("as given", "sorted", "shuffled")  #: of the edges in a bulk build
 
 
 def ordered(fixture: Fixture, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return sources, destinations and weights (or None) of the fixture's input; ``order``: one of :data:`ORDERS`."""
+    """Return sources, destinations and weights (or None) of the fixture's input, sorted by ``order``.
+
+    It is "as given", "sorted" by (source, destination), or "shuffled".
+    """
     data, weight = fixture.data, fixture.data.weight if fixture.weighted else None
     if order == "as given":
         return data.src, data.dst, weight
@@ -31,7 +34,7 @@ def ordered(fixture: Fixture, order: str) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 class Build(FixtureTask):
-    """Insert all edges of the input into an empty graph, in one batch."""
+    """Insert all edges of the input into an empty graph, in one batch; ``order``: one of :data:`ORDERS`."""
 
     workload = "bulk build"
     does = "makes a graph and inserts all edges of the input, as one batch: in the order of the file, sorted, shuffled"
@@ -42,7 +45,7 @@ class Build(FixtureTask):
         self.label_row("" if order == "as given" else f"{order} edges")
 
     def setup(self) -> None:
-        """Put the edges on the device in this task's order."""
+        """Put the edges into this task's order, and copy them to the device."""
         self.host = ordered(self.fixture, self.order)
         self.items = len(self.host[0])
         self.edges = self.fixture.upload(*self.host)
@@ -54,7 +57,7 @@ class Build(FixtureTask):
         return graph
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare the edges of the graph ``result``; have the backend check its invariants."""
+        """Compare the edges of the graph ``result`` with the input; have the backend check its invariants."""
         if self.fixture.silent:
             return
         check_content(result, self.fixture.model() if self.order == "as given" else EdgeModel(*self.host))
@@ -73,7 +76,7 @@ class Growth(FixtureTask):
     does = "inserts all edges of the input, shuffled, batch after batch into an empty graph, waiting after each"
 
     def setup(self) -> None:
-        """Put the batches on the device; raise ``Skipped`` if one has more edges than the input."""
+        """Shuffle the edges, divide them into batches on the device; raise ``Skipped`` if there are too few for one."""
         assert self.batch is not None
         self.host = ordered(self.fixture, "shuffled")
         self.items = len(self.host[0])
@@ -90,7 +93,7 @@ class Growth(FixtureTask):
         return self.fixture.empty_graph()
 
     def action(self, graph: Any) -> list[float]:
-        """Insert batch after batch into ``graph``; return the times, in seconds, at the start and after each."""
+        """Insert batch after batch into ``graph``; return the clock's time, in seconds, at the start and after each."""
         wait, moments = self.device.synchronize, [time.perf_counter()]
         for batch in self.batches:
             graph.insert_edges(*batch)
@@ -99,7 +102,7 @@ class Growth(FixtureTask):
         return moments
 
     def check(self, graph: Any, moments: Any) -> None:
-        """Compare the edges of ``graph``; have the backend check its invariants."""
+        """Compare the edges of ``graph`` with the input; have the backend check its invariants."""
         if self.fixture.silent:
             return
         check_content(graph, EdgeModel(*self.host))
@@ -107,13 +110,13 @@ class Growth(FixtureTask):
         self.facts = bytes_per_edge(graph)
 
     def restore(self, graph: Any, moments: list[float]) -> None:
-        """Record the seconds of the slowest and the median batch; ``moments``: the times from the action."""
+        """Record the seconds of the slowest and of the median batch; ``moments``: what the action returned."""
         seconds = np.diff(moments)
         self.slowest.append(float(seconds.max()))
         self.median.append(float(np.median(seconds)))
 
     def extra(self) -> dict[str, Any]:
-        """Return the seconds of the slowest and median batch (medians of the repeats), and the bytes per edge."""
+        """Return the seconds of the slowest and the median batch (medians over the repeats), and bytes per edge."""
         batches = {
             "batches": len(self.batches),
             "slowest_batch_s": statistics.median(self.slowest),

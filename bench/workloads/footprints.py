@@ -1,4 +1,7 @@
-"""Workload of the memory suite: the bytes of a graph by part, as it was built and after churn (Meerkat's table 5)."""
+"""Workload of the memory suite: the bytes of each part of a graph's storage, as built and after churn.
+
+Meerkat's table 5 has the same figures.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ from suricate.bench.workloads.base import FixtureTask
 
 
 class Footprint(FixtureTask):
-    """Read the bytes of a graph by part, as built and after churn."""
+    """Read the bytes of each part of a graph's out-store (``Store.memory``), as built and after churn."""
 
     workload = "footprint"
     does = "builds the graph, reads the bytes by part; deletes and inserts again a tenth, ten times, reads; not timed"
     timed = False
 
     def setup(self) -> None:
-        """Count the edges."""
+        """Count the distinct edges of the input."""
         self.items = len(self.fixture.data.model)
 
     def action(self, prepared: Any) -> dict[str, Any]:
-        """Build a graph, read its bytes, age it, read again; return the facts by name."""
+        """Build a graph and read its bytes, age it and read them again; return both, and the graph's sizes, by name."""
         graph = self.fixture.empty_graph()
         graph.insert_edges(*self.fixture.all_edges())
         self._verify(graph)
@@ -39,11 +42,11 @@ class Footprint(FixtureTask):
         }
 
     def check(self, prepared: Any, result: dict[str, Any]) -> None:
-        """Keep ``result`` for :meth:`extra`; the graph was verified before and after the churn."""
+        """Store ``result`` for :meth:`extra`; the action has verified the graph as built and after the churn."""
         self.found = result
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge and by part, the same after churn, and the size of the graph."""
+        """Return the action's result: bytes per edge and by part, the same under "churned", and the graph's sizes."""
         return self.found
 
     def _verify(self, graph: Any) -> None:

@@ -1,4 +1,4 @@
-"""Workloads that compare the variants of one algorithm: time beside error, after random batches and along a stream."""
+"""Workloads that compare the variants of an algorithm: time and numerical error, in batches and along a stream."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suricate.bench.workloads.streams import Stream
 
 
 class Method(UpdateAlone):
-    """The update of one variant of an algorithm after mixed batches, without the store's part."""
+    """Update the result of one variant of an algorithm after a mixed batch, which the store has applied, untimed."""
 
     workload = "method"
     does = "brings one variant of an algorithm up to date with a fresh batch (80 % insertions) that is already stored"
@@ -22,12 +22,12 @@ class Method(UpdateAlone):
         self.label_row(variant)
 
     def extra(self) -> dict[str, Any]:
-        """Return the facts of an update, and the error after the last batch that was verified."""
+        """Return update kind and iterations, by name, and the numerical error at the last verification, if any."""
         return super().extra() if self.error is None else {**super().extra(), "error": self.error}
 
 
 class StreamedMethod(Stream):
-    """One variant of an algorithm, kept current along a temporal graph: 90 % is loaded, then come many batches."""
+    """Keep one variant of an algorithm current along a temporal graph: 90 % is loaded, the rest comes in batches."""
 
     workload = "method on a stream"
 
@@ -37,10 +37,10 @@ class StreamedMethod(Stream):
         self.label_row(variant)
 
     def extra(self) -> dict[str, Any]:
-        """Return the error at the end of the stream, if the algorithm has one."""
+        """Return the numerical error at the end of the stream, if the algorithm defines one."""
         return {} if self.error is None else {"error": self.error}
 
 
 def sizes(num_edges: int) -> tuple[int, ...]:
-    """Return the batch sizes, shares of ``num_edges``, ascending."""
+    """Return the batch sizes to measure on a graph of ``num_edges`` edges: fixed shares of that number, ascending."""
     return tuple(sorted({max(1, round(share * num_edges)) for share in constants.METHOD_SHARES}))

@@ -1,6 +1,7 @@
-"""Workloads on the storage as it stands: insert, delete, query, churn, memory.
+"""Workloads on the storage of an existing graph: insert, delete, query, churn, memory.
 
-Rates are edges of the batch per second: data on the device before, work complete after.
+Rates are edges of the batch per second. The batch is on the device before the clock starts, and the device has
+completed its work when it stops.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ PAIRS = {"insert": "uniform", "delete": "existing", "query": "mixed", "churn": "
 
 
 class Operation(FixtureTask):
-    """Base of insert, delete and query: one batch on the shared graph, whose edges are restored afterwards."""
+    """Base of insert, delete and query: one batch on a shared graph, whose edges are restored before the next repeat.
+
+    Args:
+        fixture: backend and input.
+        batch: number of edges of a batch.
+        pairs: kind of the batches, one of ``fixtures.PAIRS``; None: the workload's default.
+        scenario: the condition of the graph, "fresh", "aged" or "full".
+    """
 
     def __init__(self, fixture: Fixture, batch: int, pairs: str | None = None, scenario: str = "fresh") -> None:
         super().__init__(fixture, batch)
@@ -31,7 +39,7 @@ class Operation(FixtureTask):
         self.label_row(f"{self.pairs} pairs", "" if scenario == "fresh" else f"{scenario} graph")
 
     def setup(self) -> None:
-        """Get the graph of the scenario, and the generator of batches."""
+        """Get the shared graph of the scenario; make the generator of batches."""
         if self.batch_size > len(self.fixture.data.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.fixture.data.model)})")
         self.subject = scenario_of(self.fixture, self.scenario)
@@ -41,28 +49,28 @@ class Operation(FixtureTask):
         self.batches = Batches(self.fixture, self.batch_size, self.workload, weighted=self.fixture.weighted)
 
     def warm_batch(self) -> EdgeList:
-        """Return a batch that changes nothing, for the calls before a timed one."""
+        """Return a batch that changes nothing, for the warm calls: here, edges that the graph does not have."""
         return self.subject.absent(self.batch_size)
 
     @property
     def graph(self) -> Any:
-        """The graph that the next repeat works on."""
+        """The graph of the scenario, which the next repeat works on."""
         return self.subject.graph
 
     @property
     def model(self) -> EdgeModel:
-        """The edges that the graph has before a batch."""
+        """The edges that the graph must have before a batch."""
         return self.subject.model
 
     def prepare(self) -> HostBatch:
-        """Undo the last batch; return a new one."""
+        """Undo the batch of the last repeat; return a new one."""
         self.undo()
         if self.warm_edges_of is not self.model:
             self.warm_edges, self.warm_edges_of = self.warm_batch(), self.model
         return self.batches.draw(self.pairs)
 
     def finish(self) -> None:
-        """Verify the last repeat, as the first one was; undo its batch, and verify the edges of the graph."""
+        """Verify the last timed repeat; then undo its batch, and verify the edges of the graph."""
         if self.last is not None:
             self.check(*self.last)
             self.undo()
@@ -72,7 +80,8 @@ class Operation(FixtureTask):
     def undo(self) -> None:
         """Restore the graph for the next repeat: undo the batch, or build a new graph.
 
-        A new graph is built if that is faster, and after insertions at a hub, whose storage would stay larger.
+        A new graph is built if that is faster. It is also built after insertions at the hub, since that vertex would
+        keep its larger storage.
         """
         if self.last is None:
             return
@@ -86,7 +95,7 @@ class Operation(FixtureTask):
             self.subject.tidy(self.batch_size)
 
     def _put_back(self, batch: HostBatch) -> None:
-        """Insert those edges of ``batch`` that belong to the input, with the input's weights; delete the others."""
+        """Undo ``batch``: insert those of its edges that the model has, with the model's weights; delete the others."""
         model, keys = self.model, batch.keys
         known = model.contains(keys)
         if not known.all():
@@ -98,18 +107,18 @@ class Operation(FixtureTask):
             self.graph.insert_edges(*own)
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge, and in the scenario "full" how full the store is."""
+        """Return the bytes per edge, and in the scenario "full" the used share of the store's largest part, by name."""
         return self.subject.facts()
 
 
 class Insert(Operation):
-    """Insert a batch."""
+    """Insert a batch into the shared graph."""
 
     workload = "insert"
     does = "inserts a fresh batch; then, untimed, takes out again what was new"
 
     def prepare(self) -> HostBatch:
-        """Undo the last batch and return a new one; if its edges exist, they are deleted first."""
+        """Undo the batch of the last repeat and return a new one; if its kind is "existing", delete its edges first."""
         batch = super().prepare()
         if self.pairs == "existing":
             self.graph.delete_edges(batch.edges.src, batch.edges.dst)
@@ -117,7 +126,7 @@ class Insert(Operation):
         return batch
 
     def warm_batch(self) -> EdgeList:
-        """Return edges that the graph has, for warm calls."""
+        """Return edges that the graph has, for the warm calls: inserting them changes nothing."""
         return self.subject.present(self.batch_size)
 
     def warm(self) -> None:
@@ -129,7 +138,7 @@ class Insert(Operation):
         return self.graph.insert_edges(*batch.edges)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Compare the delta, and the edges and weights of the graph, with those that the model on the host expects."""
+        """Compare the delta, and the edges and weights of the graph, with what the model on the host expects."""
         if self.fixture.silent:
             return
         model, keys = self.model, sorted_distinct(batch.keys)
@@ -151,13 +160,13 @@ class Insert(Operation):
 
 
 class Delete(Operation):
-    """Delete a batch."""
+    """Delete a batch from the shared graph."""
 
     workload = "delete"
     does = "deletes a fresh batch of edges that are there; then, untimed, puts them back"
 
     def prepare(self) -> HostBatch:
-        """Undo the last batch and return a new one, after inserting those of its edges that are missing."""
+        """Undo the batch of the last repeat; return a new one, after inserting those of its edges that are missing."""
         batch = super().prepare()
         if self.pairs != "existing":
             self.graph.insert_edges(*batch.edges)
@@ -173,7 +182,7 @@ class Delete(Operation):
         return self.graph.delete_edges(batch.edges.src, batch.edges.dst)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Compare the delta, and the edges of the graph, with those that the model on the host expects."""
+        """Compare the delta, and the edges of the graph, with what the model on the host expects."""
         if self.fixture.silent:
             return
         model, keys = self.model, sorted_distinct(batch.keys)
@@ -186,13 +195,13 @@ class Delete(Operation):
 
 
 class Query(Operation):
-    """Look up a batch of edges."""
+    """Look up whether the edges of a batch are in the shared graph."""
 
     workload = "query"
     does = "asks whether the edges of a fresh batch are there; half of them are"
 
     def warm(self) -> None:
-        """Query edges that the graph does not have."""
+        """Query edges that the graph does not have: nothing changes."""
         self.graph.has_edges(self.warm_edges.src, self.warm_edges.dst)
 
     def action(self, batch: HostBatch) -> Any:
@@ -200,14 +209,14 @@ class Query(Operation):
         return self.graph.has_edges(batch.edges.src, batch.edges.dst)
 
     def check(self, batch: HostBatch, found: Any) -> None:
-        """Compare every answer ``found`` with the edges of the graph."""
+        """Compare every answer in ``found`` (bool[n]) with the model's answer for the same edge of ``batch``."""
         if not self.fixture.silent:
             wrong = np.count_nonzero(self.device.to_numpy(found) != self.model.contains(batch.keys))
             expect(wrong == 0, f"query: {wrong} of {self.items} answers are wrong")
 
 
 class Churn(Operation):
-    """Insert and delete again and again, without compacting."""
+    """Insert a batch and delete it again, repeat after repeat, without ever compacting the graph."""
 
     workload = "churn"
     does = "inserts a fresh batch of uniform pairs and deletes it again, both timed; nothing is ever compacted"
@@ -217,7 +226,7 @@ class Churn(Operation):
         self.items = 2 * batch
 
     def prepare(self) -> HostBatch:
-        """Return a batch of pairs that are not edges of the input."""
+        """Draw a batch of uniform pairs; return those that are not edges of the graph."""
         batch = super().prepare()
         new = ~self.model.contains(batch.keys)
         return HostBatch(self.fixture, batch.src[new], batch.dst[new], self.batches.rng, self.fixture.weighted)
@@ -228,7 +237,7 @@ class Churn(Operation):
         self.graph.delete_edges(batch.edges.src, batch.edges.dst)
 
     def check(self, batch: HostBatch, result: None) -> None:
-        """Compare the edges of the graph with those of the input."""
+        """Verify that the graph has the edges that it had before the batch."""
         self.finish()
 
     def extra(self) -> dict[str, Any]:
@@ -237,7 +246,7 @@ class Churn(Operation):
 
 
 class Memory(FixtureTask):
-    """Read the bytes per edge of the graph in a scenario."""
+    """Read the bytes per edge of the shared graph of a scenario."""
 
     workload = "memory"
     does = "reads the bytes that the graph uses and has allocated, in the scenario of the operations; not timed"

@@ -1,4 +1,4 @@
-"""Workloads on single operators: a sum over neighbours, and a propagation to a fixed point."""
+"""Workloads on single operators: a sum over out-neighbours, and a propagation to a fixed point."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ LEVEL_BYTES = 4
 
 
 def product(u, v, w, x):
-    """Return the weight ``w`` times ``x`` at the neighbour ``v``, a term of a matrix-vector product."""
+    """Edge function: return the weight ``w`` times the value ``x[v]`` of the neighbour, a term of a matrix product."""
     return w * x[v]
 
 
 def value(u, v, w, x):
-    """Return ``x`` at the neighbour ``v``."""
+    """Edge function: return the value ``x[v]`` of the neighbour."""
     return x[v]
 
 
 def deeper(u, v, w, level):
-    """Return the level that ``u`` offers to ``v``: one more than its own."""
+    """Edge function: return the level that ``u`` offers to ``v``, one more than ``level[u]``."""
     return level[u] + 1
 
 
 class Reduce(FixtureTask):
-    """``neighbor_reduce``: a sum over out-neighbours, of a vertex array or of its product with the weights."""
+    """``neighbor_reduce``: for every vertex, the sum of its out-neighbours' values.
+
+    ``function``: "sum", or "product": each value is multiplied by the weight of the edge; ``dtype``: of the values.
+    """
 
     workload = "neighbor_reduce"
     does = "sums x[v] ('sum') or w * x[v] ('product') over the out-neighbours of every vertex"
@@ -44,7 +47,7 @@ class Reduce(FixtureTask):
         self.label_row(f"{function} {dtype}")
 
     def setup(self) -> None:
-        """Get the shared graph; draw the vertex array."""
+        """Get the shared graph; draw a value per vertex."""
         data = self.fixture.data
         self.weighted = self.function == "product"
         self.graph = self.fixture.graph(weighted=self.weighted)
@@ -54,7 +57,7 @@ class Reduce(FixtureTask):
         self.out = self.device.xp.zeros(data.num_vertices, self.dtype)
 
     def warm(self) -> None:
-        """Reduce once, which changes nothing."""
+        """Run the operator once; that changes nothing in the graph."""
         self.action(None)
 
     def action(self, prepared: Any) -> Any:
@@ -63,7 +66,7 @@ class Reduce(FixtureTask):
         return neighbor_reduce(self.graph, function, args=(self.x,), reduce="sum", out=self.out)
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare the sums ``result`` with SciPy's product in float64."""
+        """Compare the sums ``result`` with a matrix-vector product of SciPy in float64."""
         data = self.fixture.data
         model = self.fixture.model(weighted=self.weighted)
         expected = model.csr(data.num_vertices, np.float64) @ self.values.astype(np.float64)
@@ -72,13 +75,13 @@ class Reduce(FixtureTask):
         expect(close, "neighbor_reduce differs from scipy.sparse")
 
     def traffic(self) -> int:
-        """Return the least bytes: ids, offsets and weights once, each vertex value read and written once."""
+        """Return the least bytes of a pass: ids, offsets and weights read once, vertex values read and written once."""
         data = self.fixture.data
         return pull_bytes(data.num_vertices, len(data.model), self.dtype.itemsize, 4 if self.weighted else 0)
 
 
 class Propagate(FixtureTask):
-    """Compute the levels from one source by one ``propagate``."""
+    """Compute the level (number of hops) of each vertex from one source by one ``propagate``."""
 
     workload = "propagate"
     detail = "levels"
@@ -86,7 +89,7 @@ class Propagate(FixtureTask):
     oracle = "NumPy: the fixed point, edge by edge"
 
     def setup(self) -> None:
-        """Get the shared graph; allocate the levels."""
+        """Get the shared graph; allocate the array of levels."""
         self.graph = self.fixture.graph(weighted=False)
         self.items = len(self.fixture.data.model)
         self.level = self.device.xp.empty(self.fixture.data.num_vertices, np.int32)
@@ -99,10 +102,10 @@ class Propagate(FixtureTask):
         return self.level
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Verify that every level is one more than the least level of its in-neighbours, which only right levels are.
+        """Verify that each level is one more than the least level of the in-neighbours, and 0 at the source.
 
-        From any reached vertex, following in-neighbours of least level, levels fall by one until the source, the only
-        vertex whose level 0 needs no in-neighbour.
+        Only the right levels satisfy this: from any reached vertex, going to an in-neighbour of least level, levels
+        fall by one until they are 0, and only the source may have 0.
         """
         data, level = self.fixture.data, self.device.to_numpy(result)
         src, dst = data.model.src, data.model.dst
@@ -116,7 +119,7 @@ class Propagate(FixtureTask):
         )
 
     def traffic(self) -> int:
-        """Return the least bytes: the out-edges of reached vertices; a level cleared, read and written per vertex."""
+        """Return the least bytes moved: out-edges of reached vertices; each level cleared, read and written once."""
         reached = self.device.to_numpy(self.level) != FAR
         edges = int(np.count_nonzero(reached[self.fixture.data.model.src]))
         vertices = self.fixture.data.num_vertices

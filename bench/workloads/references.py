@@ -24,7 +24,7 @@ DUMMY = "dummy"
 
 
 class ScipyTask(Task):
-    """Base of the rows of SciPy, which run on the host on any device of the other rows."""
+    """Base of the tasks that SciPy does on the host, as a reference, whatever the device of the backends' rows."""
 
     backend = SCIPY
 
@@ -32,18 +32,18 @@ class ScipyTask(Task):
         self.fixture, self.data, self.detail = fixture, fixture.data, detail
 
     def setup(self) -> None:
-        """Build the adjacency matrix in CSR."""
+        """Build the adjacency matrix in CSR form."""
         self.items = len(self.data.model)
         self.matrix = self.data.model.csr(self.data.num_vertices)
 
 
 class ScipyBuild(ScipyTask):
-    """Convert COO to CSR, with duplicates summed."""
+    """Convert the list of edges from COO to CSR form, with duplicates summed."""
 
     workload = "bulk build"
 
     def setup(self) -> None:
-        """Set the number of edges."""
+        """Set the number of edges, ``items``."""
         self.items = len(self.data.src)
 
     def action(self, prepared: Any) -> Any:
@@ -54,7 +54,7 @@ class ScipyBuild(ScipyTask):
 
 
 class Peer(ScipyTask):
-    """Compute an algorithm by SciPy: the ``peer()`` that it brings, with the parameters of the other rows."""
+    """Compute an algorithm by SciPy (its ``peer()``), with the same parameters as the backends' rows."""
 
     workload = "from scratch"
 
@@ -63,18 +63,18 @@ class Peer(ScipyTask):
         self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
 
     def setup(self) -> None:
-        """Build the adjacency matrix in CSR, weighted if the algorithm needs weights."""
+        """Build the adjacency matrix in CSR form, weighted if the algorithm needs weights."""
         model = self.subject.model
         dtype = np.float32 if self.subject.weighted else np.int8
         self.items, self.matrix = len(model), model.csr(self.data.num_vertices, dtype)
 
     def action(self, prepared: Any) -> Any:
-        """Return the result of the algorithm's ``peer()``."""
+        """Return the result of the algorithm's ``peer()`` on the matrix."""
         return self.subject.kind.peer(self.matrix, **self.subject.params)
 
 
 class ScipyLevels(ScipyTask):
-    """Breadth-first search by SciPy, the reference of ``propagate``."""
+    """Breadth-first search by SciPy, the reference row of ``propagate``."""
 
     workload = Propagate.workload
 
@@ -82,12 +82,12 @@ class ScipyLevels(ScipyTask):
         super().__init__(fixture, Propagate.detail)
 
     def action(self, prepared: Any) -> Any:
-        """Return the breadth-first order and the predecessors from the source."""
+        """Search from the source; return the vertices in breadth-first order, and their predecessors."""
         return csgraph.breadth_first_order(self.matrix, self.data.source)
 
 
 class ScipyReduce(ScipyTask):
-    """Matrix-vector product by SciPy, the reference of ``neighbor_reduce``."""
+    """Matrix-vector product by SciPy, the reference row of ``neighbor_reduce``; arguments as of ``Reduce``."""
 
     workload = Reduce.workload
 
@@ -107,7 +107,7 @@ class ScipyReduce(ScipyTask):
 
 
 class DummyStore(Store):
-    """A store that has no edges, whatever is inserted."""
+    """A store that never has any edges: it ignores insertions."""
 
     name = DUMMY
 
@@ -126,12 +126,12 @@ class DummyStore(Store):
         return EdgeList(xp.zeros(0, np.uint32), xp.zeros(0, np.uint32), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Return False for every edge, and weights of 0 if the store is weighted."""
+        """Return "not found" for every edge: False, and weights of 0 if the store is weighted, else None."""
         xp = self.device.xp
         return xp.zeros(len(src), bool), None if self.weight_dtype is None else xp.zeros(len(src), self.weight_dtype)
 
     def degrees(self) -> Array:
-        """Return zeros, ``uint32[num_vertices]``."""
+        """Return the out-degrees: zeros, ``uint32[num_vertices]``."""
         return self.device.xp.zeros(self.num_vertices, np.uint32)
 
     def _outcome(self, size: int) -> Outcome:

@@ -20,12 +20,13 @@ NO_KEYS = np.empty(0, np.uint64)
 
 
 class Events(NamedTuple):
-    """Events of one repeat: some edges of the graph, each deleted and inserted again, at random times.
+    """Events of one repeat: some edges of the graph, each deleted and inserted again, in random order.
 
     Attributes:
         keys: the key of each event's edge.
-        given: the events as ``replay`` takes them.
-        at: the vertices whose values are returned.
+        given: the events as ``replay`` takes them: sources, destinations, whether inserted, and weights if there are
+            any.
+        at: the vertices whose values are returned after each event.
     """
 
     keys: np.ndarray
@@ -34,11 +35,11 @@ class Events(NamedTuple):
 
 
 class Replay(FixtureTask):
-    """Events one after the other, with an answer after each, on an undirected graph (both directions stored).
+    """Apply events one after the other to an undirected graph, with an answer at some vertices after each.
 
     Args:
         fixture: backend and graph.
-        name: the algorithm; None: degrees.
+        name: the algorithm whose values are the answers; None: degrees.
         batch: number of events; None: the default.
     """
 
@@ -52,7 +53,11 @@ class Replay(FixtureTask):
             self.oracle = self.subject.oracle
 
     def setup(self) -> None:
-        """Build an undirected graph and track the algorithm; choose fewer events if replays make single calls."""
+        """Build an undirected graph and track the algorithm.
+
+        If backend and algorithm do not allow compiled replays, each event is a call of the graph, and the default
+        number of events is smaller.
+        """
         if self.device.is_cuda:
             raise Skipped("events are replayed on the CPU only")
         weighted, self.tracker = False, None
@@ -71,7 +76,7 @@ class Replay(FixtureTask):
         self.label_row(*(["single calls"] if reasons else []))
 
     def prepare(self) -> Events:
-        """Return the events of a repeat: random edges, in random order, and random vertices to ask for."""
+        """Return the events of a repeat, on random edges in random order, and random vertices to return values of."""
         rng = self.fixture.rng("replay", self.count)
         chosen = rng.choice(self.model.keys, self.count // 2, replace=False)
         order = rng.permutation(np.arange(len(chosen)).repeat(2))
@@ -83,12 +88,12 @@ class Replay(FixtureTask):
         return Events(keys, (*ends_of(keys), inserted, *weights), at)
 
     def action(self, events: Events) -> Any:
-        """Replay ``events``; return the answers."""
+        """Replay ``events``; return what ``replay`` returns: the answers, and how the events were applied."""
         self.found = replay(self.graph, events.given, self.tracker, at=events.at)
         return self.found
 
     def check(self, events: Events, found: Any) -> None:
-        """Verify the answers after three of the events, the last one among them, and the edges of the graph."""
+        """Verify the answers after three of the events, of which one is the last, and the edges of the graph."""
         expect(found.done == self.count, "all events are made")
         for i in (self.count // 3, 2 * self.count // 3, self.count - 1):
             done = events.given[2][: i + 1]
@@ -108,7 +113,10 @@ class Replay(FixtureTask):
         return src.astype(np.uint64) << np.uint64(32) | dst
 
     def _check_answer(self, answers: Any, i: int, at: np.ndarray, model: EdgeModel) -> None:
-        """Verify the answer after event ``i`` at the vertices ``at``; ``model`` has the edges at that time."""
+        """Verify the entry ``i`` of ``answers``, that after event ``i`` at the vertices ``at``.
+
+        ``model``: the edges of the graph at that time.
+        """
         n = self.fixture.data.num_vertices
         here = {name: part[i] for name, part in fields_of(answers).items()}
         if self.subject is None:
@@ -128,5 +136,5 @@ class Replay(FixtureTask):
         self.graph = self.tracker = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the most arcs that one event visited."""
+        """Return the largest number of arcs that a single event visited."""
         return {"most_work": self.found.most_work}

@@ -1,4 +1,4 @@
-"""Workloads on the iteration schemes of the operators: the same pass by each of them.
+"""Workloads on the iteration schemes of the operators: the same pass (one call of an operator) by each scheme.
 
 A pass starts from the whole graph, from a few vertices, or from the edges that were inserted since a mark.
 """
@@ -25,7 +25,11 @@ from suricate.state.frontier import Frontier
 
 
 class Start(NamedTuple):
-    """What a pass starts from: ``"whole"``, ``"random"`` or ``"hubs"`` (``size`` vertices), ``"marked"`` (edges)."""
+    """What a pass starts from.
+
+    ``kind``: ``"whole"`` (the graph), ``"random"`` or ``"hubs"`` (``size`` vertices), ``"marked"`` (the edges of a
+    batch of ``size`` inserted since a mark).
+    """
 
     kind: str
     size: int = 0
@@ -42,14 +46,15 @@ FEW_SCHEMES = ("auto", "vertex", "bucket")
 
 
 def own(u, v, w, x):
-    """Return ``x`` at the source ``u``."""
+    """Edge function: return the value ``x[u]`` of the source."""
     return x[u]
 
 
 class Pass(NamedTuple):
-    """The input of one repeat.
+    """The start of one repeat, as :class:`Start` describes it.
 
-    ``frontier``: on the device, or None; ``vertices``: the same on the host; ``new``: keys of edges since the mark.
+    ``frontier``: vertices on the device, or None; ``vertices``: the same on the host, ascending; ``new``: the keys of
+    the edges that were inserted since the mark.
     """
 
     frontier: Any = None
@@ -58,7 +63,7 @@ class Pass(NamedTuple):
 
 
 class SchemeTask(FixtureTask):
-    """Base of the workloads: one operator by one scheme from one start."""
+    """Base of the workloads: one operator by one ``scheme`` from one ``start``."""
 
     def __init__(self, fixture: Fixture, scheme: str, start: Start) -> None:
         super().__init__(fixture, start.size if start.kind == "marked" else None)
@@ -66,7 +71,7 @@ class SchemeTask(FixtureTask):
         self.label_row(str(start), scheme)
 
     def setup(self) -> None:
-        """Get the shared graph; make the arrays, and vertices for warm calls."""
+        """Get the shared graph; make the arrays, and a frontier for warm calls."""
         self.n, self.model = self.fixture.data.num_vertices, self.fixture.data.model
         if self.start.kind in ("random", "hubs") and self.start.size > self.n:
             raise Skipped(f"the graph has {self.n} vertices only")
@@ -81,10 +86,10 @@ class SchemeTask(FixtureTask):
         self.make_arrays()
 
     def make_arrays(self) -> None:
-        """Make the arrays of vertex values on the device."""
+        """Allocate and fill the arrays of vertex values on the device."""
 
     def prepare(self) -> Pass:
-        """Return the start of a repeat: the whole graph, new vertices, or the edges inserted since a new mark."""
+        """Return the start of a repeat: the whole graph, a frontier, or a batch inserted after setting a mark."""
         if self.start.kind == "whole":
             return self._counted(Pass(), len(self.model))
         if self.start.kind == "marked":
@@ -110,12 +115,12 @@ class SchemeTask(FixtureTask):
         return drawn
 
     def warm(self) -> None:
-        """Run the operator on other vertices, or on the same edges; not at all if it starts from the whole graph."""
+        """Run the operator on another frontier or on the marked edges; do nothing if it starts from the whole graph."""
         if self.start.kind != "whole":
             self.call(self.other, self.scheme, discarded=True)
 
     def action(self, drawn: Pass) -> Any:
-        """Run the operator once from ``drawn``; return its result."""
+        """Run the operator once from the start ``drawn``; return its result."""
         try:
             return self.call(drawn.frontier, self.scheme)
         except RequirementError as error:
@@ -124,12 +129,12 @@ class SchemeTask(FixtureTask):
     def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
         """Call the operator by ``scheme`` from ``frontier`` (None: no frontier); return its result.
 
-        ``discarded``: write to an array that is not read.
+        ``discarded``: True for warm calls, which write to an array that nothing reads.
         """
         raise NotImplementedError
 
     def edges_of(self, drawn: Pass) -> tuple[np.ndarray, np.ndarray]:
-        """Return sources and destinations of the edges that the operator visits in the repeat ``drawn``."""
+        """Return sources and destinations, on the host, of the edges that a pass from the start ``drawn`` visits."""
         if self.scheme == "updated":
             return ends_of(drawn.new)
         if drawn.vertices is not None:
@@ -139,30 +144,30 @@ class SchemeTask(FixtureTask):
         return ends_of(self.model.plus(drawn.new))
 
     def restore(self, drawn: Pass, result: Any) -> None:
-        """Delete the edges inserted since the mark, if any."""
+        """Delete the edges inserted since the mark, if there are any."""
         if len(drawn.new):
             self.graph.delete_edges(*self.fixture.upload(*ends_of(drawn.new))[:2])
             self.housekeeper.tidy(self.start.size)
 
     def finish(self) -> None:
-        """Verify that the graph is what it was, if anything was inserted."""
+        """If batches were inserted, verify that the graph has the input's edges again."""
         if self.start.kind == "marked":
             check_content(self.graph, self.model)
 
     def extra(self) -> dict[str, Any]:
-        """Return start and scheme by name, for the tables."""
+        """Return the texts of start and scheme, by name, for the tables."""
         return {"start": str(self.start), "scheme": self.scheme}
 
 
 class Pull(SchemeTask):
-    """``neighbor_reduce``: the sum of a vertex array over the out-neighbours."""
+    """``neighbor_reduce``: for each vertex, the sum of a vertex array over its out-neighbours."""
 
     workload = "pull"
     does = "neighbor_reduce by one scheme: sums float32 x[v] over the out-neighbours"
     oracle = "NumPy sums over the raw edges"
 
     def make_arrays(self) -> None:
-        """Draw the values to sum; allocate the results."""
+        """Draw the values to sum; allocate the arrays of results."""
         self.values = self.rng.uniform(0.5, 1.5, self.n).astype(np.float32)
         self.x = self.device.xp.asarray(self.values)
         length = self.start.size if self.start.kind in ("random", "hubs") else self.n
@@ -171,13 +176,13 @@ class Pull(SchemeTask):
     def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
         """Return the sums over the out-neighbours of the vertices in ``frontier`` (None: of all), by ``scheme``.
 
-        ``discarded``: write to an array that is not read.
+        ``discarded``: True for warm calls, which write to an array that nothing reads.
         """
         out = self.scrap if discarded else self.out
         return neighbor_reduce(self.graph, value, args=(self.x,), vertices=frontier, out=out, scheme=scheme)
 
     def check(self, drawn: Pass, result: Any) -> None:
-        """Compare the sums ``result`` with sums in float64."""
+        """Compare the sums ``result`` with sums over the visited edges in float64 on the host."""
         src, dst = self.edges_of(drawn)
         expected = np.bincount(src, self.values[dst].astype(np.float64), self.n)
         if drawn.vertices is not None:
@@ -187,39 +192,39 @@ class Pull(SchemeTask):
         expect(close, "neighbor_reduce differs from the sums over the raw edges")
 
     def traffic(self) -> int | None:
-        """Return the least bytes of a pass over the whole graph; None for other starts."""
+        """Return the least bytes that a pass over the whole graph moves; None for other starts."""
         whole = self.start.kind == "whole"
         return pull_bytes(self.n, len(self.model), self.values.itemsize) if whole else None
 
 
 class Push(SchemeTask):
-    """``advance``: the least value of the in-neighbours in the frontier, into an array that was cleared before."""
+    """``advance``: for each vertex, the least value of its in-neighbours in the frontier, into a cleared array."""
 
     workload = "push"
     does = "advance by one scheme: int32 minimum of x[u] into out[v]; returns the vertices that changed"
     oracle = "NumPy minima over the raw edges"
 
     def make_arrays(self) -> None:
-        """Draw the values to push; allocate the results."""
+        """Draw the values to push; allocate the arrays of results."""
         self.values = self.rng.integers(0, FAR, self.n, np.int32)
         self.x = self.device.xp.asarray(self.values)
         self.out, self.scrap = (self.device.xp.full(self.n, FAR, np.int32) for _ in range(2))
 
     def prepare(self) -> Pass:
-        """Clear the results, and return the start of a repeat."""
+        """Clear the array of results; return the start of a repeat."""
         self.out.fill(FAR)
         return super().prepare()
 
     def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
-        """Push values of ``frontier`` (None: of all vertices) by ``scheme``; return the frontier of changed vertices.
+        """Push the values of ``frontier`` (None: of all vertices) by ``scheme``; return the frontier of changes.
 
-        ``discarded``: write to an array that is not read.
+        ``discarded``: True for warm calls, which write to an array that nothing reads.
         """
         out = self.scrap if discarded else self.out
         return advance(self.graph, frontier, own, out, args=(self.x,), reduce="min", scheme=scheme)
 
     def check(self, drawn: Pass, changed: Any) -> None:
-        """Compare every minimum, and the vertices ``changed``, with those over the raw edges."""
+        """Compare all minima, and the frontier ``changed``, with those over the visited edges on the host."""
         src, dst = self.edges_of(drawn)
         expected = np.full(self.n, FAR, np.int32)
         np.minimum.at(expected, dst, self.values[src])
@@ -229,7 +234,7 @@ class Push(SchemeTask):
 
 
 def scheme_tasks(fixture: Fixture, marked: Fixture) -> list[FixtureTask]:
-    """Return the tasks of a backend; ``marked`` is a fixture of its own, whose graph gets insertions."""
+    """Return the tasks of a backend; those that insert edges use the fixture ``marked``, the others ``fixture``."""
     tasks: list[FixtureTask] = []
     for kind in (Pull, Push):
         tasks += [kind(fixture, scheme, WHOLE) for scheme in SCHEMES["whole"]]

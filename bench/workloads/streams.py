@@ -1,4 +1,4 @@
-"""Workloads on temporal graphs: batches in the order of time, with or without an algorithm kept current."""
+"""Workloads on temporal graphs: batches in the order of time, with or without a tracked algorithm."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from suricate.graph.delta import Batch
 
 
 class Stream(FixtureTask):
-    """A temporal graph in the order of time: most of it is loaded, the rest is inserted in consecutive batches, timed.
+    """Insert the events of a temporal graph in the order of time: most are loaded first, the rest in timed batches.
 
-    One repeat is one batch; at the end of the stream the graph is rebuilt (untimed) and the stream starts again.
+    One repeat is one batch. At the end of the stream the graph is rebuilt (untimed) and the stream starts again.
     """
 
     workload = "stream"
@@ -44,7 +44,7 @@ class Stream(FixtureTask):
             self.oracle = f"{FixtureTask.oracle}; {self.subject.oracle}"
 
     def setup(self) -> None:
-        """Raise ``Skipped`` if the input has no times, is too small, or the algorithm cannot be verified."""
+        """Raise ``Skipped`` if the input has no times or too few events, or the algorithm cannot be verified."""
         if not self.fixture.data.temporal:
             raise Skipped("the graph has no time stamps")
         if not self.verified_repeats:
@@ -53,7 +53,7 @@ class Stream(FixtureTask):
             self.subject.demand()
 
     def prepare(self) -> tuple[EdgeList, EdgeList | None]:
-        """Return the next batch, edges to insert and to delete (or None); start again at the end of the stream."""
+        """Return the next batch, ``(edges to insert, edges to delete or None)``; rebuild the graph at the end."""
         if self.at == self.verified_repeats:
             self._restart()
         begin, end = self._bounds()
@@ -66,17 +66,17 @@ class Stream(FixtureTask):
         return insert, self.fixture.upload(*ends_of(gone))
 
     def action(self, batch: tuple[EdgeList, EdgeList | None]) -> Any:
-        """Apply ``batch``; return the delta."""
+        """Apply ``batch``, by which the result of the tracker, if any, is updated, too; return the delta."""
         insert, delete = batch
         return self.graph.apply(Batch(insert=insert, delete=delete))
 
     def check(self, batch: tuple[EdgeList, EdgeList | None], delta: Any) -> None:
-        """Verify the edges of the graph and the result; for long streams only after the last batch."""
+        """Verify the edges of the graph and the tracker's result; of long streams only after the last batch."""
         if len(self.fixture.data.src) <= constants.CHECK_EACH_BATCH or self.at == self.verified_repeats:
             self.finish()
 
     def finish(self) -> None:
-        """Verify the edges of the graph and the tracked result against the events so far."""
+        """Compare the edges of the graph and the tracker's result with the events that the graph holds by now."""
         if self.fixture.silent:
             return
         model = self._model(*self._bounds())
@@ -89,7 +89,7 @@ class Stream(FixtureTask):
         return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def _bounds(self) -> tuple[int, int]:
-        """Return the bounds ``(begin, end)`` of the events that are stored now."""
+        """Return ``(begin, end)``: the graph has the edges of the events ``begin`` to ``end - 1`` now."""
         step = self.at * self.batch_size
         return (step if self.window else 0), self.loaded + step
 
@@ -113,7 +113,7 @@ class Stream(FixtureTask):
 
 
 class Window(Stream):
-    """A stream with a sliding window: for each batch that is inserted, the oldest events leave."""
+    """A stream through a sliding window: each batch also deletes the edges of the oldest events."""
 
     workload = "sliding window"
     does = "as 'stream'; besides, deletes the edges whose last event leaves the window (90 % of the events)"

@@ -1,4 +1,4 @@
-"""The options worth measuring of a backend (``Store.knobs``), and graphs that are built with them."""
+"""Settings of a backend's knobs (the options worth measuring, ``Store.knobs``), and graphs that are built with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = "_bytes"  #: a knob whose name ends like this is the width of the storag
 
 
 class KnobFixture(Fixture):
-    """A fixture of one setting of a backend's options; rows are skipped if the backend refuses the setting."""
+    """A fixture with one setting of a backend's knobs; its tasks are skipped if the backend refuses the setting."""
 
     def empty_graph(self, **kind: Any) -> Any:
         """Return a new graph without edges; raise ``Skipped`` if the backend refuses the options."""
@@ -27,15 +27,15 @@ class KnobFixture(Fixture):
 
 
 def settings(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return the options to set in each row of a sweep, besides ``given``: none first, then one knob at a time.
+    """Return the settings of a sweep, dicts of options besides ``given``: {}, then the values of each knob in turn.
 
-    The first two knobs are a pair, of which all combinations are returned. Settings equivalent to an earlier one are
-    left out.
+    The first two knobs are varied together, in all combinations of their values. A setting that has the same effect as
+    an earlier one is left out.
 
     Args:
         backend: declares the knobs and their defaults.
         given: options common to all settings.
-        only: names of the knobs to vary; empty: all. A pair is varied if one of it is named.
+        only: names of the knobs to vary; empty: all. The first two are varied if one of them is named.
 
     Raises:
         UnknownNameError: the backend has no knob that is named in ``only``.
@@ -49,7 +49,7 @@ def settings(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
 
 
 def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return the settings of knobs that are on or off: none first, then each knob reversed, one at a time.
+    """Return settings of the knobs that are True or False: {}, then for each a dict that reverses it alone.
 
     Args:
         backend, given, only: see :func:`settings`.
@@ -64,9 +64,10 @@ def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
 
 
 def widths(backend: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the options to set for each value of the knob that is the width of the storage units.
+    """Return the settings of the knob for the size of a storage unit in bytes: {} (the default), then each value.
 
-    The first is {}, the default; values that equal ``given``, options common to all rows, are left out.
+    The knob is the first whose name ends with ``_bytes``. A value that ``given`` (options common to all rows) already
+    has is left out.
     """
     chosen = tuple(name for name in backend.knobs if name.endswith(WIDTH))[:1]
     distinct = [{}, *({name: value} for name in chosen for value in backend.knobs[name])]
@@ -74,12 +75,12 @@ def widths(backend: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any
 
 
 def label(change: Mapping[str, Any]) -> str:
-    """Return the options ``change`` as text."""
+    """Return the options ``change`` as text, "name=value, ..."; "defaults" if there are none."""
     return ", ".join(f"{name}={value}" for name, value in change.items()) or "defaults"
 
 
 def defaults(backend: type[Store]) -> dict[str, Any]:
-    """Return the defaults of a backend's knobs, as its constructor has them."""
+    """Return the default values of a backend's knobs, by name, from the signature of its constructor."""
     parameters = inspect.signature(backend).parameters
     return {name: parameters[name].default for name in backend.knobs if name in parameters}
 

@@ -1,4 +1,4 @@
-"""Workloads of the usage suite: reads and writes by turns, and the memory that an update takes at its peak."""
+"""Workloads of the usage suite: queries and updates in alternation, and the peak of memory during an update."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from suricate.graph.delta import Batch
 
 
 class Round(NamedTuple):
-    """A batch of queries, and the batches that are inserted and deleted after it."""
+    """One round of queries and updates: pairs to query first, then edges to insert and to delete at once."""
 
     asked: HostBatch
     insert: HostBatch
@@ -25,7 +25,7 @@ class Round(NamedTuple):
 
 
 class ReadsAndWrites(FixtureTask):
-    """Queries and updates by turns; ``reads`` is the share of queries in the edges of a round."""
+    """Rounds of a batch of queries, then an update; ``reads``: the share of queries among the edges of a round."""
 
     workload = "reads and writes"
     does = "eight rounds: asks for some pairs, then inserts new edges and deletes those of the round before, at once"
@@ -39,7 +39,7 @@ class ReadsAndWrites(FixtureTask):
         self.label_row(f"{reads:.0%} reads")
 
     def setup(self) -> None:
-        """Get the shared graph, and the generators of pairs."""
+        """Get the shared graph; make the generators of pairs."""
         if self.size > len(self.fixture.data.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.fixture.data.model)})")
         self.subject = scenario_of(self.fixture, "fresh")
@@ -50,7 +50,7 @@ class ReadsAndWrites(FixtureTask):
         self.written_pairs = Batches(self.fixture, self.written, f"written, {self.detail}")
 
     def prepare(self) -> list[Round]:
-        """Return the rounds of a repeat, after inserting the batch that the first one deletes."""
+        """Return the rounds of a repeat; insert the batch that the first round deletes."""
         before, rounds = self._new(), []
         self.subject.graph.insert_edges(*before.edges)
         for _ in range(constants.ROUNDS):
@@ -60,13 +60,16 @@ class ReadsAndWrites(FixtureTask):
         return rounds
 
     def _new(self) -> HostBatch:
-        """Return a batch of pairs that are not edges of the input."""
+        """Return a batch of uniform pairs that are not edges of the graph."""
         drawn = self.written_pairs.draw("uniform")
         new = ~self.subject.model.contains(drawn.keys)
         return HostBatch(self.fixture, drawn.src[new], drawn.dst[new], self.written_pairs.rng, self.fixture.weighted)
 
     def _questions(self, before: HostBatch) -> HostBatch:
-        """Return pairs to query, shuffled: half are edges of the input, up to a quarter from the batch ``before``."""
+        """Return pairs to query, in random order: half are edges of the input, the others as follows, or uniform pairs.
+
+        Up to a quarter of all are edges of ``before``, the batch that is deleted after the queries.
+        """
         known, other, own = self.known.draw("existing"), self.other.draw("uniform"), self.asked // 4
         order = self.other.rng.permutation(self.asked)
         src, dst = (
@@ -76,7 +79,7 @@ class ReadsAndWrites(FixtureTask):
         return HostBatch(self.fixture, src, dst, self.other.rng, False)
 
     def action(self, rounds: list[Round]) -> list[Any]:
-        """Query and update by turns; return the answers of each round."""
+        """Query and update, round after round; return the answers of each round, a list of bool[n]."""
         graph, answers = self.subject.graph, []
         for asked, insert, delete in rounds:
             answers.append(graph.has_edges(asked.edges.src, asked.edges.dst))
@@ -84,7 +87,7 @@ class ReadsAndWrites(FixtureTask):
         return answers
 
     def check(self, rounds: list[Round], answers: list[Any]) -> None:
-        """Compare all ``answers`` with the edges stored at that time, and the edges stored at the end."""
+        """Compare the ``answers`` of each round with the edges stored at that time; then verify the graph's edges."""
         model = self.subject.model
         for (asked, _, before), found in zip(rounds, answers, strict=True):
             right = model.contains(asked.keys) | among(asked.keys, np.sort(before.keys))
@@ -109,10 +112,10 @@ class ReadsAndWrites(FixtureTask):
 
 
 class Peak(FixtureTask):
-    """The most memory allocated during an update, in addition to what is allocated before and after.
+    """The most bytes that are allocated at any time during an update; they include those of the graph before it.
 
-    ``kind``: ``"bulk build"`` (into an empty graph), ``"insert"`` (uniform pairs) or ``"delete"`` (existing edges).
-    Nothing is reserved. The same was done on another graph before, so that nothing is compiled.
+    ``kind``: ``"bulk build"`` (into an empty graph), ``"insert"`` (uniform pairs) or ``"delete"`` (existing edges). No
+    memory is reserved. An equal update of another graph runs first, so that nothing is compiled during the measurement.
     """
 
     workload = "peak memory"
@@ -125,14 +128,14 @@ class Peak(FixtureTask):
         self.label_row(kind)
 
     def setup(self) -> None:
-        """Put the edges of the input on the device."""
+        """Copy the edges of the input to the device."""
         self.model = self.fixture.model()
         if self.batch is not None and self.batch > len(self.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.model)})")
         self.edges = self.fixture.all_edges()
 
     def prepare(self) -> HostBatch | None:
-        """Return the batch (None for a bulk build), after doing the same update on another graph."""
+        """Draw the batch (None for a bulk build), apply it to another graph of the same edges, and return it."""
         batch = None
         if self.batch is not None:
             batches = Batches(self.fixture, self.batch, f"peak {self.kind}", weighted=self.fixture.weighted)
@@ -156,14 +159,14 @@ class Peak(FixtureTask):
         graph.synchronize()
 
     def action(self, batch: HostBatch | None) -> None:
-        """Build a graph, apply the update, and record the peak of the bytes allocated."""
+        """Build a graph, apply the update to it, and record the largest number of bytes allocated meanwhile."""
         with metering(self.device) as peak_of:
             self.graph = self._start()
             self.at_rest = {} if self.kind == "bulk build" else bytes_per_edge(self.graph)
             self.peak = self.graph.memory_usage().allocated + peak_of(lambda: self._update(self.graph, batch))
 
     def check(self, batch: HostBatch | None, result: None) -> None:
-        """Compare the edges of the graph after the update, and read its bytes."""
+        """Compare the edges of the graph after the update with the expected ones; record its allocated bytes."""
         keys = self.model.keys[:0] if batch is None else batch.keys
         halves = (keys[:0], keys) if self.kind == "insert" else (keys, keys[:0])
         check_content(self.graph, ExpectedChange(self.model, *halves), f"peak memory: content after {self.kind}")
@@ -175,7 +178,7 @@ class Peak(FixtureTask):
         self.graph = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge before (bulk build: after), at the peak and after the update."""
+        """Return the bytes per edge before the update (bulk build: after it), at the peak, and after it, by name."""
         edges = len(self.model) + (self.batch if self.batch and self.kind == "insert" else 0)
         return {
             **self.at_rest, "peak_bytes_per_edge": self.peak / edges, "bytes_per_edge_after": self.after / edges,

@@ -1,4 +1,4 @@
-"""Workloads on vertices: ids given out again, and vertices deleted with all their edges."""
+"""Workloads on vertices: deletion with all their edges, and insertion that recycles the ids of deleted vertices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from suricate.graph.delta import Delta
 
 
 class DeleteVertices(FixtureTask):
-    """Delete random vertices with their edges in both directions."""
+    """Delete random vertices with all their out-edges and in-edges."""
 
     workload = "delete vertices"
     does = (
@@ -47,14 +47,14 @@ class DeleteVertices(FixtureTask):
         return self.graph.delete_vertices(ids)
 
     def check(self, ids: Array, result: Any) -> None:
-        """Verify that the graph has the input's edges except those at the vertices ``ids``."""
+        """Verify that the graph has the input's edges, except those from or to the vertices ``ids``."""
         gone = np.zeros(self.fixture.data.num_vertices, bool)
         gone[self.device.to_numpy(ids)] = True
         stays = ~gone[self.model.src] & ~gone[self.model.dst]
         check_content(self.graph, self.model.only(stays))
 
     def restore(self, ids: Array, result: Any) -> None:
-        """Recycle the ids, and insert the edges that the delta ``result`` lists as deleted."""
+        """Insert the vertices ``ids`` again, and the edges that the delta ``result`` lists as deleted."""
         self.graph.insert_vertices(self.size, recycle=True)
         self.graph.insert_edges(*result.deleted)
 
@@ -64,13 +64,13 @@ class DeleteVertices(FixtureTask):
 
 
 class InsertVertices(DeleteVertices):
-    """Insert vertices, which get the ids of deleted ones."""
+    """Insert vertices, which get the ids of vertices that were deleted before, untimed."""
 
     workload = "insert vertices"
     does = "gives the ids of deleted vertices out again, which have no edges then; then, untimed, undoes it"
 
     def prepare(self) -> Any:
-        """Delete random vertices; return the delta."""
+        """Delete random vertices; return the delta, which has the edges deleted with them."""
         return self.graph.delete_vertices(super().prepare())
 
     def action(self, delta: Any) -> Array:
@@ -78,19 +78,19 @@ class InsertVertices(DeleteVertices):
         return self.graph.insert_vertices(self.size, recycle=True)
 
     def check(self, delta: Any, result: Array) -> None:
-        """Verify that the ids ``result`` are distinct and recycled, and that they have no edges."""
+        """Verify that the ids ``result`` are distinct, that none is new, and that the vertices have no edges."""
         found = self.device.to_numpy(result)
         expect(len(np.unique(found)) == self.size, "insert vertices: ids are given out twice")
         expect(self.graph.num_vertices == self.fixture.data.num_vertices, "insert vertices: ids were not recycled")
         expect(not self.device.to_numpy(self.graph.degrees())[found].any(), "insert vertices: one of them has edges")
 
     def restore(self, delta: Any, result: Any) -> None:
-        """Insert the edges that ``delta`` lists as deleted."""
+        """Insert the edges that were deleted with the vertices."""
         self.graph.insert_edges(*delta.deleted)
 
 
 class KeptCurrentWithout(KeptCurrent):
-    """An algorithm kept current while random vertices are deleted, but not those that its parameters may name."""
+    """Delete random vertices from a graph with a tracker; those that the algorithm's parameters may name stay."""
 
     workload = "kept current without vertices"
     does = (
@@ -109,7 +109,7 @@ class KeptCurrentWithout(KeptCurrent):
         super().setup()
 
     def draw_from(self) -> None:
-        """Make the generator of vertices, and list the vertices that no parameter names."""
+        """Make the generator of vertices; list those that are not the value of any integer parameter."""
         assert self.batch is not None
         self.items = self.batch
         values = [np.ravel(value) for value in self.subject.params.values()]
@@ -120,15 +120,15 @@ class KeptCurrentWithout(KeptCurrent):
         self.rng, self.input_model = self.fixture.rng(self.workload, self.batch), self.fixture.model(**self.form)
 
     def prepare(self) -> Array:
-        """Return distinct random vertices, ``uint32[n]`` on the device."""
+        """Return distinct random vertices that no parameter names, ``uint32[n]`` on the device."""
         return self.device.xp.asarray(self.rng.choice(self.others, self.batch, replace=False).astype(np.uint32))
 
     def apply(self, ids: Array) -> Delta:
-        """Delete the vertices ``ids``; return the delta."""
+        """Delete the vertices ``ids``, by which the tracker's result is updated, too; return the delta."""
         return self.graph.delete_vertices(ids)
 
     def check(self, ids: Array, delta: Delta) -> None:
-        """Verify the remaining edges, and the result for the live vertices."""
+        """Verify that the graph has the edges without those at ``ids``, and the result for the live vertices."""
         live = np.ones(self.fixture.data.num_vertices, bool)
         live[self.device.to_numpy(ids)] = False
         model = self.input_model.only(live[self.input_model.src] & live[self.input_model.dst])
@@ -136,7 +136,7 @@ class KeptCurrentWithout(KeptCurrent):
         self.error = self.subject.check(self.current(), model, live)
 
     def restore(self, ids: Array, delta: Delta) -> None:
-        """Recycle the ids, and insert the deleted edges."""
+        """Insert the vertices ``ids`` again, and the edges that were deleted with them."""
         self.graph.insert_vertices(len(ids), recycle=True)
         self.graph.insert_edges(*delta.deleted)
         self.housekeeper.tidy(self.items)

@@ -1,8 +1,8 @@
-"""Workloads of the crossover map: a batch stored, and then the graph used, by backend, size of graph and batch.
+"""Workloads of the crossover map: a batch is stored, then the graph is used; by backend, size of graph and batch.
 
-A use is an algorithm of the suite that is kept current, or nothing, a query of as many pairs, or a product of the
-adjacency matrix and a vector, as Marrow-Graph's experiment has it. Cells of one backend, graph and use share what they
-are measured on, and all backends meet the same batches, so answers to compare with are made once; all of that lies on
+A use is an algorithm of the suite that is kept current, or nothing, or a query of as many pairs as the batch has edges,
+or a product of the adjacency matrix and a vector, as in Marrow-Graph's experiment. Cells with the same backend, graph
+and use share their graph. All backends get the same batches, so expected answers are computed once. All of that lies on
 the device (``suricate.bench.workloads.crossover.graphs``).
 """
 
@@ -34,14 +34,14 @@ USES = (UPDATE, QUERY, PRODUCT)  #: those without an algorithm
 
 
 def power_near(number: int) -> int:
-    """Return the power of two that is nearest to a number of at least 1, by their ratio."""
+    """Return the power of two nearest to ``number`` (at least 1) by their ratio."""
     return 1 << round(math.log2(number))
 
 
 class Crossing(Batched):
-    """A mixed batch and one use of the graph after it, timed together. ``use`` is one of ``USES`` or an algorithm.
+    """A cell of the crossover map: a mixed batch and one use of the graph after it, timed together.
 
-    ``sizes``: the batch sizes of all cells of this graph.
+    ``use``: one of ``USES`` or the name of an algorithm; ``sizes``: the batch sizes of all cells of this graph and use.
     """
 
     workload = "crossover"
@@ -60,21 +60,21 @@ class Crossing(Batched):
 
     @property
     def graph_form(self) -> tuple[bool, ...]:
-        """What distinguishes graphs of cells: whether they have weights, are directed, and have in-edges."""
+        """Whether the cell's graph is weighted, whether it is directed, and whether it stores in-edges."""
         return (*self.form.values(), self.needs_in_edges)
 
     @property
     def placed(self) -> DeviceInput:
-        """The input on the device in the form of this cell; all cells of that form share it."""
+        """The input's edges on the device, weighted and directed as this cell needs; cells of equal needs share it."""
         return DeviceInput.of(self.fixture, **self.form)
 
     @cached_property
     def host_model(self) -> EdgeModel:
-        """The edges of a small input, on the host."""
+        """The set of the input's edges on the host; only for small inputs."""
         return self.fixture.model(**self.form)
 
     def setup(self) -> None:
-        """Get the shared graph, tracked if the use is an algorithm."""
+        """Get the graph that cells of this backend, graph and use share; it is tracked if the use is an algorithm."""
         self.begin()
         placed, cache = self.placed, self.fixture.cache
         shared = placed.graph
@@ -89,7 +89,10 @@ class Crossing(Batched):
         self.update_s = cache.get(self.graph_form, {}).get(self.batch)
 
     def begin(self) -> None:
-        """Make the objects of this cell; raise ``Over`` if a smaller batch was over the limit, or ``Skipped``."""
+        """Make the generator of batches, and the arrays of the product.
+
+        Raises ``Over`` if a smaller batch took longer than the limit, ``Skipped`` if the cell cannot be measured.
+        """
         smaller = self.fixture.cache.get(("over", self.backend, self.use))
         if smaller is not None:
             raise Over(f"batches of {smaller} edges are over the limit")
@@ -102,7 +105,7 @@ class Crossing(Batched):
             self.x, self.out = self.placed.values, self.device.xp.zeros(self.fixture.data.num_vertices, np.float32)
 
     def draw_from(self) -> None:
-        """Make the generator of batches; raise ``Skipped`` if the batch is larger than the graph."""
+        """Make the generator of batches; raise ``Skipped`` if a batch has more edges than the graph."""
         assert self.batch is not None
         if self.batch > power_near(self.fixture.data.edges_given):
             raise Skipped("the batch is larger than the graph")
@@ -110,26 +113,29 @@ class Crossing(Batched):
         self.batches = Batches(self.placed, self.batch, int(self.batch * DELETION_SHARES[self.kind]))
 
     def exceeded(self) -> None:
-        """Record that this size is over the limit: larger batches of the use are left out."""
+        """Record that this batch size took longer than the limit, so that larger ones of this use are skipped."""
         self.fixture.cache["over", self.backend, self.use] = self.batch
 
     def abandon(self) -> None:
-        """Drop the shared graph after a failure, so that the next cell builds a new one."""
+        """Drop the shared graph, since it may be wrong after a failure; the next cell builds a new one."""
         self.graph = None
         if DeviceInput.current is not None:
             DeviceInput.current.graph = None
 
     def prepare(self) -> Drawn:
-        """Return a new batch, with pairs to query if that is the use."""
+        """Return a new batch; if the use is a query, it includes pairs to query."""
         return self.batches.draw(asks=self.use == QUERY)
 
     def action(self, batch: Drawn) -> Any:
-        """Apply ``batch`` and use the graph; return what the use returns."""
+        """Apply ``batch`` to the graph, then use the graph; return the result of :meth:`ask`."""
         self.delta = self.graph.apply(Batch(insert=batch.insert.edges, delete=batch.delete.edges[:2]))
         return self.ask(batch)
 
     def ask(self, batch: Drawn) -> Any:
-        """Use the graph: return the answers to a query, the product, or None (an algorithm is current already)."""
+        """Use the graph once; return the answers to the query (bool[n]) or the product (float32[n]).
+
+        For other uses return None: the tracker has updated an algorithm's result with the batch.
+        """
         if batch.asked is not None:
             return self.graph.has_edges(*batch.asked.edges[:2])
         if self.use == PRODUCT:
@@ -137,11 +143,11 @@ class Crossing(Batched):
         return None
 
     def answer(self, result: Any) -> Any:
-        """Return the algorithm's answer after the action, that of the tracker."""
+        """Return the algorithm's result after the action: that of the tracker; ``result`` is not used here."""
         return self.tracker.result
 
     def check(self, batch: Drawn, result: Any) -> None:
-        """Verify the edges of the graph after ``batch``, and the answer."""
+        """Verify the edges of the graph after ``batch``, and the answer of the use."""
         xp, change = self.device.xp, self.placed.change(batch)
         if self.large:
             check_digest(self.graph, change)
@@ -156,7 +162,7 @@ class Crossing(Batched):
             expect(xp.allclose(result, self.placed.product(change), rtol=1e-4), "crossover: the product is wrong")
 
     def restore(self, batch: Any, result: Any) -> None:
-        """Undo the batch, by its delta; :meth:`finish` verifies that the edges are those from before."""
+        """Undo the batch by the inverse of its delta; :meth:`finish` verifies the edges after all repeats."""
         self.graph.apply(inverse(self.delta, self.device.xp))
         self.housekeeper.tidy(self.items)
 
@@ -165,13 +171,13 @@ class Crossing(Batched):
         check_digest(self.graph, self.placed.model)
 
     def extra(self) -> dict[str, Any]:
-        """Return the use, the size of the graph, and the seconds of the update alone if it was timed apart."""
+        """Return the use, the sizes of the graph, and the seconds of the update alone if it was timed, by name."""
         data = self.fixture.data
         alone: dict[str, float] = {} if self.update_s is None else {"update_s": self.update_s}
         return {"use": self.use, "num_vertices": data.num_vertices, "num_edges": data.edges_given, **alone}
 
     def _seconds_to_store(self) -> dict[int, float]:
-        """Return, by batch size, the median seconds of applying a batch to a graph without a tracker."""
+        """Return the median seconds to apply a batch to a graph of this form without a tracker, by batch size."""
         shared, found = SharedGraph(self.placed, self.fixture, UPDATE, self.needs_in_edges), {}
         for size in self.sizes:
             cell = type(self)(self.fixture, self.use, size)
@@ -183,7 +189,7 @@ class Crossing(Batched):
         return found
 
     def _model(self, batch: Drawn) -> EdgeModel:
-        """Return the edges of a small graph after ``batch``, made once for all cells."""
+        """Return the set of edges of a small graph after ``batch``; it is made once for all cells."""
         return self.placed.shared(("model", batch.place), lambda: self._model_after(batch))
 
     def _model_after(self, batch: Drawn) -> EdgeModel:
@@ -207,10 +213,10 @@ class Crossing(Batched):
 
 
 class Rebuilding(Crossing):
-    """A cell of the crossover map whose graph is rebuilt for every batch, with the answer computed from scratch.
+    """A cell of the crossover map whose graph is rebuilt after every batch, and an algorithm computed from scratch.
 
-    Programs over static structures do that. Listing the edges after the batch is not timed; all repeats have the same
-    batch.
+    Programs with static data structures work like this. The list of edges after the batch is made untimed, and all
+    repeats have the same batch.
     """
 
     def __init__(self, fixture: Fixture, use: str, batch: int, sizes: tuple[int, ...] = ()) -> None:
@@ -220,7 +226,7 @@ class Rebuilding(Crossing):
             self.needs_in_edges = self.subject.kind.requires.in_edges
 
     def setup(self) -> None:
-        """Draw the batch, and list the edges after it on the device."""
+        """Draw the batch, and list the edges of the graph after it, on the device."""
         self.begin()
         if self.placed.graph is not None:
             self.placed.clear()
@@ -236,12 +242,12 @@ class Rebuilding(Crossing):
         return self.fixture.upload(*ends_of(model.keys[order]), model.weight[order])
 
     def prepare(self) -> Drawn:
-        """Drop the graph of the last repeat; return the batch."""
+        """Drop the graph of the last repeat; return the batch, which is the same for all repeats."""
         self.graph = None
         return self.batch_drawn
 
     def action(self, batch: Drawn) -> Any:
-        """Build a graph of the edges after ``batch``, and use it; return the answer."""
+        """Build a graph of the edges after ``batch``, and use it; return the answer, or an algorithm's result."""
         self.graph = self.fixture.empty_graph(in_edges=self.needs_in_edges, **self.form)
         self.graph.insert_edges(*self.edges)
         if not self.subject:
@@ -251,11 +257,11 @@ class Rebuilding(Crossing):
         return instance.result
 
     def answer(self, result: Any) -> Any:
-        """Return ``result``, which is the answer."""
+        """Return ``result``, the algorithm's result that the action computed."""
         return result
 
     def restore(self, batch: Any, result: Any) -> None:
         """Do nothing: the next repeat builds another graph."""
 
     def finish(self) -> None:
-        """Do nothing: each graph is of one repeat."""
+        """Do nothing: each graph is used in one repeat only."""

@@ -1,8 +1,7 @@
 """What the cells of one graph of the crossover map share: its edges on the device, batches, answers, the current graph.
 
-All of it lies on the device, and what is made from it is made there: batches are drawn, answers compared and contents
-verified where the graph is, with the functions of NumPy on the CPU and the same of CuPy on CUDA. So a cell waits for
-little but itself, whatever the size of the graph.
+All of it is made and stored on the device: batches are drawn, answers compared and edges verified by NumPy on the CPU
+and by the same functions of CuPy on CUDA. A large graph needs no copies between host and device for that.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from suricate.intake.arrays import sorted_distinct
 
 
 class Edges(NamedTuple):
-    """Edges on the device, and their keys."""
+    """Edges in arrays on the device."""
 
     edges: EdgeList
 
@@ -37,7 +36,10 @@ class Edges(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Edges to insert and to delete, and pairs to query; ``place`` distinguishes the batch from others on the graph."""
+    """A batch: edges to insert, edges to delete, and pairs to query (or None).
+
+    ``place``: the size of the batch and its number among the batches of that size, which identify it.
+    """
 
     insert: Edges
     delete: Edges
@@ -46,14 +48,16 @@ class Drawn(NamedTuple):
 
 
 class DeviceInput:
-    """The edges of an input in one form on the device, and what its cells share; one exists at a time.
+    """The edges of an input on the device, weighted or not and directed or not, and what the cells on it share.
+
+    One object exists at a time (``current``).
 
     Attributes:
         model: the set of edges.
-        shuffled: its keys in random order.
-        weight: the weights in that order, or None.
+        shuffled: the keys of ``model`` in random order.
+        weight: the weights in the order of ``shuffled``, or None.
         answers: results that are the same for all backends, by name.
-        graph: the graph of the current cells.
+        graph: the graph of the current cells, or None.
     """
 
     current: ClassVar[DeviceInput | None] = None
@@ -73,9 +77,9 @@ class DeviceInput:
 
     @classmethod
     def of(cls, fixture: Fixture, *, weighted: bool, directed: bool) -> DeviceInput:
-        """Return the input of a fixture in the given form, on its device.
+        """Return the edges of a fixture's input on its device, ``weighted`` and ``directed`` or not.
 
-        The input that the cells before had is freed if it is another one.
+        It is the current object if that fits; otherwise that is freed, and a new one becomes the current one.
         """
         now, form = cls.current, (fixture.device, fixture.seed, weighted, directed)
         if now is None or now.data is not fixture.data or form != (now.device, now.seed, now.weighted, now.directed):
@@ -85,12 +89,12 @@ class DeviceInput:
         return now
 
     def clear(self) -> None:
-        """Drop the current graph, and free its memory."""
+        """Drop the graph of the current cells, and free its memory."""
         self.graph = None
         collect(self.device)
 
     def fill(self, graph: Any) -> None:
-        """Insert all edges into ``graph``, in parts if there are many."""
+        """Insert all edges into ``graph``, in several calls if there are many."""
         size = constants.FILL_BATCH
         if len(self.model) > size:
             with suppress(CapacityError):  # then it grows
@@ -100,35 +104,35 @@ class DeviceInput:
             graph.insert_edges(*ends_of(self.shuffled[part]), None if self.weight is None else self.weight[part])
 
     def change(self, batch: Drawn) -> ExpectedChange:
-        """Return the expected change by ``batch``; that of the first batch of a size is shared by all cells."""
+        """Return the set of edges expected after ``batch``; for the first batch of each size all cells share it."""
         if batch.place[1]:
             return ExpectedChange(self.model, batch.delete.keys, batch.insert.keys)
         return self.shared(batch.place, lambda: ExpectedChange(self.model, batch.delete.keys, batch.insert.keys))
 
     def shared(self, name: Any, make: Any) -> Any:
-        """Return the object ``name`` that all backends share; ``make()`` makes it on first use."""
+        """Return the object ``name`` that all backends share; at the first call, ``make()`` makes it."""
         if name not in self.answers:
             self.answers[name] = make()
         return self.answers[name]
 
     def after(self, change: ExpectedChange) -> EdgeList:
-        """Return the edges after a change, in random order: the remaining ones, then the new ones."""
+        """Return the edges after ``change``: the remaining ones in random order, then the new ones in random order."""
         xp, new = self.device.xp, change.new
         stay = self.shuffled[~among(self.shuffled, change.lost, xp)]
         return EdgeList(*ends_of(xp.concatenate((stay, new[xp.argsort(mixed(new))])) if len(new) else stay))
 
     @property
     def values(self) -> Any:
-        """A random value per vertex in [0.5, 1.5), float32."""
+        """A random value in [0.5, 1.5) per vertex, float32[n]: the vector of the product."""
         return self.shared("values", lambda: _number(self.random("values", self.data.num_vertices)))
 
     def product(self, change: ExpectedChange) -> Any:
-        """Return for each vertex the sum of its out-neighbours' values after a change, float64."""
+        """Return the expected product after ``change``: per vertex the sum of its out-neighbours' values, float64."""
         before = self.shared("product", lambda: self._sums(self.model.keys))
         return before + self._sums(change.new) - self._sums(change.lost)
 
     def _sums(self, keys: Any) -> Any:
-        """Return for each vertex the sum of the values at the destinations of its edges in ``keys``, float64."""
+        """Return for each vertex the sum of the values at the destinations of its edges among ``keys``, float64[n]."""
         xp, n = self.device.xp, self.data.num_vertices
         total = xp.zeros(n)
         for begin in range(0, len(keys), constants.FILL_BATCH):
@@ -137,7 +141,7 @@ class DeviceInput:
         return total
 
     def random(self, purpose: str, count: int) -> Any:
-        """Return ``count`` random numbers, uint64, which depend on the seed and ``purpose`` only."""
+        """Return ``count`` random uint64 numbers, which depend only on the seed and the text ``purpose``."""
         xp, word = self.device.xp, np.uint64(word_of(self.seed, purpose))
         found = xp.empty(count, np.uint64)
         for part in slices(count, xp):
@@ -147,7 +151,7 @@ class DeviceInput:
     def pairs(self, purpose: str, count: int) -> EdgeList:
         """Return ``count`` uniform pairs of vertices, with weights if the input has them; ``src <= dst`` if undirected.
 
-        They depend on the seed and ``purpose`` only.
+        They depend only on the seed and the text ``purpose``.
         """
         xp, n = self.device.xp, np.uint64(self.data.num_vertices)
         random, (src, dst) = self.random(purpose, count), (xp.empty(count, np.uint32) for _ in range(2))
@@ -159,13 +163,16 @@ class DeviceInput:
         return EdgeList(src, dst, _number(mixed(random)) if self.weighted else None)
 
     def existing(self, purpose: str, count: int) -> EdgeList:
-        """Return ``count`` edges without weights, distinct unless there are fewer, by the seed and ``purpose``."""
+        """Return ``count`` edges of the input without weights; they are distinct unless it has fewer.
+
+        They depend only on the seed and the text ``purpose``.
+        """
         begin = word_of(self.seed, purpose) % max(1, len(self.shuffled))
         places = self.device.xp.arange(begin, begin + count) % max(1, len(self.shuffled))
         return EdgeList(*ends_of(self.shuffled[places]))
 
     def _keys(self) -> Any:
-        """Return the keys of the input's edges in their order, repeats included, uint64 on the device."""
+        """Return the keys of the input's edges in their original order, repeats included, uint64 on the device."""
         xp, data = self.device.xp, self.data
         if not isinstance(data, DrawnInput):
             return self._key(xp.asarray(data.src), xp.asarray(data.dst))
@@ -181,14 +188,14 @@ class DeviceInput:
 
 
 def _number(random: Any) -> Any:
-    """Return float32 numbers in [0.5, 1.5) from random uint64 ones."""
+    """Return float32 numbers in [0.5, 1.5), made from the random uint64 numbers ``random``."""
     return (random >> np.uint64(40)).astype(np.float32) * np.float32(2**-24) + np.float32(0.5)
 
 
 def collect(device: Device) -> None:
-    """Collect garbage, and free the unused memory of the device's pool.
+    """Collect Python's garbage, and return the unused memory of CuPy's pool to the device.
 
-    Surviving objects are frozen, so that the collections before each timing need not visit them.
+    The remaining objects are frozen (``gc.freeze``), so that collections before later timings are fast.
     """
     gc.collect()
     gc.freeze()
@@ -197,16 +204,16 @@ def collect(device: Device) -> None:
 
 
 class Batches:
-    """New batches of ``size`` edges on an input, the same for every backend and use.
+    """A sequence of batches of ``size`` edges, the same for every backend and use.
 
-    ``deletions`` of them are deleted; the others are uniform pairs to insert.
+    Each deletes ``deletions`` edges of the input, and inserts uniform pairs, ``size - deletions`` of them.
     """
 
     def __init__(self, placed: DeviceInput, size: int, deletions: int) -> None:
         self.placed, self.size, self.deletions, self.number = placed, size, deletions, 0
 
     def draw(self, *, asks: bool = False) -> Drawn:
-        """Return the next batch; with ``asks`` also as many pairs to query, about half of which are edges."""
+        """Return the next batch; with ``asks`` it has ``size`` pairs to query, about half of which are edges."""
         placed, name = self.placed, f"batch {self.size} {self.number}"
         insert = placed.pairs(f"{name} insert", self.size - self.deletions)
         delete = placed.existing(f"{name} delete", self.deletions)
@@ -216,7 +223,10 @@ class Batches:
         return drawn
 
     def _questions(self, name: str) -> EdgeList:
-        """Return as many pairs as the batch has edges: each is an edge or a uniform pair, with even chances."""
+        """Return ``size`` pairs, each with equal chances an edge of the input or a uniform pair.
+
+        They depend only on the seed and the text ``name``.
+        """
         placed, where = self.placed, self.placed.device.xp.where
         known, other = placed.existing(name, self.size), placed.pairs(name, self.size)
         coin = (placed.random(f"{name} coin", self.size) & np.uint64(1)).astype(bool)
@@ -224,7 +234,10 @@ class Batches:
 
 
 class SharedGraph:
-    """A graph with the edges of an input, for the cells of one use and backend; ``tracker`` or None follows it."""
+    """A graph with the edges of an input, which the cells of one use and backend share.
+
+    ``tracker``: the tracker of the use's algorithm, or None.
+    """
 
     def __init__(self, placed: DeviceInput, fixture: Fixture, use: str, in_edges: bool) -> None:
         self.fixture, self.use = fixture, use
@@ -235,7 +248,7 @@ class SharedGraph:
 
 
 def inverse(delta: Any, xp: Any) -> Batch:
-    """Return the batch that undoes the change ``delta``, weights included; ``xp``: the module of its arrays."""
+    """Return the batch that undoes the change ``delta``, weights included, in arrays of ``xp``."""
     gone, other = delta.deleted, delta.replaced
     if gone.weight is None:
         return Batch(insert=gone, delete=delta.inserted[:2])

@@ -1,7 +1,8 @@
-"""Graphs drawn in pieces as workloads meet them: built in batches, and verified by edges that are drawn again.
+"""Large graphs that are drawn in pieces: built in batches, and verified by a sample of vertices.
 
-Nothing is verified against a copy of the graph, there is none. All edges at a sample of the vertices, those whose hash
-is a multiple of a number, must be exactly those of the stream; of graphs of up to 2^24 edges these are all vertices.
+There is no copy of a graph to verify it against. Instead all edges from or to the sampled vertices, which are drawn a
+second time, must be exactly those of the graph. A vertex is in the sample if its hash is a multiple of a fixed number;
+of graphs of up to 2^24 edges all vertices are.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from suricate.intake.arrays import sorted_distinct
 
 
 class Sample:
-    """A sample of vertices of a drawn graph, ascending, and all edges at them, drawn a second time.
+    """A sample of the vertices of a drawn graph, and all edges from or to them, drawn a second time.
 
-    ``out_keys`` and ``in_keys`` are the keys of edges that leave and that reach them, distinct and ascending. All are
-    on the device.
+    ``vertices``: their ids, ascending; ``out_keys`` and ``in_keys``: the keys of the edges that leave them and that
+    enter them, distinct and ascending. All arrays are on the device, ``xp`` is their module.
     """
 
     def __init__(self, data: DrawnInput, xp: Any) -> None:
@@ -54,9 +55,10 @@ class Sample:
         return ids[self.has(ids)]
 
     def after(self, gone: Any, new: Any) -> Any:
-        """Return the keys of the edges that leave sampled vertices after a batch: ``gone`` deleted, ``new`` inserted.
+        """Return the expected keys of the edges that leave sampled vertices after a batch, ascending.
 
-        Both are keys on the device, in any order, possibly repeated, also of other vertices.
+        ``gone``: the keys that the batch deletes; ``new``: those that it inserts. Both may be unsorted, repeated, and
+        of vertices that are not in the sample.
         """
         xp, keys = self.xp, self.out_keys
         if len(gone):
@@ -65,9 +67,9 @@ class Sample:
         return sorted_distinct(xp.concatenate((keys, here)), xp) if len(here) else keys
 
     def check(self, graph: Any, keys: Any) -> None:
-        """Verify the edges that leave sampled vertices in ``graph``, and that all degrees sum to the number of edges.
+        """Verify the edges that leave sampled vertices in ``graph``, and that its degrees sum to the number of edges.
 
-        ``keys``: the expected edges, ascending.
+        ``keys``: the expected keys of those edges, ascending.
         """
         found = self.keys_in(graph)
         expect(len(found) == len(keys), f"{len(found)} edges leave sampled vertices instead of {len(keys)}")
@@ -76,9 +78,9 @@ class Sample:
         expect(degrees == graph.num_edges, f"the degrees sum to {degrees}, num_edges is {graph.num_edges}")
 
     def check_answers(self, asked: EdgeList, found: Any, keys: Any) -> None:
-        """Verify the answers ``found``, ``bool[n]``, to the pairs ``asked`` whose sources are sampled.
+        """Verify the answers ``found`` (``bool[n]``) to queries of the pairs ``asked`` whose sources are in the sample.
 
-        ``keys``: the edges that leave sampled vertices, ascending.
+        ``keys``: the keys of all edges that leave sampled vertices, ascending.
         """
         here = self.has(asked.src)
         right = _among(edge_keys(asked.src, asked.dst)[here], keys, self.xp)
@@ -91,7 +93,7 @@ class Sample:
         return xp.sort(edge_keys(self.vertices[owner], found.dst))
 
     def sums_into(self, x: Any) -> Any:
-        """Return for each sampled vertex the sum of ``x``, a value per vertex, over its in-neighbours, float64."""
+        """Return for each sampled vertex the sum over its in-neighbours ``u`` of ``x[u]``, float64."""
         src, dst = _ends(self.in_keys)
         return self._sums(dst, x[src])
 
@@ -105,30 +107,30 @@ def _ends(keys: Any) -> tuple[Any, Any]:
 
 
 def _among(keys: Any, ascending: Any, xp: Any) -> Any:
-    """Return which of ``keys`` are in ``ascending``, ``bool[n]``; all are arrays of ``xp``."""
+    """Return which of ``keys`` are in the sorted array ``ascending``, ``bool[n]``; both are arrays of ``xp``."""
     if not len(ascending):
         return xp.zeros(len(keys), bool)
     return ascending[xp.minimum(xp.searchsorted(ascending, keys), len(ascending) - 1)] == keys
 
 
 def sample_of(fixture: Fixture) -> Sample:
-    """Return the sample that the tasks of ``fixture`` share."""
+    """Return the sample of the fixture's graph, which is drawn at the first call and shared by all tasks."""
     if Sample not in fixture.cache:
         fixture.cache[Sample] = Sample(DrawnInput.of(fixture), fixture.device.xp)
     return fixture.cache[Sample]
 
 
 def existing_edges(fixture: Fixture, rng: np.random.Generator, size: int) -> HostBatch:
-    """Return ``size`` random edges of the fixture's stream, possibly repeated; ``rng`` draws their numbers."""
+    """Return a batch of ``size`` random edges of the fixture's drawn graph, possibly repeated."""
     data = DrawnInput.of(fixture)
     numbers = rng.integers(0, data.num_edges, size).astype(np.uint64)
     return HostBatch(fixture, *data.stream.at(numbers)[:2], rng, False)
 
 
 class LargeGraph:
-    """The graph of a drawn input, built in batches after reserving memory; ``seconds`` has the time of each batch.
+    """The graph of a drawn input, built in batches; ``seconds`` has the time of each batch.
 
-    With hints nothing is reserved, since they determine how much memory the graph needs.
+    Memory for all edges is reserved first, except with degree hints, which determine how much memory the graph has.
 
     Raises:
         Skipped: there is not enough memory.
@@ -152,7 +154,7 @@ class LargeGraph:
         self.sizes = bytes_per_edge(self.graph)
 
     def _reserve(self, num_edges: int) -> bool:
-        """Reserve memory for all edges; return whether there is enough. If not, the graph grows."""
+        """Reserve memory for ``num_edges`` edges; return False if there is too little: then the graph grows instead."""
         try:
             self.graph.reserve(num_edges)
         except CapacityError:
@@ -160,7 +162,7 @@ class LargeGraph:
         return True
 
     def _compile(self, fixture: Fixture, size: int) -> None:
-        """Insert ``size`` edges into another graph, so that the first batch waits for no compilation."""
+        """Insert ``size`` edges into another graph, so that all programs are compiled before the first timed batch."""
         ids = fixture.device.xp.arange(size, dtype=np.uint32)
         Graph(size, **fixture.settings).insert_edges(ids, ids)
 
@@ -174,7 +176,7 @@ class LargeGraph:
 
     @classmethod
     def of(cls, fixture: Fixture) -> LargeGraph:
-        """Return the graph that the tasks of ``fixture`` share, made at the first call."""
+        """Return the graph that the tasks of ``fixture`` share; it is built at the first call."""
         if cls not in fixture.cache:
             fixture.cache[cls] = cls(fixture)
         return fixture.cache[cls]

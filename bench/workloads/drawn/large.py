@@ -1,7 +1,7 @@
-"""Workloads of the suite on large graphs: built in batches, updated, queried and ranked, beyond what a host can hold.
+"""Workloads of the suite on large graphs: built in batches, updated, queried and ranked, too large for a host.
 
-How they are verified is said in ``suricate.bench.workloads.drawn.graphs``; besides, the degrees of all vertices and all
-sums are compared.
+``suricate.bench.workloads.drawn.graphs`` describes how a sample of the vertices is verified; here the degrees of all
+vertices are compared, too.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ALPHA = 0.85
 
 
 def own(u, v, w, x):
-    """Return ``x``, a share of the rank, at the source ``u``."""
+    """Edge function: return ``x[u]``, the share of the rank that the source passes on."""
     return x[u]
 
 
 class Large(FixtureTask):
-    """Base of the tasks on the large graph that they share."""
+    """Base of the tasks on one large graph, which they share."""
 
     oracle = "the edges drawn again"
 
@@ -37,7 +37,7 @@ class Large(FixtureTask):
         self.input = DrawnInput.of(fixture)
 
     def setup(self) -> None:
-        """Get the shared graph and the sample; make the generator of batches."""
+        """Get the shared graph and the sample of its vertices; make the generator of batches."""
         self.shared = LargeGraph.of(self.fixture)
         self.graph, self.sample = self.shared.graph, sample_of(self.fixture)
         if self.batch is not None:
@@ -46,14 +46,14 @@ class Large(FixtureTask):
             self.batches = Batches(self.fixture, self.batch, self.workload)
 
     def finish(self) -> None:
-        """Verify the graph after the last repeat: it holds the stream's edges again."""
+        """Verify, after the last repeat, that the graph has the stream's edges again."""
         self.sample.check(self.graph, self.sample.out_keys)
         self.check_degrees()
 
     def check_degrees(self) -> None:
         """Compare the degree of each vertex with the number of its edges in the stream.
 
-        If the stream repeats edges, a degree may be less than that, but not 0.
+        If the stream repeats edges, a degree may be smaller than that number, but is 0 only if the number is.
         """
         degrees, drawn = self.graph.degrees(), drawn_degrees(self.fixture)
         if self.input.stream.distinct:
@@ -68,20 +68,20 @@ class Large(FixtureTask):
 
 
 class LargeBuild(Large):
-    """Insert all edges of the stream into an empty graph, in batches."""
+    """Insert all edges of the stream into an empty graph, in batches; it runs before the other tasks."""
 
     workload = "large build"
     does = "inserts all edges of a drawn graph, batch after batch, with memory reserved ahead; once"
     timed = False
 
     def action(self, prepared: Any) -> None:
-        """Do nothing here: the shared graph is built in :meth:`setup`."""
+        """Do nothing: :meth:`setup` has built the shared graph, and recorded the times."""
 
     def check(self, prepared: Any, result: None) -> None:
         """Do nothing: :meth:`finish` verifies the graph, before any other task changes it."""
 
     def extra(self) -> dict[str, Any]:
-        """Return the rate, the seconds of the median and the slowest batch, and the bytes per edge."""
+        """Return the rate of the build, the seconds of the median and slowest batch, and the bytes per edge."""
         seconds = self.shared.seconds
         built = {
             "edges_per_s": self.input.num_edges / sum(seconds), "median_batch_s": statistics.median(seconds),
@@ -105,7 +105,7 @@ class LargeInsert(Large):
         return self.graph.insert_edges(*batch.edges)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Verify that the graph has the edges of ``batch``, and all edges that leave sampled vertices."""
+        """Verify that the graph has the edges of ``batch``, and the right edges at all sampled vertices."""
         src, dst, _ = batch.edges
         expect(self.graph.has_edges(src, dst).all(), "large insert: an edge of the batch is not there")
         self.sample.check(self.graph, self.sample.after((), edge_keys(src, dst)))
@@ -122,7 +122,7 @@ class LargeDelete(Large):
     does = "deletes a fresh batch of edges of a drawn graph; then, untimed, inserts them again"
 
     def prepare(self) -> HostBatch:
-        """Return a batch of edges of the stream, which are drawn again."""
+        """Return a batch of random edges of the stream."""
         assert self.batch is not None
         return existing_edges(self.fixture, self.batches.rng, self.batch)
 
@@ -131,25 +131,25 @@ class LargeDelete(Large):
         return self.graph.delete_edges(*batch.edges[:2])
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Verify that the graph has no edge of ``batch``, and all other edges that leave sampled vertices."""
+        """Verify that the graph has no edge of ``batch``, and the right edges at all sampled vertices."""
         src, dst, _ = batch.edges
         expect(not self.graph.has_edges(src, dst).any(), "large delete: an edge of the batch is still there")
         keys = edge_keys(src, dst)
         self.sample.check(self.graph, self.sample.after(keys, keys[:0]))
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Insert the batch again."""
+        """Insert the edges of the batch again."""
         self.graph.insert_edges(*batch.edges[:2])
 
 
 class LargeQuery(Large):
-    """Query a batch of pairs."""
+    """Query a batch of pairs, half of which are edges of the stream."""
 
     workload = "large query"
     does = "asks a drawn graph for a fresh batch of pairs; half of them are edges drawn again"
 
     def prepare(self) -> tuple[EdgeList, np.ndarray]:
-        """Return pairs in random order, and a mask of those that were drawn as edges of the stream."""
+        """Return ``(pairs on the device, mask on the host)``; it is True for pairs drawn as edges of the stream."""
         assert self.batch is not None
         known = existing_edges(self.fixture, self.batches.rng, self.batch // 2)
         other = self.batches.draw("uniform")
@@ -159,24 +159,24 @@ class LargeQuery(Large):
         return self.fixture.upload(*ends), order < len(known.src)
 
     def action(self, asked: tuple[EdgeList, np.ndarray]) -> Any:
-        """Query the pairs; return which of them are edges, ``bool[n]``."""
+        """Query the pairs ``asked[0]``; return which of them are edges, ``bool[n]`` on the device."""
         return self.graph.has_edges(*asked[0][:2])
 
     def check(self, asked: tuple[EdgeList, np.ndarray], found: Any) -> None:
-        """Verify the answers ``found`` about pairs drawn as edges, and about sampled sources."""
+        """Verify that ``found`` is True for the pairs drawn as edges, and right for all pairs with a sampled source."""
         pairs, sure = asked
         expect(self.device.to_numpy(found)[sure].all(), "large query: an edge was not found")
         self.sample.check_answers(pairs, found, self.sample.out_keys)
 
 
 class LargeRank(Large):
-    """A step of ranks (a power iteration with jumps) along the out-edges, which takes no in-edges."""
+    """One step of ranks (a power iteration with random jumps), pushed along the out-edges: in-edges are not needed."""
 
     workload = "large rank step"
     does = "makes one step of a power iteration over a drawn graph, from the ranks of the step before (float64)"
 
     def setup(self) -> None:
-        """Get the shared graph; start from equal ranks."""
+        """Get the shared graph; set all ranks to the same value."""
         super().setup()
         xp, n = self.device.xp, self.input.num_vertices
         self.items = self.graph.num_edges
@@ -184,7 +184,7 @@ class LargeRank(Large):
         self.rank, self.share, self.sums = xp.full(n, 1 / n), xp.empty(n), xp.empty(n)
 
     def action(self, prepared: Any) -> None:
-        """Do one step in place; vertices without out-edges divide their rank among all."""
+        """Replace the ranks by those one step later; the rank of vertices without out-edges is divided among all."""
         xp, n = self.device.xp, len(self.rank)
         xp.divide(self.rank, self.divisor, out=self.share)
         self.sums.fill(0)
@@ -193,14 +193,14 @@ class LargeRank(Large):
         self.rank += (1 - ALPHA * self.sums.sum()) / n
 
     def check(self, prepared: Any, result: None) -> None:
-        """Verify the sums at sampled vertices by edges drawn again, and that the sums add up to what was pushed."""
+        """Verify the sums at sampled vertices by edges drawn again, and that all sums add up to what was pushed."""
         found, right = self.sums[self.sample.vertices], self.sample.sums_into(self.share)
         expect(self.device.xp.allclose(found, right, rtol=1e-9, atol=0), "the rank of a sampled vertex is wrong")
         left, arrived = (float(x.sum()) for x in (self.share * self.graph.degrees(), self.sums))
         expect(abs(left - arrived) <= 1e-9 * left, f"ranks of {left} left, of {arrived} arrived")
 
     def finish(self) -> None:
-        """Verify the last step."""
+        """Verify the last step as the first one."""
         self.check(None, None)
 
 

@@ -1,7 +1,7 @@
 """Workload of the window suite: many edges through a sliding window, with rate and memory over time.
 
-The stream is drawn in pieces on the device, so its length is not bounded by memory. Its edges are distinct: what the
-window holds is known from numbers alone.
+The stream is drawn in pieces on the device, so memory does not limit its length. Its edges are distinct, so the window
+has exactly the edges whose numbers are in a range.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from suricate.graph.delta import Batch
 
 
 class LongWindow(FixtureTask):
-    """Insert all edges of a stream, slide by slide; each stays in the graph for the length of the window."""
+    """Insert all edges of a stream, slide by slide; each slide also deletes as many of the oldest edges."""
 
     workload = "long window"
     does = "inserts a stream slide by slide, each time deleting as many of the oldest edges; rate and bytes over time"
@@ -39,7 +39,7 @@ class LongWindow(FixtureTask):
         super().__init__(fixture, self.slide)
 
     def setup(self) -> None:
-        """Raise ``Skipped`` if the stream repeats edges or is too short; fill the window."""
+        """Raise ``Skipped`` if the stream repeats edges or is too short; fill the window with its first edges."""
         if not isinstance(self.input.stream, UniformStream):
             raise Skipped("the stream repeats edges, so what a window holds would not be known; use uniform:N:M")
         self.stream, xp = self.input.stream, self.device.xp
@@ -53,7 +53,7 @@ class LongWindow(FixtureTask):
         self.seconds, self.moments = 0.0, [self._moment(0, 0.0)]
 
     def action(self, prepared: Any) -> None:
-        """Move the window to the end of the stream; verify it a few times on the way."""
+        """Move the window to the end of the stream; record rate and bytes, and verify the graph, at some slides."""
         seconds, since = 0.0, 0
         for number in range(self.slides):
             seconds, since = seconds + self._advance(number * self.slide), since + 1
@@ -64,7 +64,10 @@ class LongWindow(FixtureTask):
                 self.verify((number + 1) * self.slide)
 
     def _advance(self, begin: int) -> float:
-        """Move the window, which begins at edge number ``begin``, by a slide; return the seconds that it took."""
+        """Move the window by one slide; return the seconds that the graph took.
+
+        ``begin``: the number of the first edge in the window before that.
+        """
         xp, end = self.device.xp, begin + self.window
         insert = self.input.edges(end, end + self.slide, xp)
         delete = self.input.edges(begin, begin + self.slide, xp)
@@ -83,9 +86,9 @@ class LongWindow(FixtureTask):
         }  # fmt: skip
 
     def verify(self, begin: int) -> None:
-        """Compare the graph with the window that begins at edge number ``begin``.
+        """Compare the graph with the window whose first edge has the number ``begin``.
 
-        Number and digest of the edges are compared, and the answers to some queries of edges near the window.
+        The number of edges, the digest of their keys, and the answers to some queries must be right.
         """
         edges, end = self.graph.edges(), begin + self.window
         expect(len(edges.src) == self.window == self.graph.num_edges, "long window: the number of edges is wrong")
@@ -98,17 +101,17 @@ class LongWindow(FixtureTask):
         expect(np.array_equal(found, near >= begin), "long window: the answer to a question is wrong")
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Have the backend check its invariants, if the window is small; the edges were verified on the way."""
+        """Have the backend check its invariants, if the window is small; :meth:`action` has verified the edges."""
         if self.window <= constants.CHECK_BY_REFERENCE:
             self.graph.store("out").check()
 
     def extra(self) -> dict[str, Any]:
-        """Return sizes, the mean rate, the bytes per edge at the end, and rate and bytes over time, by name."""
+        """Return the sizes, the mean rate, the bytes per edge at the end, and rate and bytes over time, by name."""
         sizes = {"window": self.window, "slide": self.slide, "edges": self.moments[-1]["edges"]}
         overall = {"updates_per_s": 2 * self.slides * self.slide / self.seconds}
         return {**sizes, **overall, **bytes_per_edge(self.graph), "moments": self.moments}
 
 
 def _is_moment(number: int, count: int, moments: int) -> bool:
-    """Return whether step ``number`` of ``count`` ends one of ``moments`` equal parts."""
+    """Return whether step ``number`` is the last of a part, if ``count`` steps are cut into ``moments`` equal parts."""
     return (number + 1) * moments // count > number * moments // count

@@ -1,4 +1,4 @@
-"""Short calls: the processor time of one small insertion, and the calls of Python that it takes."""
+"""Short calls: the processor time of one small insertion, and the number of Python calls in it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ShortCalls(FixtureTask):
 
     Args:
         fixture: backend and graph.
-        batch: edges of a call.
-        name: an algorithm whose result is kept current meanwhile, or None.
-        in_edges: whether the graph has in-edges.
+        batch: number of edges of a call.
+        name: an algorithm to track on the graph, or None.
+        in_edges: whether the graph stores in-edges.
     """
 
     workload = "short calls"
@@ -43,7 +43,7 @@ class ShortCalls(FixtureTask):
         self.label_row(*(["with in-edges"] if in_edges else []))
 
     def setup(self) -> None:
-        """Build a graph with all edges of the input, and track the algorithm if there is one."""
+        """Build a graph with all edges of the input; track the algorithm if there is one."""
         self.graph, self.trackers = self._new_graph(), list[Any]()
         self.graph.insert_edges(*self.fixture.all_edges(weighted=self.graph.weight_dtype is not None))
         if self.algorithm is not None:
@@ -57,7 +57,7 @@ class ShortCalls(FixtureTask):
         return self.fixture.empty_graph(weighted=weighted, in_edges=in_edges, directed=not needs.undirected, **settings)
 
     def prepare(self) -> list[tuple[np.ndarray, ...]]:
-        """Return the batches of all calls, tuples of host arrays."""
+        """Return the batches of all calls as host arrays, see :meth:`draw`."""
         return self.draw(constants.SHORT_CALLS + 1)
 
     def draw(self, count: int) -> list[tuple[np.ndarray, ...]]:
@@ -68,7 +68,10 @@ class ShortCalls(FixtureTask):
         return [(one.src.astype(np.int64), one.dst.astype(np.int64), *weights) for one in drawn]
 
     def action(self, batches: list[tuple[np.ndarray, ...]]) -> None:
-        """Insert the batches one by one and record the seconds of each call; trace the Python calls of the last one."""
+        """Insert the batches one by one; record the processor time of each call, in seconds.
+
+        During the last call, which is not timed, the Python functions that it calls are recorded.
+        """
         seconds, insert, clock = [], self.graph.insert_edges, time.thread_time_ns
         for batch in batches[:-1]:
             began = clock()
@@ -79,24 +82,24 @@ class ShortCalls(FixtureTask):
         self.files = files_of_calls(lambda: insert(*batches[-1]))
 
     def check(self, batches: list[tuple[np.ndarray, ...]], result: None) -> None:
-        """Compare the edges with those inserted, in ``batches``, if the graph is directed."""
+        """If the graph is directed, compare its edges with those of the input and of ``batches``."""
         if self.graph.directed:
             src, dst = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
             model, keys = self.fixture.model(), edge_keys(src, dst)
             check_content(self.graph, ExpectedChange(model, keys[:0], keys), "short calls: content")
 
     def finish(self) -> None:
-        """Free the graph."""
+        """Drop the graph and its trackers, to free their memory."""
         self.graph, self.trackers = None, []
 
     def extra(self) -> dict[str, Any]:
-        """Return quantiles of the seconds of a call, the number of Python calls in one, and of their files."""
+        """Return quantiles of the seconds of a call, and how many Python calls, in how many files, one of them made."""
         times = {name: float(np.quantile(self.seconds, share)) for name, share in QUANTILES.items()}
         return {**times, "calls": len(self.files), "files": len(set(self.files))}
 
 
 def files_of_calls(action: Any) -> list[str]:
-    """Run ``action``; return the file of each Python function that it calls, with repeats."""
+    """Run ``action()``; return the file name of the code of each Python call in it, one entry per call."""
     files: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -1,4 +1,4 @@
-"""Short calls on CUDA: the time that one small insertion takes the host, between other work of host and device."""
+"""Short calls on CUDA: the host time of one small insertion, while host and device also do other work."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ FIRST_ROUNDS = 1 << 16  #: that the kernel is timed with
 
 
 class HostTime(ShortCalls):
-    """Insertions of batches of device arrays; before each, Python code runs, and a kernel is running during each.
+    """Insertions of batches of device arrays; before each, Python code runs; during each, a kernel on the device.
 
-    In a tight loop the host's code and data stay in its caches, and the device waits for the host; a user's program
-    has its own work. Checks are deferred, since a call that waits would wait for the running kernel.
+    In a tight loop the code and data of suricate stay in the caches of the CPU, and the device is idle between calls;
+    in a user's program both do other work. Checks are deferred, since a call that waits would wait for that kernel.
 
     Args:
         fixture: backend and graph.
-        batch: edges of a call.
-        name: an algorithm whose result is kept current meanwhile, or None.
-        in_edges: whether the graph has in-edges.
+        batch: number of edges of a call.
+        name: an algorithm to track on the graph, or None.
+        in_edges: whether the graph stores in-edges.
     """
 
     workload = "host time of short calls"
@@ -45,7 +45,7 @@ class HostTime(ShortCalls):
         return super()._new_graph(checks="deferred", **settings)
 
     def setup(self) -> None:
-        """Build a graph, track the algorithm, and find how much work takes the host and the device the wanted time."""
+        """Build a graph, track the algorithm, and calibrate the other work of host (0.1 ms) and device (1 ms)."""
         super().setup()
         xp = self.device.xp
         self._kernel, self._out = BUSY.kernel("busy"), xp.empty(1, np.uint64)
@@ -63,16 +63,17 @@ class HostTime(ShortCalls):
         return time.perf_counter() - began
 
     def _occupy(self) -> None:
-        """Launch the kernel that keeps the device busy."""
+        """Launch the kernel that keeps the device busy during a call."""
         self._kernel((1,), (1,), (np.int64(self._rounds), self._out))
 
     def _wait(self) -> None:
         self.device.xp.cuda.get_current_stream().synchronize()
 
     def _work(self) -> int:
-        """Do a fixed amount of Python work, as a user's program does between calls; return the total length of texts.
+        """Do a fixed amount of Python work, as a user's program does between calls.
 
-        It looks up texts in a table, so that suricate's code and data leave the host's caches. Nobody uses the result.
+        It looks up texts in a table, so that suricate's code and data leave the caches of the CPU. The result, the
+        total length of the texts, has no use.
         """
         table, total = self._table, 0
         for number in range(self._keys):
@@ -80,12 +81,15 @@ class HostTime(ShortCalls):
         return total
 
     def prepare(self) -> list[tuple[Any, ...]]:
-        """Return the batches of all calls, tuples of device arrays."""
+        """Return the batches of all calls: tuples of sources, destinations and, if any, weights, on the device."""
         asarray = self.device.xp.asarray
         return [tuple(map(asarray, batch)) for batch in self.draw(constants.BESIDE_CALLS + 1)]
 
     def action(self, batches: list[tuple[Any, ...]]) -> None:
-        """Insert the batches one by one and record the host's seconds of each call; trace the last call."""
+        """Insert the batches one by one; record the host's seconds in each call.
+
+        During the last call, which is not timed, the Python functions that it calls are recorded.
+        """
         seconds, insert, clock = [], self.graph.insert_edges, time.perf_counter_ns
         for batch in batches[:-1]:
             self._occupy()
@@ -99,10 +103,10 @@ class HostTime(ShortCalls):
         self.files = files_of_calls(lambda: insert(*batches[-1]))
 
     def check(self, batches: list[tuple[Any, ...]], result: None) -> None:
-        """Compare the edges with those inserted, in ``batches``, if the graph is directed."""
+        """If the graph is directed, compare its edges with those of the input and of ``batches``."""
         super().check([tuple(self.device.to_numpy(part) for part in batch) for batch in batches], result)
 
     def extra(self) -> dict[str, Any]:
-        """Return quantiles of the host's seconds in a call, the number of Python calls in one, and of their files."""
+        """Return quantiles of the host's seconds in a call, and how many Python calls, in how many files, one made."""
         told = super().extra()
         return {name.replace("cpu_", "host_") if name in QUANTILES else name: value for name, value in told.items()}
