@@ -17,7 +17,7 @@ MAX_BLOCKS = 1 << 20
 class ScratchBuffer:
     """Scratch memory for insertions of up to ``edges`` edges: ``size`` bytes, held by ``memory``.
 
-    ``prefix`` is the beginning of the kernel's argument: the structs of the arrays and of ``Scratch``.
+    ``prefix`` are the first bytes of the kernel's argument: the struct of the arrays, and the struct ``SCRATCH``.
     """
 
     edges: int
@@ -32,9 +32,10 @@ NO_SCRATCH = ScratchBuffer(0, 0, None, b"")
 class BatchKernel:
     """The kernel of a batch operation, and the struct that it takes as argument.
 
-    The struct begins with ``prefix`` bytes that rarely change: the struct of the arrays and the part common to
-    insertions. The operation's struct follows, with ``Unvalidated`` if it takes unvalidated batches; ``packer`` packs
-    both. A tile has ``lanes`` lanes. ``resident`` blocks fill the device; a ``cooperative`` grid has no more.
+    The struct begins with ``prefix`` bytes that rarely change: the struct of the arrays and, for insertions,
+    ``SCRATCH``. The operation's own fields follow, then ``Unvalidated`` if the kernel takes unvalidated batches;
+    ``packer`` packs these two. A tile has ``lanes`` lanes. ``resident`` blocks fill the device; a ``cooperative`` grid
+    has no more.
     """
 
     def __init__(

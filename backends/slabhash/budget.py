@@ -21,18 +21,12 @@ _collected = [-1.0]  # when all garbage was collected last
 
 
 class Budget:
-    """How many bytes a store may allocate, including old and new arrays while they grow, and scratch memory.
+    """How many bytes a store on ``device`` may allocate: old and new arrays while they grow, and scratch memory.
 
-    Arrays that the store returns, and the temporary arrays of a query, do not count.
-
-    Args:
-        limit: ``memory_limit`` of the store, in bytes, or None.
-        device: where the store is.
-
-    Attributes:
-        arrays: bytes of the store's arrays; written by its ``Pool`` only.
-        cached: bytes of scratch memory cached for the next batch; written by its ``Kernels`` only.
-        borrowed: bytes of temporary arrays; see :meth:`borrow`.
+    ``limit`` is the store's ``memory_limit`` in bytes, or None. Arrays that the store returns, and the temporary arrays
+    of a query, do not count. Bytes allocated now: ``arrays``, those of the store's arrays, which only its ``Pool``
+    writes; ``cached``, scratch memory cached for the next batch, which only its ``Kernels`` write; ``borrowed``,
+    temporary arrays.
     """
 
     def __init__(self, limit: int | None, device: Device) -> None:
@@ -62,7 +56,7 @@ class Budget:
         self.borrowed += size
 
     def repay(self, size: int) -> None:
-        """Subtract ``size`` bytes of temporary arrays, which :meth:`borrow` added and which are freed now."""
+        """Subtract ``size`` bytes of temporary arrays that :meth:`borrow` has added, and that are freed now."""
         self.borrowed -= size
 
     @contextmanager

@@ -30,8 +30,8 @@ COUNTING = 8  #: threads that count the edges of sources, each but the first in 
 class InsertionScratch(NamedTuple):
     """Scratch memory for inserting n edges with weights.
 
-    ``existing`` is uint32[n + 1], see :func:`loops.insert_run`; ``tables`` is uint32[2, table_size(n)], for
-    :func:`merge_duplicates`.
+    ``existing``, uint32[n + 1], gets the indices of edges that are stored already, and their number as the last entry;
+    ``tables``, uint32[2, table_size(n)], are the two hash tables of :func:`merge_duplicates`.
     """
 
     existing: np.ndarray
@@ -48,21 +48,20 @@ def as_words(weight: Array | None) -> np.ndarray:
 
 
 def table_size(edges: int) -> int:
-    """Return the size of the hash table of duplicates for a batch of ``edges`` edges: a power of two above it."""
+    """Return the size of a hash table of duplicates among ``edges`` edges: a power of two above ``2 * edges``."""
     return 1 << (2 * edges).bit_length()
 
 
 @dataclass(slots=True)
 class Part:
-    """A part of a batch, all edges of some vertices in their order, and the outcome that loops write.
+    """A part of a batch: all edges of some vertices in their order, and arrays that loops write the outcome to.
 
     Attributes:
-        src, dst: the edges.
-        words: their weights, as 32-bit words.
-        status, before: status of each edge, and words of the weight that it replaces or deletes.
-        existing, tables: scratch, see :class:`InsertionScratch`.
-        place: position of each edge in the batch; empty for a part that is the whole batch.
-        ring: scratch, see :func:`loops.fetch`.
+        src, dst, words: the edges, and their weights as 32-bit words.
+        status, before: the status of each edge, and the words of the weight that it replaces or deletes.
+        existing, tables: see :class:`InsertionScratch`.
+        place: position of each edge in the batch; empty if the part is the whole batch, and writes to its outcome.
+        ring: int64[RING], scratch of :func:`loops.fetch`.
         done: number of edges inserted so far.
     """
 
@@ -81,8 +80,7 @@ class Part:
     def of(cls, group: Grouped, begin: int, end: int, weight: np.ndarray, size: int) -> Part:
         """Return the part ``[begin, end)`` of a batch that ``group`` has sorted by vertex.
 
-        ``weight`` are the words of the batch's weights, ``size`` words each (empty for a store without weights, or a
-        deletion).
+        ``weight`` are the 32-bit words of the batch's weights, ``size`` words each; empty if there are none.
         """
         src, dst, place = (array[begin:end] for array in group[:3])
         words = weight.reshape(-1, size)[place].reshape(-1) if len(weight) else NO_WORDS
@@ -93,10 +91,7 @@ class Part:
         return cls(src, dst, words, status, before, existing, tables, place, np.empty(loops.RING, np.int64))
 
     def finish(self, size: int, outcome: Outcome) -> None:
-        """Give the statuses of duplicates to the last of them, then write the part's results to ``outcome``.
-
-        ``size`` is the number of words of a weight.
-        """
+        """Correct the statuses of duplicates by :func:`merge_duplicates`, then :meth:`write` to ``outcome``."""
         if len(self.existing) and self.existing[-1]:
             existing = self.existing[: self.existing[-1]]
             table, last = self.tables[:, : table_size(len(existing))]
@@ -106,18 +101,15 @@ class Part:
         self.write(size, outcome)
 
     def write(self, size: int, outcome: Outcome) -> None:
-        """Write statuses and old weights to ``outcome`` in the order of the batch, unless the loop has done so.
-
-        ``size`` is the number of words of a weight.
-        """
+        """Copy statuses and old weights (``size`` words each) to ``outcome``, unless the part is the whole batch."""
         if len(self.place):
             maintain.put_back(self.place, size, self.status, self.before, outcome.status, as_words(outcome.weight))
 
 
 def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
-    """Return ranges of vertices with about equally many edges as tuples (first, end, number of edges before).
+    """Cut ``num_vertices`` vertices into ranges with about equally many edges; a small store is one range.
 
-    ``num_vertices`` vertices are divided; a small store is one range.
+    Return a tuple for each range: its first vertex, its end, and the number of edges of the vertices before it.
     """
     if threads.parts(num_vertices + int(slabs.counters[BUMP]) * slabs.keys) == 1:
         return [(0, num_vertices, 0)]
@@ -137,12 +129,9 @@ def _ranges(plan: BucketPlan, size: int) -> list[tuple[int, int, int]]:
 class CpuKernels:
     """The operations of a store on NumPy arrays; see :mod:`suricate.backends.slabhash.kernels`.
 
-    Args:
-        budget: the store's budget, which includes scratch memory.
-        weight_words: 32-bit words of a weight; 0: the store has no weights.
-        keys: key slots of a slab.
-        per_bucket: edges that a bucket is sized for.
-        hashing: whether vertices are rehashed.
+    ``budget`` is the store's budget, which scratch memory is counted in. A weight has ``weight_words`` words of 32 bits
+    (0: no weights), a slab ``keys`` key slots; a bucket is sized for ``per_bucket`` edges. Without ``hashing`` a vertex
+    has one bucket, and none is rehashed.
     """
 
     warps = 0  #: resident warps of an insertion, of which there are none
@@ -190,11 +179,11 @@ class CpuKernels:
     def insert(
         self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: InsertionScratch
     ) -> int:
-        """Insert a batch into ``slabs``; return the number of edges inserted.
+        """Insert a batch into ``slabs``, and write ``outcome``; return the number of edges inserted.
 
-        ``reservation`` are the slabs set aside for the batch, ``outcome`` is written, ``scratch`` comes from
-        :meth:`scratch`. The number is short of the batch if a vertex must be rehashed and the reservation lacks slabs
-        for that; :meth:`insert_rest` inserts the other edges.
+        ``reservation`` are the slabs set aside for the batch, ``scratch`` comes from :meth:`scratch`. The number is
+        short of the batch if a vertex must be rehashed and the reservation lacks slabs for that: then call
+        :meth:`insert_rest`.
         """
         load, self._load = self._load, None
         if load is not None and load.src is batch.src and load.vertex is slabs.vertex:
@@ -211,7 +200,7 @@ class CpuKernels:
     ) -> int:  # fmt: skip
         """Insert a small batch by one call of a loop, until a vertex must be rehashed; return the number inserted.
 
-        :meth:`insert_rest` inserts the other edges. ``quota`` is the number of slabs that rehashing may use,
+        If edges are left, call :meth:`insert_rest`. ``quota`` is the number of slabs that rehashing may use,
         ``outcome`` is written, ``scratch`` comes from :meth:`scratch` (None without weights).
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
@@ -231,10 +220,10 @@ class CpuKernels:
         return done
 
     def insert_rest(self, slabs: Slabs, quota: int, outcome: Outcome, ahead: int = 1) -> int:
-        """Insert the remaining edges of the present batch; return the number of its edges inserted so far.
+        """Insert the edges of the last batch that are left; return how many of the batch are inserted by now.
 
-        The number is short of the batch if a vertex must be rehashed and ``quota`` slabs, which each part of the batch
-        has an equal share of, do not suffice. A part takes ``ahead`` new slabs at a time; ``outcome`` is written.
+        These are not all if a vertex must be rehashed and the ``quota`` slabs for that, which the parts of the batch
+        share equally, are used up. ``outcome`` is written. A part takes ``ahead`` new slabs at a time.
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         left = [part for part in self._parts if part.done < len(part.src)]
@@ -261,10 +250,10 @@ class CpuKernels:
         slabs.counters[TAKEN] = min(slabs.counters[TAKEN], slabs.counters[LISTED])
 
     def _cut(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome, scratch: InsertionScratch) -> list[Part]:
-        """Return the parts of a batch: each has all edges of its vertices. A small batch is one part.
+        """Return the parts of a batch, each with all edges of its vertices; a small batch is one part.
 
-        The batch is one part, too, if memory does not suffice for more: its slabs are reserved by now, and nothing may
-        fail any more. A single part writes to ``outcome`` itself and uses ``scratch``.
+        So is a batch for whose parts memory is lacking: its slabs are reserved by now, and nothing may fail any more. A
+        single part writes to ``outcome`` itself and uses ``scratch``.
         """
         weight = as_words(batch.weight)
         with suppress(MemoryError):
@@ -286,7 +275,7 @@ class CpuKernels:
         return self._group[1] if bits and self._group else None
 
     def _sortable(self, slabs: Slabs, src: Array) -> int:
-        """Return the number of bits of an id, or 0 if the batch with sources ``src`` is not to be sorted.
+        """Return the number of bits of a vertex id, or 0 if the batch with sources ``src`` is not to be sorted.
 
         It is sorted if it is large enough for sorting to pay, and there is no memory limit.
         """
@@ -294,7 +283,7 @@ class CpuKernels:
         return bits if self._budget.limit is None and can_sort(len(src), bits) else 0
 
     def _rings(self, parts: int) -> list[np.ndarray]:
-        """Return a ring buffer, int64[RING], for the head slabs of the edges ahead, for each of ``parts`` parts."""
+        """Return an int64[RING] for each of ``parts`` parts, the scratch memory of :func:`loops.fetch`."""
         return [self._ring, *np.empty((parts - 1, loops.RING), np.int64)]
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
@@ -312,9 +301,9 @@ class CpuKernels:
         threads.run(loops.find_edges, calls)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Free slabs that deletions emptied, of the vertices whose first head slabs are in ``[begin, end)``.
+        """Free slabs that deletions emptied, of vertices whose first head slabs are in ``[begin, end)``.
 
-        At most ``quota`` slabs are taken for that.
+        New slabs that this takes are at most ``quota``.
         """
         number = threads.parts(end - begin)
         parts = [(slabs, self._per_bucket, quota // number, begin + low, begin + high)
@@ -329,7 +318,7 @@ class CpuKernels:
         vertex[0::2], vertex[1::2], buckets[:] = EMPTY, 0, 1
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
-        """Return a plan of buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32)."""
+        """Plan the number of buckets of each vertex for ``growth`` times its ``expected`` degree (uint32)."""
         codes, size = np.empty(len(expected), np.uint16), len(expected)
         given = expected, self._per_bucket / growth, int(self._keys / growth), self._hashing, codes
         ranges = threads.ranges(size, threads.parts(size))
@@ -337,10 +326,7 @@ class CpuKernels:
         return BucketPlan(codes, np.cumsum([0, *heads]), np.array([0, *(end for _, end in ranges)]), sum(heads))
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) as ``plan`` says, with the degrees of the old ``vertex``.
-
-        ``old`` is that old array.
-        """
+        """Write arrays ``vertex`` and ``buckets`` as ``plan`` says; degrees come from ``old``, the old ``vertex``."""
         given = plan.codes, old, vertex, buckets
         threads.run(maintain.write_tables, [(*given, *part) for part in _ranges(plan, len(buckets))])
 
@@ -368,9 +354,9 @@ class CpuKernels:
         threads.over(size, add_up, unit=1 / 8)
 
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
-        """Return an upper bound of the slabs that an insertion of the batch needs.
+        """Return an upper bound of the slabs that inserting the batch needs.
 
-        ``bump`` is the counter BUMP. With ``fresh`` all head slabs below it are empty, and the pool is not read.
+        Head slabs are below ``bump``. With ``fresh`` all of them are empty, and the pool is not read.
         """
         if fresh and (bits := self._sortable(slabs, batch.src)):
             self._load = Load.of(slabs, batch.src, batch.dst, bits)
@@ -385,10 +371,9 @@ class CpuKernels:
         return sum(threads.run(maintain.count_slabs, calls))
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return an upper bound of the slabs, besides ``heads``, needed to move all edges of ``old``.
+        """Return an upper bound of the slabs, besides ``heads`` head slabs, that a move of all edges needs.
 
-        Of ``plan``, the new layout, only ``vertex`` and ``buckets`` are read; ``heads`` is the number of its head
-        slabs.
+        The edges move from the arrays ``old`` to ``plan``, of which only ``vertex`` and ``buckets`` are read.
         """
         left = np.zeros(heads, np.uint8)
         calls = [(old, plan, left, first, last) for first, last, _ in _shares(old, len(old.buckets))]
@@ -410,12 +395,12 @@ class CpuKernels:
         maintain.free_vertices(slabs, vertices)
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``, as many as it has elements; reset their counters."""
+        """Write the free slabs below ``bump`` to ``found``, which has an entry for each; reset their counters."""
         maintain.list_free(slabs, found)
         slabs.counters[LISTED], slabs.counters[TAKEN], slabs.counters[FREED] = len(found), 0, 0
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
-        """Copy the edges of ``vertices`` to ``dst`` and ``weight`` (or None): the i-th from ``offsets[i]`` on."""
+        """Copy the edges of each ``vertices[i]`` to ``dst[offsets[i]:]``, and weights to ``weight`` (unless None)."""
         size, number = len(vertices), threads.parts(len(dst) + len(vertices))
         cuts = np.searchsorted(offsets[:size], len(dst) * np.arange(1, number) // number).tolist() if number > 1 else []
         given = slabs, vertices, offsets, dst, as_words(weight)
@@ -431,5 +416,5 @@ class CpuKernels:
         return int(maintain.gather_touched(slabs, src, dst, as_words(weight)))
 
     def forget_touched(self, slabs: Slabs) -> None:
-        """Forget which edges were inserted since the mark."""
+        """Forget which edges were inserted since the mark, so that none counts as inserted."""
         maintain.forget_touched(slabs)

@@ -39,12 +39,8 @@ NULL = np.uint64(0)
 class CudaKernels:
     """The operations of a store on CuPy arrays; see :mod:`suricate.backends.slabhash.kernels`.
 
-    Args:
-        device: a CUDA device.
-        budget: the store's budget, which includes scratch memory.
-        shape: geometry of the slabs.
-        weight_dtype: dtype of the store's weights, or None.
-        options: the store's options.
+    ``budget`` is the store's budget, which scratch memory is counted in; ``shape`` the geometry of its slabs;
+    ``weight_dtype`` the dtype of its weights, or None.
     """
 
     planning_bytes = 2 + 8 + 8  #: of the arrays of a plan, per vertex: code, number of heads and its running sum
@@ -86,15 +82,15 @@ class CudaKernels:
         return self._view
 
     def _launch(self, name: str, threads: int, *args: Any) -> None:
-        """Launch the kernel ``name`` with ``args`` over at most ``threads`` threads; None becomes a null pointer."""
+        """Launch the kernel ``name`` with ``args`` (None: a null pointer) over at most ``threads`` threads."""
         grid = max(1, min((threads + BLOCK - 1) // BLOCK, MAX_BLOCKS))
         program = programs.backend_programs(self._shape, self._options.edges_in_flight, None)[programs.KERNELS[name]]
         program.kernel(name)((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _plan(self, slabs: Slabs, name: str, variant: BatchKind | None, edges: int) -> LaunchPlan:
-        """Return the launch of batch operation ``name`` for ``edges`` edges.
+        """Return the launch of kernel ``name`` ("insert", "erase" or "find") for a batch of ``edges`` edges; cached.
 
-        ``variant`` is the kind of unvalidated batch, or None for a validated one. Plans are cached.
+        ``variant`` is the kind of an unvalidated batch, None for a validated one.
         """
         plan = self._plans.get((name, variant, edges))
         if plan is None:
@@ -137,7 +133,7 @@ class CudaKernels:
     # -- scratch memory ------------------------------------------------------------------------------------------------
 
     def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
-        """Return the least bytes of scratch memory that inserting ``edges`` edges takes if nothing is cached."""
+        """Return the bytes of scratch memory that inserting ``edges`` edges takes at least, if none is cached."""
         return offsets_of(*self._scratch_sizes(slabs, edges, moves=False).values())[-1]
 
     def scratch(self, slabs: Slabs, edges: int) -> ScratchBuffer:
@@ -152,7 +148,7 @@ class CudaKernels:
         return edges <= self._cached.edges
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
-        """Allocate the scratch memory of batches of up to ``edges`` edges ahead of them, if such memory is cached."""
+        """Allocate and cache scratch memory for batches of up to ``edges`` edges, unless it is too large for that."""
         size = offsets_of(*self._scratch_sizes(slabs, edges).values())[-1]
         if edges > self._cached.edges and self._is_cached(slabs, edges, size):
             with suppress(CapacityError):
@@ -192,7 +188,7 @@ class CudaKernels:
     def _scratch_sizes(self, slabs: Slabs, edges: int, *, moves: bool = True) -> dict[str, int]:
         """Return the bytes of each scratch array for ``edges`` edges, by its name in the struct ``SCRATCH``.
 
-        ``moves``: with the list of buckets to move; without it nothing is rehashed.
+        Without ``moves`` there is no memory for the list of buckets to move, and the insertion rehashes nothing.
         """
         hashing, capacity = self._options.hashing, slabs.capacity
         weighted = 4 if self._dtype is not None else 0
@@ -216,10 +212,10 @@ class CudaKernels:
     def insert(
         self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: ScratchBuffer
     ) -> int:
-        """Insert a validated batch into ``slabs`` by one launch; return its size.
+        """Insert a validated batch into ``slabs`` by one launch, and write ``outcome``; return the size of the batch.
 
-        ``reservation`` are the slabs set aside for the batch, ``outcome`` is written, ``scratch`` comes from
-        :meth:`scratch`. Scratch that is not cached returns to CuPy's memory pool, which keeps the order of the stream.
+        ``reservation`` are the slabs set aside for it, ``scratch`` comes from :meth:`scratch`. Scratch memory that is
+        not cached returns to CuPy's memory pool, which keeps the order of the stream.
         """
         edges = reservation.edges
         plan = self._plan(slabs, "insert", None, edges)
@@ -233,7 +229,7 @@ class CudaKernels:
         return edges
 
     def prepare_insertion(self, slabs: Slabs, batch: DeviceBatch) -> tuple[LaunchPlan, ScratchBuffer]:
-        """Return the launch and the scratch buffer with which :meth:`insert_batch` inserts ``batch`` into ``slabs``."""
+        """Return the launch and the scratch buffer that :meth:`insert_batch` needs to insert ``batch`` in ``slabs``."""
         unchecked, edges, scratch = batch.unchecked, batch.size, self._cached
         plan = self._plan(slabs, "insert", None if unchecked is None else unchecked.variant, edges)
         return plan, scratch if edges <= scratch.edges else self._new_scratch(slabs, edges)
@@ -241,9 +237,9 @@ class CudaKernels:
     def insert_batch(
         self, batch: DeviceBatch, prepared: tuple[LaunchPlan, ScratchBuffer], reservation: Reservation
     ) -> None:
-        """Launch the insertion of ``batch``; the launch validates it if ``batch.unchecked`` is set.
+        """Launch the insertion of ``batch``, which validates it as well if ``batch.unchecked`` is set.
 
-        ``prepared`` is what :meth:`prepare_insertion` returned, ``reservation`` the slabs set aside for the batch.
+        ``prepared`` is the result of :meth:`prepare_insertion`, ``reservation`` are the slabs set aside for the batch.
         """
         (plan, scratch), unchecked = prepared, batch.unchecked
         words = INSERTION.values(
@@ -266,14 +262,14 @@ class CudaKernels:
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
     def prepare_deletion(self, slabs: Slabs, batch: DeviceBatch) -> LaunchPlan:
-        """Return the launch with which :meth:`delete_batch` deletes ``batch`` from ``slabs``."""
+        """Return the launch that :meth:`delete_batch` needs to delete ``batch`` from ``slabs``."""
         unchecked = batch.unchecked
         return self._plan(slabs, "erase", None if unchecked is None else unchecked.variant, batch.size)
 
     def delete_batch(self, slabs: Slabs, batch: DeviceBatch, prepared: LaunchPlan) -> None:
-        """Launch the deletion of ``batch``; the launch validates it if ``batch.unchecked`` is set.
+        """Launch the deletion of ``batch``, which validates it as well if ``batch.unchecked`` is set.
 
-        ``prepared`` is what :meth:`prepare_deletion` returned.
+        ``prepared`` is the result of :meth:`prepare_deletion`.
         """
         plan, unchecked = prepared, batch.unchecked
         words = DELETION.values(
@@ -294,20 +290,17 @@ class CudaKernels:
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
     def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
-        """Validate and look up ``batch`` in one launch: write ``found`` (bool[n]) and, if given, ``weight``.
-
-        Invalid edges are not found.
-        """
+        """Validate ``batch`` and look it up like :meth:`find`, in one launch; invalid edges are not found."""
         edges, variant = batch.size, batch.variant
         plan = self._plan(slabs, "find", variant, edges)
         words = QUERY.values(src=0, dst=0, found=found.data.ptr, result=address(weight), n=edges, share=plan.share)
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Free slabs that deletions emptied, of the vertices whose first head slabs are in ``[begin, end)``.
+        """Free slabs that deletions emptied, of vertices whose first head slabs are in ``[begin, end)``.
 
-        At most ``quota`` slabs are taken for that. There are three launches. Edges that the second one moves can be
-        found again after the third only, so an interrupt is held back until all are queued.
+        New slabs that this takes are at most ``quota``. There are three launches. Edges that the second one moves can
+        be found again after the third only, so an interrupt is held back until all are queued.
         """
         view, part, listed = self._packed(slabs)[0], (np.int64(begin), np.int64(end)), self._trim_list
         limits = np.float64(self._per_bucket), np.uint32(quota)
@@ -323,7 +316,7 @@ class CudaKernels:
         self._launch("clear_tables", len(buckets), vertex, buckets, np.int64(len(buckets)))
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
-        """Return a plan of buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits."""
+        """Plan the number of buckets of each vertex for ``growth`` times its ``expected`` degree (uint32); waits."""
         codes, heads = cupy.empty(n := len(expected), np.uint16), cupy.empty(n, np.int64)
         self._launch("plan_buckets", n, expected, np.int64(n), np.float64(self._per_bucket / growth),
             np.uint32(self._shape.keys / growth), np.int32(self._options.hashing), codes, heads,
@@ -332,10 +325,7 @@ class CudaKernels:
         return BucketPlan(codes, heads, ends, int(ends[-1]) if n else 0)
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) as ``plan`` says, with the degrees of the old ``vertex``.
-
-        ``old`` is that old array.
-        """
+        """Write arrays ``vertex`` and ``buckets`` as ``plan`` says; degrees come from ``old``, the old ``vertex``."""
         planned, size = np.int64(len(plan.codes)), len(buckets)
         self._launch(
             "write_tables", size, plan.codes, plan.heads, plan.ends, planned, np.int64(size), old, vertex, buckets
@@ -352,9 +342,9 @@ class CudaKernels:
         self._launch("count_sources", edges, batch.src, np.int64(edges), batch.guard, counts)
 
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
-        """Return an upper bound of the slabs that an insertion of the batch needs; waits for the device.
+        """Return an upper bound of the slabs that inserting the batch needs; waits for the device.
 
-        ``bump`` is the counter BUMP. With ``fresh`` all head slabs below it are empty, and the pool is not read.
+        Head slabs are below ``bump``. With ``fresh`` all of them are empty, and the pool is not read.
         """
         counts = cupy.zeros(bump + len(slabs.buckets), np.uint32)
         view, edges = VIEW.pack(slabs), len(batch.src)
@@ -364,10 +354,9 @@ class CudaKernels:
         return self._sum_slabs(view, bump, counts, fresh=fresh)
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return an upper bound of the slabs, besides ``heads``, needed to move all edges of ``old``; waits.
+        """Return an upper bound of the slabs, besides ``heads`` head slabs, that a move of all edges needs; waits.
 
-        Of ``plan``, the new layout, only ``vertex`` and ``buckets`` are read; ``heads`` is the number of its head
-        slabs. The call waits for the device.
+        The edges move from the arrays ``old`` to ``plan``, of which only ``vertex`` and ``buckets`` are read.
         """
         counts, view = cupy.zeros(heads, np.uint32), VIEW.pack(plan)
         self._launch("count_moves", old.capacity * old.words, VIEW.pack(old), view, counts)
@@ -400,13 +389,13 @@ class CudaKernels:
         self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``, as many as it has elements; reset their counters."""
+        """Write the free slabs below ``bump`` to ``found``, which has an entry for each; reset their counters."""
         for at in (LISTED, TAKEN, FREED):
             slabs.counters[at : at + 1].fill(0)  # a copy of zeros; assigning a number would compile a kernel of CuPy
         self._launch("list_free", bump, VIEW.pack(slabs), found, slabs.counters[LISTED : LISTED + 1])
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
-        """Copy the edges of ``vertices`` to ``dst`` and ``weight`` (or None): the i-th from ``offsets[i]`` on."""
+        """Copy the edges of each ``vertices[i]`` to ``dst[offsets[i]:]``, and weights to ``weight`` (unless None)."""
         count = len(vertices)
         split = max(1, min(256, 8192 // count))
         cursor = cupy.zeros(count, np.uint32)
@@ -423,9 +412,9 @@ class CudaKernels:
         self._launch("gather_all", threads, self._packed(slabs)[0], offsets, cursor, src, dst, weight)
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
-        """Copy the edges inserted since the mark to ``src``, ``dst`` and ``weight`` (or None); return their number.
+        """Copy the edges inserted since the mark, in ``count`` slabs, to ``src``, ``dst`` and ``weight`` (or None).
 
-        ``count`` is the number of slabs that they are in. Waits for the device.
+        Return the number of edges; waits for the device.
         """
         cursor = cupy.zeros(1, np.uint64)
         threads = count * self._shape.lanes
@@ -433,6 +422,6 @@ class CudaKernels:
         return int(cursor[0])
 
     def forget_touched(self, slabs: Slabs) -> None:
-        """Forget which edges were inserted since the mark."""
+        """Forget which edges were inserted since the mark, so that none counts as inserted."""
         self._launch("forget_touched", FILL_THREADS, self._packed(slabs)[0])
         slabs.counters[TOUCHED : TOUCHED + 1].fill(0)

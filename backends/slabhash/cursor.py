@@ -59,7 +59,7 @@ def bucket_count(g, u):
 
 @inner
 def bucket_of(v, count):
-    """Return the bucket, below ``count``, that a hash gives destination ``v``."""
+    """Return the bucket of destination ``v`` in a vertex of ``count`` buckets: a hash of ``v`` below ``count``."""
     h = (int64(v) * HASH_FACTOR) & 0xFFFFFFFF
     h ^= h >> HASH_SHIFT
     h = (h * MIX_FACTOR) & 0xFFFFFFFF
@@ -100,8 +100,8 @@ def buckets(g, u):
 def first(g, u, k):
     """Return the cursor at bucket ``k`` of ``u``: the number of its head slab.
 
-    For a vertex with several buckets it prefetches the second slab of a later one: head slabs are consecutive in
-    memory, second slabs are not.
+    If ``u`` has several buckets, it prefetches the second slab of the bucket ``AHEAD`` places later: head slabs are
+    consecutive in memory, second slabs are not.
     """
     word = g.vertex[head_place(u)]
     head = first_slab(word) + k
@@ -115,7 +115,7 @@ def first(g, u, k):
 
 @inner
 def ahead(g, u):
-    """Prefetch the head slab of ``u``'s first bucket."""
+    """Prefetch the first head slab of ``u``; 256 bytes from there on if ``u`` has several buckets."""
     word = g.vertex[head_place(u)]
     base = min(first_slab(word), len(g.owner) - 1) * g.words
     prefetch(g.pool, base)
@@ -133,7 +133,7 @@ def begin(g, c):
 
 @inner
 def end(g, c):
-    """Return one past the last used key slot of slab ``c``: EMPTY is at the tail only."""
+    """Return one past the last used key slot of slab ``c``: EMPTY slots are behind all others."""
     base = c * g.words
     return base + trailing_zeros(match_words(g, base, KEY_EMPTY) | (1 << g.keys))
 
@@ -206,9 +206,9 @@ def find(g, u, v):
 
 @inner
 def listed(g, u, keys, count, into, found):
-    """Append to ``into``, which has ``found`` entries, the neighbours of ``u`` in ``keys[:count]``; return its length.
+    """Append those of ``keys[:count]`` that are neighbours of ``u`` to ``into``, which has ``found`` entries.
 
-    All head slabs are prefetched before the first one is read.
+    Return the new number of entries. All head slabs are prefetched before the first one is read.
     """
     word, several, heads = int64(g.vertex[head_place(u)]), bucket_count(g, u), scratch()
     head, several = word & (SEVERAL - 1), several if word & SEVERAL else 1
@@ -229,10 +229,7 @@ def listed(g, u, keys, count, into, found):
 
 @inner
 def common(g, u, v, into):
-    """Write the common neighbours of ``u`` and ``v`` to ``into``; return their number.
-
-    Each neighbour of ``v`` is looked up at ``u``.
-    """
+    """Look up each neighbour of ``v`` at ``u``, and write those found to ``into``; return the number of these."""
     keys, count, found = scratch(), 0, uint64(0)
     if g.vertex[head_place(u)] == KEY_EMPTY:
         return found

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class GuardedBatch(NamedTuple):
-    """A validated batch: ``uint32[n]`` ids, weights or None, and a guard (see :meth:`suricate.store.Store.insert`)."""
+    """A validated batch: ``uint32[n]`` ids, weights or None, and a guard, uint32[1] (not 0: do nothing) or None."""
 
     src: Array
     dst: Array
@@ -33,9 +33,8 @@ class BucketPlan(NamedTuple):
 
     Attributes:
         codes: ``uint16[num_vertices]``: the number of buckets, encoded, see ``cursor.decode``.
-        heads, ends: what the kernels that made the plan need to carry it out. On the CPU the first head slab, and the
-            end, of each range of vertices that a thread plans; on CUDA the number of head slabs per vertex, and its
-            running sum.
+        heads, ends: on the CPU the bounds of the ranges that threads plan, in head slabs and in vertices, each
+            ``int64[ranges + 1]``; on CUDA the number of head slabs per vertex, and its running sum.
         total: number of head slabs, one per bucket; a vertex without expected edges has none.
     """
 

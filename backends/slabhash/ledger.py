@@ -50,8 +50,7 @@ class Demand:
     """Upper bounds of the slabs that a batch can need.
 
     Attributes:
-        edges: number of edges of the batch.
-        need: slabs for its edges.
+        edges, need: number of edges of the batch, and of slabs for them.
         quota: slabs for rehashing.
         least: slabs that must be free for it, including those that reserve() set aside for later batches.
         ample: with at least this many free slabs, warps may take some in advance, which may remain unused.
@@ -73,12 +72,11 @@ class Reservation:
     """Slabs set aside for a batch that is about to be queued.
 
     Attributes:
-        edges: number of edges of the batch.
-        slabs: number of slabs set aside.
-        quota: those of them that rehashing may use; negative: no rehashing.
+        edges, slabs: number of edges of the batch, and of slabs set aside.
+        quota: those of the slabs that rehashing may use; negative: no rehashing.
         ahead: slabs that a warp takes in advance at a time, or 0.
         ticket: number of the batch, which its kernel sends with the counters.
-        kept: number of slabs that suffice for the remaining edges without rehashing.
+        kept: number of slabs that suffice for the edges without rehashing.
     """
 
     edges: int
@@ -90,7 +88,7 @@ class Reservation:
 
 
 class Arrived(NamedTuple):
-    """Counters that a kernel has sent: the slabs free, in use and denied after the batch numbered ``ticket``."""
+    """Counters that the kernel of batch number ``ticket`` has sent: slabs free, in use and denied after the batch."""
 
     ticket: int
     free: int
@@ -104,26 +102,24 @@ NO_DEMAND = Demand(0, 0, 0, 0, 0, 0)
 class Ledger:
     """The host's numbers of a store's slabs, and the decisions that follow from them.
 
-    Args:
-        keys: key slots of a slab.
-        num_vertices: of the store; kept up to date by the store.
-        hashing: whether vertices are rehashed.
-        warps: resident warps of an insertion on CUDA; 0 on the CPU, where nothing is taken in advance.
+    A slab has ``keys`` key slots. The store keeps ``num_vertices`` up to date. Without ``hashing`` no vertex is
+    rehashed. ``warps`` is the number of resident warps of an insertion on CUDA; 0: on the CPU, where nothing is taken
+    in advance. Methods that change the pool do so by methods of their argument ``do``, the store's ``Supply``.
 
     Attributes:
         capacity: slabs of the pool.
         free: lower bound of the free slabs, without those reserved for batches under way.
         used: slabs in use, or a few more.
         denied: slabs whose allocation was denied during rehashing.
-        space: slabs behind the last one that was ever used, as of the last :meth:`record`; heads come from there.
-        freed, listed: free slabs before that one, as of then: not in the list of free slabs yet, and in it.
-        touched: slabs inserted into since the mark, as of the last :meth:`record`.
-        inserted: upper bound of the edges inserted since the buckets were last sized for all.
+        space: slabs behind the last one that was ever used, as of the last :meth:`record`; head slabs are taken there.
+        freed, listed: free slabs among the others, as of then: those not in the list of free slabs, and those in it.
+        touched: slabs inserted into since the mark, as of then.
+        inserted: upper bound of the edges inserted since the buckets of all vertices were last sized.
         has_deleted: whether anything was deleted since then.
-        behind: batches queued since counters were last taken over.
-        promised: edges of ``reserve()`` that are still to come.
-        credit: deleted edges that have not paid for trimming yet.
-        hand: slab at which trimming goes on.
+        behind: batches queued since the last :meth:`record` or :meth:`take_over`.
+        promised: edges that ``reserve()`` was called for and that are not inserted yet.
+        credit: deleted edges for which no slabs were trimmed yet; see :meth:`trimming`.
+        hand: index of the slab at which the next trimming begins.
     """
 
     def __init__(self, keys: int, num_vertices: int, *, hashing: bool, warps: int = 0) -> None:
@@ -142,7 +138,7 @@ class Ledger:
     def record(self, counters: Sequence[int], capacity: int, inserted: int = 0) -> None:
         """Record the counters after all queued work, and the capacity of the pool.
 
-        ``inserted``: edges inserted without a call of :meth:`queued`.
+        ``inserted`` is the number of edges inserted that :meth:`queued` was not called for.
         """
         if inserted:
             self.inserted += inserted
@@ -155,7 +151,7 @@ class Ledger:
         self._seen, self.behind = self._issued, 0
 
     def take_over(self, arrived: Arrived | None) -> None:
-        """Take over counters that have arrived (None: none have), unless they are older than those known."""
+        """Take over counters that have arrived (None: none have), unless they are older than the ones recorded last."""
         if arrived is None or not 0 < arrived.ticket - self._seen & LOWER_HALF < HALF:
             return
         self._seen, self.behind = arrived.ticket, 0
@@ -163,7 +159,7 @@ class Ledger:
 
     @property
     def pending(self) -> int:
-        """Number of slabs reserved for batches whose counters are not known yet."""
+        """Number of slabs reserved for batches after which no counters have arrived yet."""
         return self._issued - self._seen & LOWER_HALF
 
     def rebuilt(self, capacity: int, used: int, stored: int) -> None:
@@ -182,18 +178,18 @@ class Ledger:
     # -- what a batch can need -----------------------------------------------------------------------------------------
 
     def bound(self, edges: int, chains: int) -> int:
-        """Return how many slabs ``edges`` edges can need if they go to ``chains`` chains, all of which can be full."""
+        """Return how many slabs ``edges`` edges can need if they go to ``chains`` chains without free slots."""
         return min(edges, chains + edges // self.keys)
 
     def worst_case(self, edges: int) -> int:
-        """Return how many slabs any ``edges`` edges can need: each bucket can be full, each vertex can lack storage."""
+        """Return how many slabs any ``edges`` edges can need, if all buckets are full and all vertices lack storage."""
         return self.bound(edges, self.capacity - self.free + self.num_vertices)
 
     def in_advance(self, edges: int) -> int:
-        """Return how many slabs a batch may take in advance, beyond its worst case; 0 on the CPU.
+        """Return how many slabs the warps of a batch may take before they know that they need them; 0 on the CPU.
 
-        The warps of a large batch each leave a few of them unused. In a small batch every edge whose vertex has no
-        storage takes one at once, and edges of the same vertex then share the first one.
+        Of these, each warp of a large batch leaves a few unused. In a small batch each edge takes a slab if its vertex
+        has no storage, although edges of the same vertex then share one of these slabs.
         """
         if not self.warps:
             return 0
@@ -202,7 +198,7 @@ class Ledger:
         return edges // self.keys + 1 if edges * SMALL_SHARE <= self.capacity else 0
 
     def allowance(self, edges: int) -> int:
-        """Return how many slabs a batch should have beyond its need: for rehashing, and to be taken in advance."""
+        """Return how many slabs a batch should have beyond its need, for rehashing and :meth:`in_advance`."""
         if not self.hashing:
             return 0
         denied = 2 * min(self.denied, self.used + edges)  # denied requests come again, and are counted again
@@ -211,11 +207,11 @@ class Ledger:
         return at_the_end + self.in_advance(edges) + heavy + denied
 
     def is_large(self, edges: int) -> bool:
-        """Return whether a batch has more edges than the slabs in use have slots; buckets are then resized first."""
+        """Return whether a batch has more edges than there are slots in use; then all buckets are sized for it."""
         return self.hashing and edges > (self.capacity - self.free) * self.keys
 
     def demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover it; otherwise None: :meth:`provide` them."""
+        """Return the demand of a batch if the slabs known to be free cover it, else None: :meth:`provide` more."""
         if self.denied or self.is_large(edges):
             return None
         need, allowance = self.worst_case(edges), self.allowance(edges)
@@ -245,7 +241,10 @@ class Ledger:
         return self.free >= need + (allowance if self.warps else 0)
 
     def usual_demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover it, else None; rehashing gets the rest."""
+        """Return the demand of a batch if the slabs known to be free cover its worst case, else None.
+
+        Rehashing gets at most the slabs that are free beyond that.
+        """
         usual = self._usual
         if usual.edges == edges and not self.denied and self.free >= usual.least:
             return usual
@@ -258,7 +257,10 @@ class Ledger:
         return demand
 
     def _demand(self, edges: int, need: int, allowance: int, *, sized: bool = False) -> Demand:
-        """Return the demand of a batch of ``edges`` edges that needs ``need`` slabs, ``allowance`` more if possible."""
+        """Return the demand of ``edges`` edges that need ``need`` slabs, and up to ``allowance`` more if free.
+
+        ``sized``: all buckets were sized for the batch.
+        """
         kept = max(need, self.worst_case(self.promised)) if self.promised else need
         in_advance = self.in_advance(edges)
         quota = max(0, min(self.free - kept, allowance - in_advance))
@@ -270,7 +272,7 @@ class Ledger:
         return Demand(edges, need, quota, least, least + in_advance, ahead, sized)
 
     def reserve(self, demand: Demand) -> Reservation:
-        """Take the slabs of ``demand``, for a batch about to be queued, from the free ones; return the reservation."""
+        """Reserve the slabs of ``demand`` for a batch that is about to be queued: they are not free any more."""
         slabs, ahead = demand.need + demand.quota, demand.ahead
         if ahead:
             if demand.ample <= self.free:
@@ -289,19 +291,20 @@ class Ledger:
             self.promised = max(0, self.promised - edges)
 
     def continue_from(self, other: Ledger) -> None:
-        """Copy the number of vertices and the history of ``other`` to this ledger, which is for a copy of its store."""
+        """Take over vertices, insertions and deletions from ``other``, the ledger of the store that was copied."""
         self.num_vertices, self.inserted, self.has_deleted = other.num_vertices, other.inserted, other.has_deleted
 
     def promise(self, edges: int) -> None:
-        """Keep slabs for ``edges`` edges of later batches: from now on other batches leave enough for them."""
+        """Set slabs aside for ``edges`` edges of later batches: other batches leave enough of them free."""
         self.promised, self._usual = max(self.promised, edges), NO_DEMAND
 
     # -- after deletions -----------------------------------------------------------------------------------------------
 
     def trimming(self, edges: int) -> tuple[int, int]:
-        """Record that ``edges`` edges were deleted; return the range of slabs to trim now, which may be empty.
+        """Record that ``edges`` edges were deleted; return the range (begin, end) of slabs to trim now, or (0, 0).
 
-        Ranges go round the pool, so that the work is proportional to the deletions and every slab is trimmed at times.
+        The length of a range is proportional to the deletions. Each range begins where the last one ended, and after
+        the last slab at 0, so that every slab is trimmed from time to time.
         """
         self.credit += edges
         bump, slabs = self.capacity - self.space, self.credit // DELETIONS_PER_SLAB
@@ -315,14 +318,14 @@ class Ledger:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether free slabs among those in use are so many that they are listed before new ones are taken."""
+        """Whether more than an eighth of the slabs that were ever used are free, but not listed for reuse."""
         return self.freed * 8 > self.capacity - self.space
 
     def spend(self, most: int) -> int:
-        """Set slabs aside that trimming may take; return how many.
+        """Subtract the slabs that trimming may take from the free ones on CUDA; return their number.
 
         On the CPU these are all free slabs that no reservation needs; on CUDA at most ``most``, and a small share of
-        them, since what remains is only known from the counters of a later batch.
+        the free ones, since how many remain is only known from the counters of a later batch.
         """
         free = max(0, self.free - (self.worst_case(self.promised) if self.promised else 0))
         if not self.warps:
@@ -334,7 +337,7 @@ class Ledger:
     # -- getting slabs -------------------------------------------------------------------------------------------------
 
     def provide(self, edges: int, batch: Any, do: Supply) -> Demand:
-        """Get the slabs for ``batch``, which has ``edges`` edges, by the methods of ``do``; return its demand."""
+        """Get the slabs for ``batch``, which has ``edges`` edges, by methods of ``do``; return its demand."""
         if self.is_large(edges):
             sized = do.size_for_batch(batch, max(0, self.promised - edges))
             if sized is not None:
@@ -354,7 +357,7 @@ class Ledger:
     def provide_more(self, edges: int, need: int, do: Supply) -> tuple[int, int]:
         """Get slabs for rehashing a vertex within a batch on the CPU, whose last ``edges`` edges need ``need`` slabs.
 
-        Return the new need and the quota, negative if there are no more slabs.
+        Return how many slabs these edges need now, and how many rehashing may use; negative: it got none.
         """
         do.read()
         allowance = self.allowance(edges)
@@ -370,7 +373,7 @@ class Ledger:
         return need, allowance
 
     def _lack(self, need: int, allowance: int) -> int:
-        """Return by how many slabs the free ones fall short of ``need`` and ``allowance``; heads come from the end."""
+        """Return how many free slabs are lacking; all of ``allowance`` must be at the end of the pool, for heads."""
         return max(allowance - self.space, need + allowance - self.free)
 
     def provide_for(self, edges: int, do: Supply) -> None:
@@ -386,7 +389,7 @@ class Ledger:
         """Size all buckets for ``batch`` (``edges`` edges) and several more like it; return whether slabs suffice now.
 
         This is for a graph that grows by large batches: until those are in, few vertices are rehashed one by one, and
-        few batches lack slabs. Nothing is done where edges have been deleted: there may be enough slabs without.
+        few batches lack slabs. If edges have been deleted, nothing is done: their slabs may be enough.
         """
         if not self.hashing or self.has_deleted:
             return False
@@ -403,7 +406,7 @@ class Ledger:
         return self.free >= self.worst_case(edges) + self.allowance(edges)
 
     def _free_slabs(self, slabs: int, do: Supply) -> bool:
-        """Get ``slabs`` free slabs without counting what a batch needs; return whether there are as many now."""
+        """Get free slabs until there are ``slabs``, by repacking, listing or growth; return whether that succeeded."""
         lacks_heads = self.denied > 0 and self.space < slabs  # heads do not come from the free list
         self._forget_denied(do)
         if self._repack(slabs, do) or (not lacks_heads and self._sweep(slabs, do)):
@@ -412,7 +415,7 @@ class Ledger:
         return do.grow(least, least + self.capacity // 4, optional=True)
 
     def _free_counted(self, edges: int, allowance: int, batch: Any, do: Supply) -> int:
-        """Count the slabs that ``batch`` needs, get them, and ``allowance`` more if possible; return the count."""
+        """Count the slabs that ``batch`` needs; get them, and ``allowance`` more if possible; return the count."""
         need = do.count_batch(batch)
         if self.free < need and self._repack(need + self.capacity // 8, do):
             need = do.count_batch(batch)
@@ -434,14 +437,14 @@ class Ledger:
             self.denied = 0
 
     def _repack(self, unused: int, do: Supply) -> bool:
-        """Repack a pool with many free slabs among those in use to ``unused`` free ones; return whether it was."""
+        """Move all edges to a pool with ``unused`` free slabs if many are free among those in use; return whether."""
         holes = self.capacity - self.space - self.used
         if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:
             return False
         return do.repack(unused)
 
     def _sweep(self, need: int, do: Supply) -> bool:
-        """List the free slabs for reuse if they are many; return whether at least ``need`` are free now."""
+        """List free slabs for reuse if they suffice or are many; return whether ``need`` slabs can be used now."""
         if self.freed and (self.free + self.freed >= need or 8 * self.freed >= self.capacity):
             do.sweep(self.freed + self.listed)
         return self.free >= need

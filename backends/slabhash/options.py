@@ -17,11 +17,7 @@ REFERENCE_BYTES = 128
 
 @dataclass(frozen=True)
 class Options:
-    """The checked options of a store; see :class:`suricate.backends.slabhash.store.SlabHashStore`.
-
-    Raises:
-        ParameterError: a value is of the wrong type or out of range.
-    """
+    """The checked options of a store; see :class:`suricate.backends.slabhash.store.SlabHashStore`."""
 
     slab_bytes: int | str
     load_factor: float
@@ -31,7 +27,7 @@ class Options:
 
     @classmethod
     def checked(cls, **given: Any) -> Options:
-        """Return the options as plain Python objects."""
+        """Return all options, ``given`` by name, as plain Python objects; raises ``ParameterError`` for a bad one."""
         low, high = LOAD_FACTORS
         options = cls(
             slab_bytes=choice("slabhash: slab_bytes", given["slab_bytes"], (*SLAB_BYTES, "auto")),

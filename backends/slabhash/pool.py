@@ -23,13 +23,9 @@ Tables = tuple[Array, Array]  # of all vertices: head words with degrees, bucket
 
 
 class Pool:
-    """Owns the arrays of one store.
+    """The arrays of one store, ``slabs``; ``view`` is the store's view of them for kernels, None until it is made.
 
     Every method that allocates raises ``CapacityError`` before anything has changed.
-
-    Attributes:
-        slabs: the current arrays.
-        view: the view of them for kernels, once the store has made it; reset when they change.
     """
 
     slabs: Slabs
@@ -58,7 +54,7 @@ class Pool:
         return self._device.xp.zeros(count, np.uint32)
 
     def adopt(self, slabs: Slabs) -> None:
-        """Make ``slabs`` the arrays of the store, and account for their bytes."""
+        """Make ``slabs`` the arrays of the store, count their bytes in the budget, and drop the view."""
         self.slabs, self.view = slabs, None
         self._budget.arrays = self.array_bytes(slabs)
 
@@ -68,7 +64,7 @@ class Pool:
         return sum(part.nbytes for part in slabs if not isinstance(part, int))
 
     def _admit(self, capacity: int, *, marked: bool, besides: int = 0) -> None:
-        """Raise ``CapacityError`` unless arrays of ``capacity`` slabs, and ``besides`` more bytes, may be allocated.
+        """Raise ``CapacityError`` unless arrays of ``capacity`` slabs and ``besides`` more bytes can be allocated.
 
         They come on top of all that is allocated now. ``marked``: with the arrays ``fresh`` and ``touched``.
         """
@@ -99,10 +95,7 @@ class Pool:
         return array
 
     def tables(self, vertices: int) -> Tables:
-        """Return new arrays ``vertex`` and ``buckets`` (see ``Slabs``) for ``vertices`` vertices without edges.
-
-        The number of vertices is rounded up to an even number.
-        """
+        """Return ``vertex`` and ``buckets`` (see ``Slabs``) of ``vertices`` vertices (at most 1 more) without edges."""
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
         with self._budget.allocating(VERTEX_BYTES * size):
             words, codes = self.aligned(2 * size, VERTEX_ALIGNMENT), self._device.xp.empty(size, np.uint16)
@@ -175,10 +168,7 @@ class Pool:
             return self.slabs._replace(free_list=self._device.xp.empty(length, np.uint32))
 
     def clear(self) -> None:
-        """Free all slabs and drop the pool, so that no vertex has storage.
-
-        It allocates next to nothing, and works at the memory limit.
-        """
+        """Free all slabs and drop the pool, so that no vertex has storage; works at the memory limit."""
         slabs, xp = self.slabs, self._device.xp
         none = xp.zeros(0, np.uint32)
         pool = self.aligned(0, POOL_ALIGNMENT)

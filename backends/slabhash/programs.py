@@ -134,7 +134,7 @@ def cursor_declarations() -> str:
 
 @cache
 def prelude(shape: Geometry) -> str:
-    """Return the text before the CUDA sources: counters, constants, ``bits_t`` (a weight as bits), structs.
+    """Return the text put in front of the CUDA sources: counters, constants, structs, and ``bits_t``, a weight as bits.
 
     Without weights ``bits_t`` is never read or written.
     """
@@ -149,7 +149,7 @@ def prelude(shape: Geometry) -> str:
 
 @cache
 def backend_programs(shape: Geometry, in_flight: int = 2, variant: BatchKind | None = None) -> dict[str, Program]:
-    """Return the programs of the backend by source file; with ``variant``, those that take unvalidated batches of it.
+    """Return the backend's programs by source file; with ``variant``, those for unvalidated batches of that kind.
 
     ``in_flight``: edges of a query per tile at a time. All stores of this layout share the programs.
     """

@@ -124,7 +124,9 @@ class SlabHashStore(Store):
         self.supply = Supply(pool, ledger, budget, kernels)
 
     def plan(self, num_edges: int) -> None:
-        """Choose an open slab width if the first batch, of ``num_edges`` edges, is a bulk load.
+        """Choose the slab width, if that is still to be done, for a first batch of ``num_edges`` edges.
+
+        That is the case of ``slab_bytes="auto"`` without hints; a batch that is no bulk load leaves the width as it is.
 
         See :meth:`suricate.store.Store.plan`.
         """
@@ -178,7 +180,7 @@ class SlabHashStore(Store):
         self.supply.compact()
 
     def memory(self) -> dict[str, tuple[int, int]]:
-        """Return ``{part: (bytes used, bytes allocated)}``; on CUDA reading it waits for the device."""
+        """Return bytes used and allocated by kind of array, ``{kind: (used, allocated)}``; waits for a CUDA device."""
         self.supply.read()
         slabs, ledger, vertices = self.slabs, self.supply.ledger, self.num_vertices
         used = ledger.used
@@ -214,7 +216,7 @@ class SlabHashStore(Store):
         return outcome
 
     def single(self, num_edges: int) -> SingleEdges | None:
-        """Return what loops over events on the CPU need to change ``num_edges`` single edges; None on CUDA.
+        """Return the arrays and the module with which a loop changes up to ``num_edges`` single edges; None on CUDA.
 
         See :meth:`suricate.store.Store.single`.
         """
@@ -230,10 +232,7 @@ class SlabHashStore(Store):
         return SingleEdges("suricate.backends.slabhash.loops.single", arrays, np.dtype(np.uint32))
 
     def end_single(self, inserted: int, deleted: int) -> None:
-        """Read the counters after a loop changed single edges, and trim if ``deleted`` of them are many.
-
-        ``inserted`` and ``deleted`` are how many edges the loop changed.
-        """
+        """Read the counters after a loop has changed this many single edges, and trim if it deleted many."""
         self.supply.read()
         with suppress(CapacityError):
             self.supply.changed(inserted, deleted)
@@ -270,10 +269,7 @@ class SlabHashStore(Store):
         return found, weight
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None.
-
-        See :meth:`suricate.store.Store.find`.
-        """
+        """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None; see ``Store``."""
         found, weight = self.budget.made(self.new_answer, len(src))
         if len(src):
             self.kernels.find(self.slabs, src, dst, found, weight)
@@ -291,7 +287,7 @@ class SlabHashStore(Store):
     # -- vertices ------------------------------------------------------------------------------------------------------
 
     def delete_vertices(self, vertices: Array) -> None:
-        """Free the out-adjacency of the distinct ``vertices`` (uint32[k]); their slabs are used again."""
+        """Free the slabs of the distinct ``vertices`` (uint32[k]), which have no out-edges then."""
         if len(vertices):
             self.supply.free_vertices(vertices)
 
@@ -305,7 +301,7 @@ class SlabHashStore(Store):
     # -- traversal -----------------------------------------------------------------------------------------------------
 
     def view(self) -> StoreView:
-        """Return the arrays for kernels, the same object until they are replaced; see ``cursor.py``, ``cursor.cuh``."""
+        """Return the arrays that cursors read (``cursor.py``, ``cursor.cuh``): the same object until one changes."""
         held = self.pool.view
         if held is None or held.num_vertices != self.num_vertices:
             held = self.pool.view = self._new_view()

@@ -33,11 +33,9 @@ class Sizing:
     """The edges that buckets and slabs are sized for.
 
     Attributes:
-        expected: degree per vertex, ``uint32[num_vertices]``.
+        expected: degree per vertex, ``uint32[num_vertices]``, including ``batch``, which is about to be inserted.
         stored: number of edges in the store.
-        batch: a batch that is about to be inserted, included in ``expected``.
-        unused: slabs that should remain free.
-        later: further edges to reserve slabs for.
+        unused, later: slabs that should remain free, and further edges to reserve slabs for.
         growth: buckets are sized for this many times the expected degrees.
     """
 
@@ -53,12 +51,8 @@ class Supply:
     """Applies batches to a store; before that, gets slabs by reading counters, trimming, growing or rebuilding.
 
     Every method that may need memory raises ``CapacityError`` before anything has changed, except for optional growth.
-
-    Args:
-        pool: the arrays of the store.
-        ledger: the number of its slabs, which nothing else changes.
-        budget: its bytes.
-        kernels: the kernels of its device.
+    It changes the arrays of ``pool``, within ``budget``, by the ``kernels`` of the device, and alone changes
+    ``ledger``.
     """
 
     def __init__(self, pool: Pool, ledger: Ledger, budget: Budget, kernels: Any) -> None:
@@ -86,7 +80,7 @@ class Supply:
                 self.compact()
 
     def insert_few(self, src: Array, dst: Array, weight: Array | None) -> Outcome | None:
-        """Insert a small batch on the CPU with little Python; return its outcome, or None if too few slabs are free.
+        """Insert a small batch on the CPU by few Python calls; return its outcome, or None if too few slabs are free.
 
         With None nothing has changed. ``src``, ``dst`` and ``weight`` (or None) are the edges.
         """
@@ -114,11 +108,10 @@ class Supply:
         return outcome
 
     def _insert_rest(self, done: int, edges: int, kept: int, outcome: Outcome) -> None:
-        """Insert the edges of the present batch on the CPU that are left when ``done`` of its ``edges`` are inserted.
+        """Insert the edges of a batch on the CPU that are left after ``done`` of ``edges``, and write ``outcome``.
 
-        A vertex has outgrown its buckets then. More slabs are got for rehashing; without them vertices keep their
-        buckets. ``kept`` is the number of slabs that suffice for the edges left without rehashing; ``outcome`` is
-        written.
+        A vertex has outgrown its buckets there. More slabs are got for rehashing; without them vertices keep their
+        buckets. ``kept`` slabs suffice for the edges left if nothing is rehashed.
         """
         while done < edges:
             kept, quota = min(kept, edges - done), -1
@@ -132,7 +125,7 @@ class Supply:
         self.changed(0, len(batch.src))
 
     def changed(self, inserted: int, deleted: int) -> None:
-        """Record that edges were ``inserted`` and ``deleted`` (their numbers); free slabs after a deletion."""
+        """Record how many edges were ``inserted`` and ``deleted``; free slabs after a deletion."""
         if inserted:
             self.ledger.queued(inserted)
         if deleted:
@@ -177,7 +170,10 @@ class Supply:
             self.changed(0, delete.size)
 
     def _usual_demand(self, batch: DeviceBatch) -> Demand | None:
-        """Return the demand of a batch if the slabs free by now cover it, else None; waits only if the call does."""
+        """Return the demand of a batch if the slabs known to be free cover it, else None.
+
+        Counters are read only if ``batch.waits``, since the host then waits for the device anyway.
+        """
         ledger, edges = self.ledger, batch.size
         demand = ledger.usual_demand(edges)
         if demand is None or ledger.free < demand.ample:
@@ -189,7 +185,7 @@ class Supply:
         return demand
 
     def resize(self, num_vertices: int) -> None:
-        """Grow the arrays for more vertices; the vertices that a smaller number drops own no slabs."""
+        """Grow the arrays for more vertices; for fewer only change their number: the caller has freed their slabs."""
         pool, allocated = self._pool, self._pool.vertices
         if num_vertices > allocated:
             self._kernels.forget()
@@ -244,7 +240,7 @@ class Supply:
         self.ledger.provide_for(edges, self)
 
     def compact(self) -> None:
-        """Give every vertex buckets for its degree, and cut the pool to what that takes."""
+        """Give every vertex buckets for its degree, and move all edges to a pool of just the slabs that this takes."""
         stored, vertices = self.count_edges(), self.ledger.num_vertices
         self._kernels.forget()
         if stored:
@@ -258,7 +254,7 @@ class Supply:
     def _trim(self, edges: int) -> None:
         """Free empty slabs after the deletion of ``edges`` edges; the number of slabs visited is proportional to it.
 
-        On CUDA nothing waits, so what is free by now becomes known later.
+        On CUDA nothing waits; the ledger learns the number of free slabs from the counters of a later batch.
         """
         ledger = self.ledger
         begin, end = ledger.trimming(edges)
@@ -273,8 +269,8 @@ class Supply:
     def rebuild(self, sizing: Sizing) -> int:
         """Size the buckets of all vertices, and move all edges to them; return the slabs that the batch may need.
 
-        Raises ``CapacityError`` before anything has changed. Counters are not read again: the ledger counts the worst
-        case of moving all edges as used.
+        Raises ``CapacityError`` before anything has changed. Counters are not read: the ledger counts as many slabs as
+        used as the edges can need at most.
         """
         pool, kernels, ledger, budget = self._pool, self._kernels, self.ledger, self._budget
         old, marked = pool.slabs, bool(pool.slabs.marked)
@@ -303,8 +299,8 @@ class Supply:
 
         ``heads`` is the number of head slabs planned, ``tables`` the planned ``vertex`` and ``buckets``. Stored edges
         are counted if there is no batch and no growth; the edges of a batch if it is a bulk load of an empty store. A
-        small bulk load is not counted, unless there is a memory limit: to compile the counting takes longer than the
-        slabs are worth. What is not counted gets an upper bound.
+        small bulk load is not counted without a memory limit: compiling the loop that counts takes longer than the
+        slabs are worth. Edges that are not counted get an upper bound.
         """
         kernels, ledger, budget, batch, stored = self._kernels, self.ledger, self._budget, sizing.batch, sizing.stored
         coming = 0 if batch is None else len(batch.src)
@@ -323,7 +319,7 @@ class Supply:
         return most, (heads + most) // numbers.SLACK + numbers.MIN_SLABS
 
     def _drop_cache(self) -> None:
-        """If there is a memory limit, drop cached scratch memory, which is about to be accounted for again."""
+        """If there is a memory limit, free cached scratch memory: it is about to be counted for the next batch."""
         if self._budget.limit is not None:
             self._kernels.forget()
 
@@ -344,7 +340,7 @@ class Supply:
             return self._kernels.count_batch(pool.slabs, bump, batch, fresh=False)
 
     def size_for_batch(self, batch: GuardedBatch, later: int) -> int | None:
-        """Move all edges to buckets sized for the store with ``batch``, and leave slabs for ``later`` more edges free.
+        """Move all edges to buckets sized for the store with ``batch``; slabs for ``later`` more edges stay free.
 
         Return the number of slabs that the batch needs, or None if memory is lacking.
         """
@@ -368,17 +364,14 @@ class Supply:
         return True
 
     def _expected(self, batch: GuardedBatch) -> Array:
-        """Return the degrees of all vertices with ``batch``, whose duplicates count, as ``uint32[num_vertices]``."""
+        """Return the degree of each vertex plus its edges in ``batch``, with duplicates: uint32[num_vertices]."""
         ledger, pool = self.ledger, self._pool
         expected = (pool.degrees if ledger.inserted else pool.no_degrees)(ledger.num_vertices)
         self._kernels.count_sources(batch, expected)
         return expected
 
     def _size(self, sizing: Callable[[], Sizing]) -> int | None:
-        """Size all buckets by :meth:`rebuild` for what ``sizing()`` returns; return its result.
-
-        Return None without memory, with nothing changed.
-        """
+        """Return :meth:`rebuild` of ``sizing()``, or None, with nothing changed, if memory is lacking."""
         try:
             with self._budget.allocating(4 * self.ledger.num_vertices):
                 return self.rebuild(sizing())
@@ -415,7 +408,7 @@ class Supply:
         return True
 
     def _trim_all(self, least: int) -> bool:
-        """Trim the whole pool, whatever was deleted; return whether ``least`` slabs are free afterwards."""
+        """Trim the whole pool if edges were ever deleted; return whether ``least`` slabs are free afterwards."""
         ledger = self.ledger
         if ledger.has_deleted:
             self._kernels.trim(self._pool.slabs, 0, 0, ledger.capacity - ledger.space)

@@ -98,7 +98,7 @@ def head_of(g, u, v):
 
 @inner
 def set_head(g, u, slab, code):
-    """Write to ``g`` that the head slabs of ``u`` begin at ``slab``; ``code`` encodes the number of its buckets."""
+    """Record in ``g`` that the head slabs of ``u`` begin at ``slab``; ``code`` encodes the number of its buckets."""
     g.vertex[head_place(u)] = slab | SEVERAL if code > 1 else slab
     g.buckets[u] = code
 
@@ -132,7 +132,7 @@ def take(g, owner, begin, end, ahead):
     """Take an empty slab for vertex ``owner``; return it and the new ``begin`` and ``end``.
 
     ``[begin, end)`` is the thread's own range of new slabs. When it is empty, the thread takes ``ahead`` slabs at once
-    from the counter that all threads share, because threads wait for the cache line of that counter.
+    from the counter that all threads share, because they wait for each other there.
     """
     if begin == end:
         if ahead < 2 or g.counters[TAKEN] < g.counters[LISTED]:
@@ -145,7 +145,7 @@ def take(g, owner, begin, end, ahead):
 
 @inner
 def release(g, slab):
-    """Empty a slab in place and count it as free; in the list ``g.touched`` it stays, with no slot marked as fresh."""
+    """Empty a slab in place and count it as free. It stays in the list ``g.touched``, but no slot counts as new."""
     base = slab * g.words
     for j in range(g.words):
         g.pool[base + j] = KEY_EMPTY
@@ -192,10 +192,10 @@ def extend(g, slab):
 
 @inner
 def append(g, slab, v, weights, word, fresh):
-    """Add key ``v`` to the chain that begins with ``slab`` and does not contain it; write its weight, too.
+    """Add key ``v``, with the weight at ``weights[word:]``, to the chain of head slab ``slab``, which lacks ``v``.
 
-    The weight is copied from ``weights[word:]`` (32-bit words). With ``fresh`` the edge counts as inserted since the
-    mark. The chain has no tombstones, since nothing was deleted from it.
+    Weights are 32-bit words. With ``fresh`` the edge counts as inserted since the mark. The chain has no tombstones,
+    since nothing was deleted from it.
     """
     slot = np.int64(-1)
     while slot < 0:
@@ -219,7 +219,7 @@ def append(g, slab, v, weights, word, fresh):
 def move_slab(old, slab, g, head, count):
     """Copy the edges in slab ``slab`` of the arrays ``old`` to arrays ``g``, with weights and bits of ``fresh``.
 
-    The target is the ``count`` buckets whose head slabs begin at ``head`` in ``g``.
+    They go to the ``count`` buckets whose head slabs begin at ``head`` in ``g``.
     """
     base, fresh = slab * old.words, fresh_slots(old, slab)
     for j in range(old.keys):
@@ -285,7 +285,7 @@ def has_outgrown(g, v, per_bucket):
 
 @inner
 def fetch_slab(g, slab):
-    """Prefetch the keys of a slab, its next pointer, and its weights unless they are wide."""
+    """Prefetch a slab, which is in one or two cache lines of 64 bytes."""
     prefetch(g.pool, slab * g.words)
     if g.words > 16:
         prefetch(g.pool, slab * g.words + 16)
@@ -339,24 +339,24 @@ def survey(g, slab, v):
 def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
     """Insert edges from index ``start`` on, until a vertex has outgrown its buckets; return the index reached.
 
-    Parameters are those of :func:`insert_run`.
+    Parameters are those of :func:`insert_run`, except ``grow``.
     """
     return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, leave)
 
 
 @kernel
 def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
-    """Insert edges from index ``start`` on, and rehash vertices until the quota is too small; return the index reached.
+    """Insert edges from index ``start`` on, and rehash vertices within ``policy``'s quota; return the index reached.
 
-    Parameters are those of :func:`insert_run`. It takes twice as long to compile as :func:`insert_edges`, which
-    suffices if no vertex outgrows its buckets.
+    Parameters are those of :func:`insert_run`, except ``grow``. It takes twice as long to compile as
+    :func:`insert_edges`, which suffices if no vertex outgrows its buckets.
     """
     return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, rehash)
 
 
 @inner
 def leave(g, v, per_bucket, quota):
-    """Return -1 and change nothing: vertex ``v`` keeps its buckets for now. Has the parameters of :func:`rehash`."""
+    """Return -1 and change nothing: vertex ``v`` keeps its buckets for now; takes what :func:`rehash` takes."""
     return np.int64(-1)
 
 
@@ -367,7 +367,7 @@ def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, stat
     A new key goes to the first free slot of its chain.
 
     Args:
-        weights: 32-bit words of the weights.
+        src, dst, weights: the edges, and their weights as 32-bit words.
         existing: uint32[n + 1] of a weighted store: gets the indices of the edges that are stored already; the last
             word counts them.
         ahead: number of new slabs taken at a time; unused ones are freed.

@@ -41,14 +41,11 @@ def merge_duplicates(src, dst, weights, size, existing, table, last, status, bef
     The loop that inserted the batch treated each entry as an edge of its own.
 
     Args:
-        src, dst: the batch.
-        weights: its weights, as 32-bit words; compared bit by bit.
-        size: words per weight.
+        src, dst, weights: the batch; weights are 32-bit words, ``size`` for each, and compared bit by bit.
         existing: indices of the entries whose edge was in the store when they were inserted, ascending.
         table, last: ``uint32``, of the same length, a power of two above ``len(existing)``; scratch, ``table`` filled
             with EMPTY. A hash table of edges: the index of the first and of the last entry of each.
-        status: of each entry; changed in place.
-        before: weight before each entry was inserted, as words; changed in place.
+        status, before: of each entry, its status and the words of the weight before it was inserted; changed in place.
     """
     mask = len(table) - 1
     for k in range(len(existing)):

@@ -26,8 +26,9 @@ NO_ROW = np.uint64(EMPTY)  # no key has this source
 class Load(NamedTuple):
     """A sorted batch for an empty store: ``keys[i]`` is source and destination of edge ``order[i]`` of the batch.
 
-    ``src`` is the batch's, ``vertex`` the store's, with planned buckets. The ``parts`` are ranges of whole rows; each
-    has scratch in ``places`` for one entry per bucket of a vertex.
+    ``src`` are the sources of the batch, ``vertex`` is that array of the store, whose buckets are planned: both tell
+    whether a batch is this one. ``parts`` are ranges of keys, whole rows, a thread each; ``places`` has a row of
+    scratch for each part, with an entry per bucket of a vertex.
     """
 
     src: np.ndarray
@@ -41,8 +42,8 @@ class Load(NamedTuple):
     def of(cls, slabs: Slabs, src: np.ndarray, dst: np.ndarray, bits: int) -> Load:
         """Return the load of a batch (``src``, ``dst``) for the empty store ``slabs``, whose ids have ``bits`` bits.
 
-        The batch is sorted here and cut into one part per thread; :func:`suricate.primitives.sorting.can_sort` must
-        hold.
+        The batch is sorted here, which needs :func:`suricate.primitives.sorting.can_sort`, and cut into one part per
+        thread.
         """
         keys, order = sort_batch(src, dst, bits)
         inner = [begin for begin, _ in threads.ranges(len(keys), threads.parts(len(keys)))[1:]]

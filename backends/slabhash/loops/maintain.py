@@ -61,10 +61,10 @@ def count_keys(src, counts):
 
 @kernel
 def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
-    """Write the encoded number of buckets for the degrees ``expected[first:last]`` to ``codes``; return their sum.
+    """Write encoded numbers of buckets for degrees ``expected[first:last]`` to ``codes``; return the sum of buckets.
 
-    The sum is of the buckets. A vertex of expected degree 0 gets none. A bucket is for ``per_bucket`` edges. A vertex
-    of up to ``fits`` edges (without ``hashing`` every vertex) has one bucket.
+    A vertex of expected degree 0 gets none, one of up to ``fits`` edges (without ``hashing`` any) gets one; else a
+    bucket is for ``per_bucket`` edges.
     """
     total = np.int64(0)
     for v in range(first, last):
@@ -81,8 +81,8 @@ def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
 def write_tables(codes, old, vertex, buckets, first, last, head):
     """Write ``vertex`` and ``buckets`` (as in ``Slabs``) for vertices ``[first, last)`` as the plan ``codes`` says.
 
-    The head slabs are numbered from ``head`` on, in the order of the vertices. ``old`` is the present array ``vertex``,
-    whose degrees are copied.
+    Head slabs are numbered from ``head`` on, in the order of the vertices. Degrees are copied from the old array
+    ``old``.
     """
     for v in range(first, last):
         code = np.int64(codes[v]) if v < len(codes) else np.int64(0)
@@ -114,7 +114,7 @@ def ask_for_head(g, v):
 
 @inner
 def free_slots(g, slab):
-    """Return the number of key slots of the chain from ``slab`` on that hold no key; at most 254."""
+    """Return the number of key slots without a key in the chain from ``slab`` on, or 254 if there are more."""
     free = np.int64(0)
     while slab >= 0:
         free += one_bits(match_free(g, slab * g.words))
@@ -238,7 +238,7 @@ def cut_evenly(vertex, num_vertices, total, cuts):
 
 @kernel
 def free_vertices(g, vertices):
-    """Free all slabs of ``vertices`` (array of ids), which have no edges and no storage afterwards."""
+    """Free all slabs of ``vertices`` (array of ids), which then have no edges and no storage."""
     for v in vertices:
         if g.vertex[head_place(v)] != KEY_EMPTY:
             release_chains(g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
@@ -287,7 +287,7 @@ def copy_vertex(g, v, dst, weights, at):
 
 @kernel
 def gather(g, vertices, offsets, dst, weights, first, last):
-    """Copy the edges of ``vertices[first:last]`` to ``dst`` and ``weights``, those of the i-th to ``offsets[i]`` on."""
+    """Copy the edges of ``vertices[i]``, for i in ``[first, last)``, to ``dst[offsets[i]:]`` and weights likewise."""
     for i in range(first, last):
         if i + FAR < last:
             prefetch(g.vertex, head_place(vertices[i + FAR]))

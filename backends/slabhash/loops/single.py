@@ -29,10 +29,8 @@ from suricate.cpu.prefetch import prefetch
 class Edges(NamedTuple):
     """The arrays of a store and its policy of rehashing, for functions that insert or delete one edge.
 
-    Attributes:
-        hashing: whether vertices are rehashed.
-        per_bucket: edges that a bucket is sized for.
-        kept: number of free slabs that rehashing must leave.
+    Without ``hashing`` no vertex is rehashed. A bucket is sized for ``per_bucket`` edges. Rehashing leaves ``kept``
+    slabs free.
     """
 
     slabs: Slabs
@@ -43,9 +41,9 @@ class Edges(NamedTuple):
 
 @inner
 def has_space(s, u, v, both):
-    """Return whether slabs are free to insert edge ``(u, v)``, and no vertex lacked slabs when it was to be rehashed.
+    """Return whether a slab is free to insert edge ``(u, v)``; if ``both`` is 1, another one for its reverse arc.
 
-    Needed is one free slab, or two if ``both`` is 1: then the reverse arc is inserted as well.
+    False as well if the rehashing of a vertex was denied slabs, so that the host gets more of them.
     """
     counters = s.slabs.counters
     free = s.slabs.capacity - np.int64(counters[BUMP]) + np.int64(counters[LISTED]) - np.int64(counters[TAKEN])
@@ -56,8 +54,8 @@ def has_space(s, u, v, both):
 def insert_edge(s, u, v, weights, before, i):
     """Insert edge ``(u, v)``, or replace its weight; return the status, NEW, REPLACED or UNCHANGED.
 
-    ``weights`` and ``before`` are 32-bit words of weights: the new weight is entry ``i`` of ``weights``; the weight
-    that it replaces is written to entry ``i`` of ``before``.
+    The weight is entry ``i`` of ``weights``; one that it replaces is written to entry ``i`` of ``before``. Both are
+    arrays of 32-bit words, with the words of one weight after the other.
     """
     g, size = s.slabs, s.slabs.weight_words
     head = head_of(g, u, v)

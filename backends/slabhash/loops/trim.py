@@ -105,7 +105,7 @@ def close_up(g, head):
 def merge_buckets(g, v, head, count, code):
     """Reduce the ``count`` buckets of ``v`` in place to the first ``decode(code)``; ``head`` is its first head slab.
 
-    A key moves to an earlier bucket or stays where it is. Its new bucket was therefore visited before.
+    A key moves to an earlier bucket, whose own keys have moved already, or stays where it is.
     """
     kept = decode(code)
     for k in range(count):
