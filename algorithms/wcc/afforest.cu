@@ -1,8 +1,11 @@
 // Connected components of a whole graph in one cooperative launch: Afforest (see afforest.py). A union-find that is flat at the
 // start is flat at the end. Unions run without order by compare-and-swap; the sets do not depend on it.
-#include "unite_rest.cuh"
+#include "near_hub.cuh"
 
-constexpr uint32_t WHOLE = 16;  // neighbours per bucket up to which a sample is drawn from all of the first
+constexpr uint32_t HUB_SHARE = 256;  // a vertex with one in HUB_SHARE of all vertices as neighbours is a hub
+constexpr uint32_t HUB_ROUNDS = 3;  // in which vertices are reached, after the neighbours of the hub
+constexpr uint32_t FEW = 32;  // vertices left to unite are few if they are at most one in FEW of those reached, and
+constexpr uint32_t HOPELESS = 8;  // too many if they are more than HOPELESS times as many
 constexpr uint32_t FIRST = 1 << 16;  // vertices that are united before all others once sets are large
 constexpr uint32_t AT_ONCE = 4;  // elements that a thread flattens at once, to have as many reads in flight
 
@@ -76,17 +79,63 @@ __device__ __forceinline__ void find_largest(const uint32_t* parent, uint32_t n,
     if (threadIdx.x == 0) *largest = 0xFFFFFFFFu - uint32_t(best);
 }
 
-// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with one neighbour, SAMPLED times,
+// What is found near a hub, in front of the bits: zero at launch, like the first of 1 + HUB_ROUNDS times words_of(n) words of bits.
+struct NearHub {
+    unsigned long long hub;  // the number of its neighbours above the complement of the vertex
+    uint32_t reached[HUB_ROUNDS], left[HUB_ROUNDS];  // after each round: vertices, and others with neighbours
+    uint32_t first[HUB_ROUNDS];  // the complement of the first vertex that is reached
+};
+static_assert(sizeof(NearHub) <= 4 * HUB_WORDS, "the host allocates the memory for it");
+
+// If there is a hub, make one set of the vertices near it, with its smallest member in *largest; returns whether few others have neighbours.
+// Rounds end early if that is so, or if hardly any vertex is reached. Each vertex is a set of its own before.
+__device__ __forceinline__ bool unite_near_hub(const View& g, const View& h, int both, uint32_t n, uint32_t* parent,
+                                               uint32_t* largest, NearHub* near, Rounds& r) {
+    find_hub_of(g, h, both, 0, n, &near->hub);
+    grid_barrier(r);
+    const unsigned long long hub = counted(near->hub);
+    if ((hub >> 32) * HUB_SHARE < n) return false;
+    uint32_t* bits = reinterpret_cast<uint32_t*>(near) + HUB_WORDS;
+    reach_from(g, h, both, uint32_t(~hub), bits);
+    grid_barrier(r);
+    bool few = false, more = true;
+    uint32_t round = 0;
+    for (; more; ++round) {
+        uint32_t* const next = bits + (n + 31ull) / 32;
+        const Reached all = reach_on(g, h, both, 0, n, bits, next);
+        if (threadIdx.x == 0 && all.reached) {
+            atomicAdd(&near->reached[round], all.reached);
+            atomicMax(&near->first[round], ~all.first);
+        }
+        if (threadIdx.x == 0 && all.left) atomicAdd(&near->left[round], all.left);
+        grid_barrier(r);
+        const uint32_t reached = counted(near->reached[round]), left = counted(near->left[round]);
+        few = left <= reached / FEW;
+        more = !few && left / HOPELESS <= reached && round + 1 < HUB_ROUNDS;
+        bits = next;
+    }
+    const uint32_t first = ~counted(near->first[round - 1]);
+    for (unsigned long long v = thread_id(); v < n; v += thread_count())
+        if (is_in(bits, uint32_t(v))) parent[v] = first;
+    if (thread_id() == 0) *largest = first;
+    grid_barrier(r);
+    return few;
+}
+
+// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. With NEAR_HUB in `phases` first unite_near_hub; if that leaves few vertices, what
+// follows is left out but for the last pass. Then every vertex is united with one neighbour, SAMPLED times,
 // each time followed by flattening; then with all. With `skips` those that are in the largest set by then are left out: their arcs are
 // met from the other side. After the first time FIRST vertices from low on go before the others: their sets have small roots, so the
 // largest set gets a root that few will replace; else very many would try to, one after another. One thread per vertex; in the end a
-// tile for each of those that a warp has found, or the warp. Only vertices [low, high) have rows. `phases`: SAMPLING, REST or both, so
-// that sets of several graphs may be united in between; without SAMPLING parent is flat at the start.
+// tile for each of those that a warp has found, or the warp. Only vertices [low, high) have rows, with NEAR_HUB all. `phases`: SAMPLING, REST or
+// both, so that sets of several graphs may be united in between; without SAMPLING parent is flat at the start.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3)
 connect(View g, View h, int both, int skips, uint32_t n, uint32_t low, uint32_t high, int phases, uint32_t* parent,
         uint32_t* largest, RoundState* state) {
     Rounds r = {state, nullptr, {nullptr, nullptr}, 0, 0, 0, 0};
-    for (uint32_t round = phases & SAMPLING ? 0 : SAMPLED - 1; round < SAMPLED; ++round) {
+    NearHub* const near = reinterpret_cast<NearHub*>(reinterpret_cast<uint32_t*>(state) + ROUND_WORDS);
+    const bool few = phases & NEAR_HUB && unite_near_hub(g, h, both, n, parent, largest, near, r);
+    for (uint32_t round = few ? SAMPLED : phases & SAMPLING ? 0 : SAMPLED - 1; round < SAMPLED; ++round) {
         const uint32_t done = skips && round > 0 ? *largest : EMPTY;
         const uint32_t first = low + (round > 0 ? min(high - low, FIRST) : 0);
         if (phases & SAMPLING) {

@@ -43,7 +43,15 @@ BLOCK, BLOCKS_PER_SM = 512, 3
 SAMPLED = 2  #: neighbours that every vertex is united with; with one the largest set is too small
 SAMPLES = 256  #: vertices from whose sets the largest one is estimated
 SAMPLING, REST = 1, 2  #: phases: the first neighbours of every vertex; then all of those outside of the largest set
-PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES, "SAMPLING": SAMPLING, "REST": REST})
+NEAR_HUB = 4  #: the phase ahead of both, on CUDA: the vertices near a hub
+HUB_WORDS, HUB_BITS = 12, 4  #: words in front of the bits of that phase, and bits per vertex
+PRELUDE = enum(
+    "",
+    {
+        "CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES, "SAMPLING": SAMPLING, "REST": REST,
+        "NEAR_HUB": NEAR_HUB, "HUB_WORDS": HUB_WORDS,
+    },
+)  # fmt: skip
 
 
 def programs(view: StoreView) -> list[Program]:
@@ -62,7 +70,7 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     """
     part = graph.partition
     if part is None:
-        return _run(graph, sets.parent, SAMPLING | REST, 0, graph.num_vertices)
+        return _run(graph, sets.parent, NEAR_HUB | SAMPLING | REST, 0, graph.num_vertices)
     if graph.device.is_cuda and graph.has_in_edges and graph.num_vertices:
         found = divided.connect(graph, sets)
         if found is not None:
@@ -90,8 +98,10 @@ def _run(graph: Graph, parent: Array, phases: int, low: int, high: int) -> Array
         return device.xp.empty(1, np.uint32)
     if not device.is_cuda:
         return _run_on_host(graph, without_weights(g), without_weights(h), parent, phases, both=both, skips=skips)
-    state = graph.workspace.array("connect.state", ROUND_WORDS, np.uint32)
-    state.data.memset_async(0, state.nbytes)
+    phases = phases if skips else phases & ~NEAR_HUB
+    words = -(-n // 32) if phases & NEAR_HUB else 0
+    state = graph.workspace.array("connect.state", ROUND_WORDS + HUB_WORDS + HUB_BITS * words, np.uint32)
+    state.data.memset_async(0, 4 * (ROUND_WORDS + HUB_WORDS + words))
     found = graph.workspace.array("connect.largest", 1, np.uint32)
     numbers = (np.int32(both), np.int32(skips), np.uint32(n), np.uint32(low), np.uint32(high), np.int32(phases))
     blocks = resident_blocks(device.index, BLOCK, BLOCKS_PER_SM)

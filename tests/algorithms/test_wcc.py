@@ -14,6 +14,7 @@ import suricate as su
 from suricate.algorithms.wcc import COMPUTED_FIRST, WCC, component_words
 from suricate.algorithms.wcc.spanning_trees_cpu import LAST_CUT, MARK
 from suricate.graph.tracker import Tracker
+from suricate.kernels.walking import ROUND_WORDS
 from suricate.testing import OwnKernelsConformance
 
 Edges = tuple[np.ndarray, np.ndarray]
@@ -36,7 +37,9 @@ def judge(tracker: Tracker) -> None:
     assert count == right.num_components
 
 
-def graph_of(num_vertices: int, edges: Edges, device: su.devices.Device, backend: str, **options: bool) -> su.Graph:
+def graph_of(
+    num_vertices: int, edges: Edges, device: str | su.devices.Device, backend: str, **options: bool
+) -> su.Graph:
     graph = su.Graph(num_vertices, backend=backend, device=str(device), **(options or {"directed": False}))
     graph.insert_edges(*edges)
     return graph
@@ -307,6 +310,33 @@ def test_a_directed_graph_without_in_edges_recomputes(device: su.devices.Device,
     graph.delete_edges([4], [5])
     judge(tracker)
     assert tracker.algorithm._forest is None
+
+
+def hub_with_a_path(reached: int, far: int) -> tuple[int, Edges]:
+    """A hub (the last vertex) and its neighbours; a path from the first of them down to vertex 3; a pair beside."""
+    n = reached + far + 4
+    near, way = np.arange(n - 2, n - reached - 2, -1), np.arange(n - reached - 1, n - reached - far - 2, -1)
+    return n, (np.concatenate([np.full(reached, n - 1), way[:-1], [1]]), np.concatenate([near, way[1:], [2]]))
+
+
+@pytest.mark.parametrize("options", [{}, {"directed": True, "in_edges": True}], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    ("reached", "far", "few"), [(300, 4, True), (90, 40, False), (40, 900, False), (2, 700, None)], ids=str
+)
+def test_vertices_near_a_hub_are_a_set_to_begin_with(
+    reached: int, far: int, few: bool | None, options: dict[str, bool], device: su.devices.Device, backend: str
+) -> None:
+    n, edges = hub_with_a_path(reached, far)
+    graph = graph_of(n, edges, device, backend, **options)
+    judge(graph.track("wcc"))
+    if not device.is_cuda:
+        return
+    near = graph.device.to_numpy(graph.workspace.array("connect.state", ROUND_WORDS + 8, np.uint32))[ROUND_WORDS + 2 :]
+    found, left = near[:3][near[:3] > 0], near[3:6][near[:3] > 0]
+    assert (few is None) == (len(found) == 0)  # no hub: nothing was reached
+    if few is not None:
+        assert (left[-1] <= found[-1] // 32) == few
+        assert found[0] == reached + 2  # the hub, and one vertex of the path
 
 
 def test_traffic_counts_vertices() -> None:
