@@ -31,16 +31,19 @@ from suricate.algorithms.wcc.component_forest import ComponentForest
 from suricate.algorithms.wcc.spanning_forest import SpanningForest
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
+from suricate.kernels.arcs import NO_ARCS
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.union_find import UnionFind
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
-    from suricate.base.types import ArcList, StoreView
+    from suricate.base.types import ArcList, PlacedArcs, StoreView
     from suricate.cuda.program import Program
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.plugins.step import Step
+
+    Arcs = ArcList | PlacedArcs
 
 #: After a large deletion components are recomputed, and the forest is dropped. To build it costs 20 to 35 computations,
 #: so this number of small deletions is recomputed first: between large deletions the forest would be built each time.
@@ -112,13 +115,14 @@ class WCC(Algorithm):
         if not self.kernels or graph.partition is not None:
             self._update_by_unions(graph, delta)
             return
-        inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
+        inserted, deleted = (delta.placed_arcs(kind) or NO_ARCS for kind in ("inserted", "deleted"))
         self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.should_recompute(graph, deleted)):
             self._compute_from_scratch(graph, deleted, inserted)
         elif self._forest is None and not deleted.size:
             added = graph.num_vertices - self._sets.num_elements
-            self._sets.resize(graph.num_vertices)
+            if added:
+                self._sets.resize(graph.num_vertices)
             united = self._sets.union_arcs(inserted)
             if self._count is not None:
                 self._count += added - united
@@ -147,7 +151,7 @@ class WCC(Algorithm):
         else:
             by_operators.connect(graph, self._sets, delta.edges("inserted"))
 
-    def _compute_from_scratch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+    def _compute_from_scratch(self, graph: Graph, deleted: Arcs, inserted: Arcs) -> None:
         """Compute from scratch; also repair the forest, if the next batch of this size is to be an update.
 
         ``deleted`` and ``inserted`` are the arcs of the batch; ``graph`` holds the change already.

@@ -35,7 +35,7 @@ import numpy as np
 
 from suricate.algorithms.wcc import component_words as words
 from suricate.base.devices import Array, Device
-from suricate.base.types import ArcList, StoreView
+from suricate.base.types import ArcList, PlacedArcs, StoreView
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
 from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs
@@ -117,7 +117,9 @@ class ComponentForest:
         found = NULL if largest is None else largest
         self._launch(graph, "build", (label, found, best, self._word, self._parent, self._packed_layout))
 
-    def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
+    def repair(
+        self, graph: Graph, deleted: ArcList | PlacedArcs = NO_ARCS, inserted: ArcList | PlacedArcs = NO_ARCS
+    ) -> None:
         """Update the forest after arcs were deleted and inserted; ``graph`` holds the change already.
 
         An undirected edge is two arcs, a self-loop one.

@@ -16,7 +16,7 @@ from suricate.plugins.step import Step, Walked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from suricate.base.types import ArcList
+    from suricate.base.types import ArcList, PlacedArcs
     from suricate.graph import Graph
 
 LINE = 16  # words in a line of the cache
@@ -76,7 +76,9 @@ class SpanningForest:
             self._build(graph)
         return Step(self._loops(graph), self._state, _recorded, partial(_answer, answer))
 
-    def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
+    def repair(
+        self, graph: Graph, deleted: ArcList | PlacedArcs = NO_ARCS, inserted: ArcList | PlacedArcs = NO_ARCS
+    ) -> None:
         """Repair the forest after arcs were deleted and inserted; ``graph`` holds the change, new vertices included."""
         self._grow(graph)
         if self._is_deep(graph):

@@ -73,7 +73,7 @@ class ArcList(NamedTuple):
 
 
 class PlacedArcs:
-    """An :class:`ArcList` on a CUDA device, given by addresses for kernel launches; arrays are made on first use.
+    """An :class:`ArcList` on a CUDA device, given by addresses for kernel launches: there are no array objects.
 
     Attributes:
         addresses: device addresses of ``src``, ``dst``, ``weight`` and ``status``; 0 for None.

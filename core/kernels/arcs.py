@@ -33,12 +33,13 @@ def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
     return src.data.ptr, dst.data.ptr, address(weight), address(status), size, wanted
 
 
-def packed_arcs(arcs: ArcList | None) -> np.void:
+def packed_arcs(arcs: ArcList | PlacedArcs | None) -> np.void:
     """Return ``arcs`` as a value of the C++ struct ``Arcs``, to be passed to a kernel; None: no arcs."""
     return ARCS.packed(*arc_values(arcs))
 
 
-def plain_arcs(arcs: ArcList) -> tuple[Any, ...]:
+def plain_arcs(arcs: ArcList | PlacedArcs) -> tuple[Any, ...]:
     """Return ``(src, dst, status, wanted, size)`` of ``arcs`` for a CPU loop; ``status`` is empty if all count."""
+    assert isinstance(arcs, ArcList)  # there are no others on the host
     status = np.empty(0, np.uint8) if arcs.status is None else arcs.status
     return arcs.src, arcs.dst, status, arcs.wanted, arcs.size

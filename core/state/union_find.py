@@ -15,11 +15,12 @@ import numpy as np
 from suricate.base.devices import CPU, Array, Device, resolve_device
 from suricate.base.errors import VertexRangeError
 from suricate.base.parameters import integer
-from suricate.base.types import MAX_VERTICES, ArcList
+from suricate.base.types import MAX_VERTICES, ArcList, PlacedArcs
 from suricate.cpu import threads
 from suricate.cuda.program import Program
 from suricate.edgefn.parameters import OWNERS, Argument, Owner
 from suricate.intake.arrays import as_ids, placed_ids, same_length
+from suricate.kernels.arcs import arc_values, plain_arcs
 from suricate.state.frontier import Frontier
 
 OWNERS["sets"] = Owner("suricate.state.union_find_cpu", ("unite",), "union_find.cuh")
@@ -27,7 +28,7 @@ PROGRAM = Program(Path(__file__).with_name("union_find.cu"))
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # beyond that a thread serves several elements
 _NULL = np.uint64(0)
-_NO_STATUS, _NO_LABEL = np.empty(0, np.uint8), np.empty(0, np.uint32)
+_NO_LABEL = np.empty(0, np.uint32)
 
 
 class UnionFind:
@@ -59,14 +60,22 @@ class UnionFind:
             VertexRangeError, ShapeError, DTypeError: invalid ids; nothing was united.
         """
         src, dst = self._pair(src, dst, ("src", "dst"), trusted)
-        self._unite(src, dst, None, 0, len(src))
+        self.union_arcs(ArcList(src, dst, None, None, 0, len(src)))
 
-    def union_arcs(self, arcs: ArcList) -> int:
+    def union_arcs(self, arcs: ArcList | PlacedArcs) -> int:
         """Unite both ends of every arc of a list; the arcs are not checked, and nothing waits for the device.
 
         Returns the decrease of the number of sets; 0 on CUDA, where the host does not know it.
         """
-        return self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
+        if not arcs.size:
+            return 0
+        if self.device.is_cuda:
+            src, dst, _, status, size, wanted = arc_values(arcs)
+            places = np.uint64(src), np.uint64(dst), np.uint64(status)
+            self._launch("unite_pairs", size, self._parent, *places, np.uint32(wanted), np.int64(size))
+            return 0
+        src, dst, status, wanted, size = plain_arcs(arcs)
+        return sum(threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted))
 
     def flatten(self) -> Array:
         """Make the root of every element its parent; return the number of sets, ``uint64[1]`` on the device.
@@ -169,16 +178,6 @@ class UnionFind:
         from suricate.state import union_find_cpu
 
         return union_find_cpu
-
-    def _unite(self, src: Array, dst: Array, status: Array | None, wanted: int, size: int) -> int:
-        if not size:
-            return 0
-        if self.device.is_cuda:
-            filtered = (_NULL if status is None else status, np.uint32(wanted))
-            self._launch("unite_pairs", size, self._parent, src, dst, *filtered, np.int64(size))
-            return 0
-        status = _NO_STATUS if status is None else status
-        return sum(threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted))
 
     def _compress(self, label: Array | None) -> Array:
         """Make the root of every element its parent; write it to ``label`` too, unless None; return the number of sets.

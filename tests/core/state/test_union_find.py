@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from suricate.base.devices import resolve_device
+from suricate.base.types import ArcList
 from suricate.errors import DTypeError, ParameterError, ShapeError, VertexRangeError
 from suricate.state.frontier import Frontier
 from suricate.state.union_find import UnionFind
@@ -110,7 +109,7 @@ def test_arcs_with_a_status(device, filtered):
     sets = UnionFind(6, device)
     src, dst = (xp.asarray(np.array(ids, np.uint32)) for ids in ([0, 1, 4, 2], [1, 2, 5, 3]))
     status = xp.asarray(np.array([1, 2, 1, 0], np.uint8)) if filtered else None
-    sets.union_arcs(SimpleNamespace(src=src, dst=dst, status=status, wanted=1, size=3))
+    sets.union_arcs(ArcList(src, dst, None, status, 1, 3))
     assert labels_of(sets) == ([0, 0, 2, 3, 4, 4] if filtered else [0, 0, 0, 3, 4, 4])
 
 
