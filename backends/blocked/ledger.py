@@ -21,8 +21,8 @@ WAIT = 50e-6  #: seconds of a wait for the device
 def pays_off(waived: int, behind: int) -> bool:
     """Return whether the host should copy ``behind`` bytes from the device, to apply small batches itself.
 
-    ``waived``: how many small batches the device has applied since it is ahead. The host copies once these have cost
-    as much as the copy, so both together cost at most twice as much as the better choice.
+    ``waived``: how many small batches the device has applied since it is ahead. The host copies once these have cost as
+    much as the copy, so both together cost at most twice as much as the better choice.
     """
     return not behind or waived * SAVING >= WAIT + behind / RATE
 
@@ -41,11 +41,6 @@ def expected_degree(hints: np.ndarray) -> float:
     """Return the mean of the expected degrees that are not zero; 0 if there are none."""
     positive = hints[hints > 0]
     return float(positive.mean()) if len(positive) else 0.0
-
-
-def blocks_of(degree: int, shift: int) -> int:
-    """Return the number of blocks that hold ``degree`` edges."""
-    return (degree + (1 << shift) - 1) >> shift
 
 
 def slack(degrees: np.ndarray, shift: int) -> np.ndarray:

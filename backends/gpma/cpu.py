@@ -60,17 +60,6 @@ def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> N
     answer(batch, graph.weight, found, weight)
 
 
-def _changes(batch: LocatedBatch, kind: int) -> Plan:
-    """Return a plan with the ``batch.most`` entries of kind ``kind``, and uninitialised memory for its segments."""
-    size = batch.most
-    entries, places = np.empty(size, np.uint32), np.empty(size, np.int64)
-    parts = threads.ranges(len(batch), threads.parts(len(batch)))
-    counts = threads.run(count_kind, [(batch.kind, kind, *part) for part in parts[:-1]])
-    given, listed = (batch.kind, batch.slot, kind, entries, places), accumulate(counts, initial=0)
-    threads.run(loops.list_changes, [(*given, before, *part) for before, part in zip(listed, parts, strict=True)])
-    return Plan(entries, places, np.empty(size, np.uint32), np.empty(size, np.uint8))
-
-
 def _planned(graph: Graph, plan: Plan, *, inserts: bool) -> Plan:
     """Return ``plan`` with the segments to rebalance, of an insertion (``inserts``) or after a deletion.
 
@@ -143,18 +132,20 @@ def _clear(graph: Graph, batch: LocatedBatch, plan: Plan) -> None:
     _count(graph, batch, plan, -1)
 
 
-def plan_insertion(graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Plan:
-    """Return the plan for :func:`insert` of a located batch; if ``in_place`` with the segments to rebalance."""
-    plan = _changes(batch, ABSENT)
-    return _planned(graph, plan, inserts=True) if in_place else plan
+def plan(graph: Graph, batch: LocatedBatch, *, deleting: bool, in_place: bool = True) -> Plan:
+    """Return the plan for :func:`insert`, or if ``deleting`` for :func:`delete`, of a located batch.
 
-
-def plan_deletion(graph: Graph, batch: LocatedBatch) -> Plan:
-    """Return the plan for :func:`delete` of a located batch; it has no segments.
-
-    Segments that become too empty are found after the deletion.
+    Only an insertion ``in_place`` gets the segments to rebalance. Those that become too empty are found after the
+    deletion.
     """
-    return _changes(batch, PRESENT)
+    size, kind = batch.most, PRESENT if deleting else ABSENT
+    entries, places = np.empty(size, np.uint32), np.empty(size, np.int64)
+    parts = threads.ranges(len(batch), threads.parts(len(batch)))
+    counts = threads.run(count_kind, [(batch.kind, kind, *part) for part in parts[:-1]])
+    given, listed = (batch.kind, batch.slot, kind, entries, places), accumulate(counts, initial=0)
+    threads.run(loops.list_changes, [(*given, before, *part) for before, part in zip(listed, parts, strict=True)])
+    result = Plan(entries, places, np.empty(size, np.uint32), np.empty(size, np.uint8))
+    return _planned(graph, result, inserts=True) if in_place and not deleting else result
 
 
 def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, weight: Array, report: Report) -> None:
@@ -175,7 +166,7 @@ def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, wei
 def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> None:
     """Turn the present entries of a batch into gaps, rebalance segments that became too empty, and write ``report``.
 
-    ``plan`` comes from :func:`plan_deletion`; ``graph`` is changed in place.
+    ``plan`` comes from :func:`plan`; ``graph`` is changed in place.
     """
     report_deletion(batch, graph.weight, report)
     _clear(graph, batch, plan)
@@ -192,9 +183,9 @@ def clear_edges(graph: Graph, src: Array, dst: Array, guard: Array | None, repor
         with suppress(MemoryError):  # then one by one: a deletion is never refused
             batch = in_order(src, dst, len(graph.degree))
             locate(graph, batch, PRESENT)
-            plan = _changes(batch, PRESENT)
+            changes = plan(graph, batch, deleting=True)
             report_deletion(batch, graph.weight, report)
-            _clear(graph, batch, plan)
+            _clear(graph, batch, changes)
             return
     loops.clear_edges(graph, src, dst, *report)
 

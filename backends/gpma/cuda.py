@@ -98,18 +98,12 @@ class GpmaCuda:
         m = len(src)
         self._launch("gpma.cu", "find_edges", m, self._packed(graph), np.uint32(m), src, dst, found, weight)
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> CudaPlan:
-        """Return scratch memory for :meth:`insert` of ``batch``; ``graph`` and ``in_place`` are not used.
+    def plan(self, graph: Graph, batch: LocatedBatch, *, deleting: bool, in_place: bool = True) -> CudaPlan:
+        """Return scratch memory for :meth:`insert` or :meth:`delete` of ``batch``, whose size alone determines it.
 
         The update itself finds out which segments it must rebalance.
         """
-        return self._plan(len(batch))
-
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> CudaPlan:
-        """Return scratch memory for :meth:`delete` of ``batch``; ``graph`` is not used."""
-        return self._plan(len(batch))
-
-    def _plan(self, size: int) -> CudaPlan:
+        size = len(batch)
         kernel = self._kernels.get("update")
         if kernel is None:
             code = program("update.cu", self._bits, cooperative=True)
@@ -127,7 +121,7 @@ class GpmaCuda:
         """Insert the absent entries of ``batch`` into ``graph``, replace weights, and write ``report``.
 
         If ``new`` is not None, all entries are merged into the arrays ``new`` instead, and the batch must be located.
-        ``plan`` comes from :meth:`plan_insertion`; ``weight`` has bits in the order of the batch.
+        ``plan`` comes from :meth:`plan`; ``weight`` has bits in the order of the batch.
         """
         if new is None:
             self._update(graph, plan, batch, weight, report, deleting=False)
@@ -147,7 +141,7 @@ class GpmaCuda:
     def delete(self, graph: Graph, plan: CudaPlan, batch: LocatedBatch, report: Report) -> None:
         """Turn the present entries of ``batch`` into gaps, rebalance segments that became too empty, write ``report``.
 
-        ``plan`` comes from :meth:`plan_deletion`.
+        ``plan`` comes from :meth:`plan`.
         """
         self._update(graph, plan, batch, 0, report, deleting=True)
 

@@ -27,14 +27,11 @@ class GpmaKernels(Protocol):
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
         """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and ``weight`` (bits) where they are stored."""
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Any:
-        """Return the plan for :meth:`insert` of ``batch``; ``in_place``: the array does not grow.
+    def plan(self, graph: Graph, batch: LocatedBatch, *, deleting: bool, in_place: bool = True) -> Any:
+        """Return the plan for :meth:`insert`, or if ``deleting`` for :meth:`delete`, of ``batch``.
 
-        An insertion in place plans the segments that must be rebalanced.
+        An insertion ``in_place``, for which the array does not grow, also plans the segments that must be rebalanced.
         """
-
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> Any:
-        """Return the plan for :meth:`delete` of ``batch`` from ``graph``."""
 
     def insert(
         self, graph: Graph, new: Graph | None, plan: Any, batch: LocatedBatch, weight: Array, report: Report
@@ -42,13 +39,13 @@ class GpmaKernels(Protocol):
         """Insert the absent entries of ``batch`` into ``graph``, replace weights, and write ``report``.
 
         If ``new`` is not None, all entries are merged into the arrays ``new`` instead. ``plan`` comes from
-        :meth:`plan_insertion`; ``weight`` has bits in the order of the batch.
+        :meth:`plan`; ``weight`` has bits in the order of the batch.
         """
 
     def delete(self, graph: Graph, plan: Any, batch: LocatedBatch, report: Report) -> None:
         """Turn the present entries of ``batch`` into gaps, rebalance segments that became too empty, write ``report``.
 
-        ``plan`` comes from :meth:`plan_deletion`.
+        ``plan`` comes from :meth:`plan`.
         """
 
     def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suricate.backends.gpma.layout import DENSE, GUARDS, LEAF, ROOT_LEAST, ROOT_MOST
+from suricate.backends.gpma.layout import DENSE, LEAF, ROOT_LEAST, ROOT_MOST
 from suricate.store.array_manager import GROWTH
 
 
@@ -41,8 +41,3 @@ def reserved(entries: int, leaves: int) -> list[int]:
 def too_empty(leaves: int, entries: int) -> bool:
     """Return whether strict deletion shrinks an array of this number of leaves with at most this number of entries."""
     return leaves > leaves_for(entries, GROWTH) and entries * DENSE < ROOT_LEAST * LEAF * leaves
-
-
-def leaves_of_guards(count: int) -> int:
-    """Return how many leaves the guards of ``count`` new vertices take behind all others."""
-    return -(-count // GUARDS)

@@ -156,8 +156,8 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
                 batch = located
             if not self._holds(batch.most):
                 new = self.pool.target(ledger.grown(self._most_entries() + batch.most))
-                return Reservation(new, batch, self.kernels.plan_insertion(graph, batch, in_place=False))
-        return Reservation(None, batch, self.kernels.plan_insertion(graph, batch, in_place=True))
+                return Reservation(new, batch, self.kernels.plan(graph, batch, deleting=False, in_place=False))
+        return Reservation(None, batch, self.kernels.plan(graph, batch, deleting=False))
 
     def apply_insertion(
         self, batch: LocatedBatch, reservation: Reservation | None, weight: Array, report: Report
@@ -187,7 +187,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         if ledger.too_empty(self.pool.leaves, entries):
             with suppress(CapacityError):
                 new = self.pool.target(ledger.grown(entries))
-        return Reservation(new, batch, self.kernels.plan_deletion(self.pool.graph, batch))
+        return Reservation(new, batch, self.kernels.plan(self.pool.graph, batch, deleting=True))
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Reservation | None, report: Report) -> None:
         """Apply a deletion with what was reserved (``reservation``; None: nothing is deleted); write ``report``.
@@ -289,7 +289,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         if self._appended is not None:
             whole = (first - self._appended.first) // GUARDS
             first, leaf = self._appended.first + whole * GUARDS, self._appended.leaf + whole
-        leaves = leaf + max(1, ledger.leaves_of_guards(num_vertices - first))
+        leaves = leaf + max(1, -(-(num_vertices - first) // GUARDS))
         self.pool.ensure_leaves(leaves)
         vertices, self.pool.leaves = self.pool.resized_vertices(num_vertices), leaves
         self.pool.attach(vertices)

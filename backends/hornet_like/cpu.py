@@ -37,16 +37,17 @@ class CpuPlan(Plan):
 
 
 class HornetCpu:
-    """The functions of :class:`HornetKernels`; ``ascending``: whether rows are ordered by destination."""
+    """The functions of :class:`HornetKernels`, which work on parts of a batch at the same time.
+
+    ``batch`` is a sorted batch, ``edges`` is not used; ``weight`` has bits in the order before sorting; ``report``
+    receives status and old weight of each edge. ``ascending``: whether rows are ordered by destination.
+    """
 
     def __init__(self, *, ascending: bool) -> None:
         self._ascending = ascending
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` in place; unless ``kind`` is ``LOOKUP`` rank the batch.
-
-        ``edges`` is not used.
-        """
+        """Fill in ``batch.kind`` and ``batch.slot``; unless ``kind`` is ``LOOKUP`` count the entries of that kind."""
         if self._ascending:
             given = (graph.begin, graph.end, graph.dst, batch.keys, batch.kind, batch.slot, kind)
             batch.most = sum(threads.over(len(batch), locate_ascending, *given))
@@ -56,50 +57,41 @@ class HornetCpu:
         if kind != LOOKUP:
             rank(batch, kind)
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
-        """Return how many blocks of each class inserting a located batch takes and frees; ``edges`` is not used."""
-        return _plan(graph, batch, ABSENT)
+    def plan(
+        self, graph: Graph, batch: LocatedBatch, edges: int, *, deleting: bool, may_shrink: bool = True
+    ) -> CpuPlan:
+        """Return how many blocks of each class inserting, or if ``deleting`` deleting, a batch takes and frees.
 
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> CpuPlan:
-        """Return how many blocks of each class deleting a located batch takes and frees; ``edges`` is not used.
-
-        Unless it ``may_shrink``, blocks with edges stay as large as they are.
+        Unless it ``may_shrink``, a deletion leaves blocks with edges as large as they are.
         """
-        return _plan(graph, batch, PRESENT, may_shrink)
+        parts, given = source_ranges(batch.keys), (graph.begin, graph.end, graph.klass)
+        taken, freed = (np.zeros((len(parts), CLASSES), np.int64) for _ in range(2))
+        changes = PRESENT if deleting else ABSENT
+        threads.run(loops.plan, [
+            (*given, batch.keys[part], batch.kind[part], changes, may_shrink, taken[i], freed[i])
+            for i, part in enumerate(parts)
+        ])  # fmt: skip
+        counts = taken.sum(axis=1).tolist() if len(parts) > 1 else []
+        memory = [(*np.zeros((2, COUNTERS), np.int64), np.empty(count, np.uint32)) for count in counts]
+        return CpuPlan(parts, taken, freed, may_shrink, memory)
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``; return True.
 
-        ``plan`` comes from :meth:`plan_insertion` (None: no edge is absent); ``weight`` has bits in the order of the
-        batch.
+        ``plan`` is the result of :meth:`plan`; None if no edge is absent.
         """
         report_insertion(batch, graph.weight, weight, report)
         _carry_out(graph, plan, loops.apply_insert, (batch.keys, batch.order, batch.kind), weight, self._ascending)
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete the ``PRESENT`` entries of ``batch`` from ``graph``, migrate as ``plan`` says, report; return True.
-
-        The outcome is written to ``report``.
-        """
+        """Delete the present edges of a batch, migrate as ``plan`` says, and write ``report``; return True."""
         report_deletion(batch, graph.weight, report)
         more = isinstance(plan, CpuPlan) and plan.may_shrink, self._ascending
         _carry_out(graph, plan, loops.apply_delete, (batch.keys, batch.kind, batch.slot), *more)
         return True
 
     free_vertices = staticmethod(loops.free_vertices)
-
-
-def _plan(graph: Graph, batch: LocatedBatch, changes: int, may_shrink: bool = True) -> CpuPlan:
-    parts, given = source_ranges(batch.keys), (graph.begin, graph.end, graph.klass)
-    taken, freed = (np.zeros((len(parts), CLASSES), np.int64) for _ in range(2))
-    threads.run(loops.plan, [
-        (*given, batch.keys[part], batch.kind[part], changes, may_shrink, taken[i], freed[i])
-        for i, part in enumerate(parts)
-    ])  # fmt: skip
-    counts = taken.sum(axis=1).tolist() if len(parts) > 1 else []
-    memory = [(*np.zeros((2, COUNTERS), np.int64), np.empty(count, np.uint32)) for count in counts]
-    return CpuPlan(parts, taken, freed, may_shrink, memory)
 
 
 def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array, ...], *more: Any) -> None:

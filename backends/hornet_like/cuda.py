@@ -68,11 +68,6 @@ class CudaPlan(Plan):
         """Return the address of the counts per class in row ``row`` (0 to 3) of ``counts``."""
         return np.uint64(self.counts.data.ptr + 8 * (1 + row * CLASSES))
 
-    @property
-    def moves(self) -> tuple[Array, Array]:
-        """The list of parts of long moves, and the array ``counts``, which begins with their number."""
-        return self.parts, self.counts
-
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
     """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch in place; unless ``kind`` is ``LOOKUP`` rank it.
@@ -89,41 +84,29 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         rank(batch, kind)
 
 
-def plan_insertion(graph: Graph, batch: LocatedBatch, edges: int) -> CudaPlan:
-    """Return the plan of inserting ``batch``; ``edges`` is an upper bound of the edges in ``graph``."""
-    return _plan(graph, batch, edges, 1, True)
+def plan(graph: Graph, batch: LocatedBatch, edges: int, *, deleting: bool, may_shrink: bool = True) -> CudaPlan:
+    """Launch the planning of a batch; return its plan, with memory for the rest of the update.
 
-
-def plan_deletion(graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> CudaPlan:
-    """Return the plan of deleting ``batch``; ``edges`` is an upper bound of the edges in ``graph``.
-
-    Unless it ``may_shrink``, blocks with edges stay as large as they are.
+    Unless it ``may_shrink``, a deletion (``deleting``) leaves blocks with edges as large as they are.
     """
-    import cupy
-
-    plan = _plan(graph, batch, edges, -1, may_shrink)
-    plan.holes = tuple(cupy.empty(len(batch), np.int64) for _ in range(4))
-    return plan
-
-
-def _plan(graph: Graph, batch: LocatedBatch, edges: int, sign: int, may_shrink: bool) -> CudaPlan:
     import cupy
 
     size = len(batch)
     arrays = cupy.empty(size, np.uint8), cupy.empty(size, np.uint32), cupy.empty(size, np.int64)
     parts, counts = cupy.empty(move_parts(edges), np.uint64), cupy.zeros(1 + 4 * CLASSES, np.int64)
-    plan = CudaPlan(arrays, packed(MIGRATIONS, *arrays), parts, counts)
+    holes = tuple(cupy.empty(size, np.int64) for _ in range(4 * deleting))
+    planned = CudaPlan(arrays, packed(MIGRATIONS, *arrays), parts, counts, holes)
     launch(
-        program(bits_of(graph.weight)), "plan", size, packed(GRAPH, *graph), packed_batch(batch), plan.struct,
-        np.int64(sign), np.uint32(may_shrink), plan.address(0),
+        program(bits_of(graph.weight)), "plan", size, packed(GRAPH, *graph), packed_batch(batch), planned.struct,
+        np.int64(-1 if deleting else 1), np.uint32(may_shrink), planned.address(0),
     )  # fmt: skip
-    return plan
+    return planned
 
 
 def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
     """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``; return True.
 
-    ``plan`` comes from :func:`plan_insertion`; ``weight`` has bits in the order of the batch.
+    ``plan`` comes from :func:`plan`; ``weight`` has bits in the order of the batch.
     """
     assert isinstance(plan, CudaPlan)
     data, bits = packed(GRAPH, *graph), bits_of(graph.weight)
@@ -158,9 +141,10 @@ def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign:
     """
     code, size, m, sign_arg = program(bits_of(graph.weight)), len(batch), packed_batch(batch), np.int64(sign)
     need, tops, taken, carved = map(plan.address, range(4))
+    moves = plan.parts, plan.counts  # which begin with the number of the parts
     launch(code, "hand_out", 1, data, m, sign_arg, need, tops, taken, carved, block=32)
-    launch(code, "move_short", LANES * size, data, m, plan.struct, sign_arg, tops, taken, carved, *plan.moves)
-    launch(code, "move_long", WORKERS, data, m, plan.struct, sign_arg, *plan.moves)
+    launch(code, "move_short", LANES * size, data, m, plan.struct, sign_arg, tops, taken, carved, *moves)
+    launch(code, "move_long", WORKERS, data, m, plan.struct, sign_arg, *moves)
     launch(code, "commit", size, data, m, plan.struct, sign_arg)
 
 

@@ -63,16 +63,14 @@ class HornetSorted:
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Do nothing: the launch that applies the batch locates it."""
 
-    def plan_insertion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int) -> SortedPlan:
-        """Return the plan of inserting ``batch``, without a launch; ``edges`` bounds the edges in ``graph``."""
-        return SortedPlan(self, graph, batch, edges, deleting=False, may_shrink=True)
+    def plan(
+        self, graph: PlacedGraph, batch: LocatedBatch, edges: int, *, deleting: bool, may_shrink: bool = True
+    ) -> SortedPlan:
+        """Return the plan of inserting, or if ``deleting`` deleting, ``batch``; nothing is launched.
 
-    def plan_deletion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int, may_shrink: bool) -> SortedPlan:
-        """Return the plan of deleting ``batch``, without a launch; ``edges`` bounds the edges in ``graph``.
-
-        Unless it ``may_shrink``, blocks with edges stay as large as they are.
+        Unless it ``may_shrink``, a deletion leaves blocks with edges as large as they are.
         """
-        return SortedPlan(self, graph, batch, edges, deleting=True, may_shrink=may_shrink)
+        return SortedPlan(self, graph, batch, edges, deleting, may_shrink)
 
     def planned(self, plan: SortedPlan) -> np.ndarray:
         """Return how many blocks of each class the migrations of ``plan`` take, int64[CLASSES]; waits for the device.

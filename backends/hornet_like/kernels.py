@@ -26,46 +26,36 @@ class Plan(ABC):
 
 
 class HornetKernels(Protocol):
-    """The loops or kernels of one device, over the arrays of a graph.
+    """The loops or kernels of one device, over the arrays ``graph`` of a store.
 
-    Only ``locate`` and the methods that return plans allocate memory; none waits for the device. Arguments called
-    ``edges`` are an upper bound of the number of edges stored.
+    ``batch`` is a sorted batch; ``edges`` is an upper bound of the number of edges stored. ``weight`` has the weights
+    of the batch as bits, in the order before sorting; ``report`` receives status and old weight of each of its edges.
+    Only ``locate`` and ``plan`` allocate memory; no method waits for the device.
     """
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch in place; unless ``kind`` is ``LOOKUP`` rank it.
+        """Fill in ``batch.kind`` and ``batch.slot``; unless ``kind`` is ``LOOKUP`` rank the entries of that kind."""
 
-        ``edges`` is an upper bound of the edges in ``graph``.
-        """
+    def plan(
+        self, graph: PlacedGraph, batch: LocatedBatch, edges: int, *, deleting: bool, may_shrink: bool = True
+    ) -> Plan:
+        """Return which vertices the insertion, or if ``deleting`` the deletion, of ``batch`` moves to other blocks.
 
-    def plan_insertion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int) -> Plan:
-        """Return the :class:`Plan` of inserting ``batch``; ``edges`` is an upper bound of the edges in ``graph``."""
-
-    def plan_deletion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Plan:
-        """Return the :class:`Plan` of deleting ``batch``; ``edges`` is an upper bound of the edges in ``graph``.
-
-        Unless it ``may_shrink``, blocks with edges stay as large as they are.
+        Unless it ``may_shrink``, a deletion leaves blocks with edges as large as they are.
         """
 
     def insert(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-        """Insert the absent edges of a batch, replace the weights of the present ones, and write the report.
+        """Insert the absent edges of ``batch``, replace the weights of the present ones, and write ``report``.
 
-        Args:
-            graph: the arrays of the store.
-            batch: the located batch.
-            plan: which vertices move to larger blocks; None (CPU only) if no edge is absent.
-            weight: bit patterns of the weights, in the order of the batch.
-            report: where status and old weights are written.
-
-        Returns:
-            False, with nothing changed, if ``plan.unchecked`` is set and the pool turns out too small; else True.
+        ``plan`` is the result of :meth:`plan`; None, on the CPU, if no edge is absent. Return False, with nothing
+        changed, if ``plan.unchecked`` is set and the pool turns out too small; else True.
         """
 
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete the ``PRESENT`` entries of ``batch``, move vertices to smaller blocks as planned, write ``report``.
+        """Delete the present edges of ``batch``, move vertices to smaller blocks as planned, and write ``report``.
 
-        Return False, with nothing changed, if ``plan.unchecked`` is set and the pool turns out too small; else True.
+        ``plan`` and the result are those of :meth:`insert`.
         """
 
     def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:
-        """Free the blocks of distinct ``vertices`` (uint32[k])."""
+        """Free the blocks of distinct ``vertices`` (uint32[k]), and delete their edges with them."""

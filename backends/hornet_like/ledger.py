@@ -20,17 +20,12 @@ class Demand(NamedTuple):
     blocks: np.ndarray
 
 
-def class_of(degree: int) -> int:
-    """Return the smallest class whose blocks hold ``degree`` (at least 1) edges."""
-    return max(MIN_CLASS, (degree - 1).bit_length())
-
-
 def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
     """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) for vertices with these degrees and classes.
 
     A vertex with a block of 2^k slots takes a new one of 2^(k + 1) after ``2^k - degree + 1`` insertions, or of 2^(k -
-    1) after ``degree - 2^(k - 2)`` deletions. Entry r sums the new slots of vertices for which floor(new slots /
-    edges) has r + 1 bits.
+    1) after ``degree - 2^(k - 2)`` deletions. Entry r sums the new slots of vertices for which floor(new slots / edges)
+    has r + 1 bits.
     """
     owns = klass != NONE if which == GROW else (klass != NONE) & (klass > MIN_CLASS)
     k, d = klass[owns].astype(np.int64), degree[owns].astype(np.int64)

@@ -24,8 +24,8 @@ COMPACT_BYTES = 64  #: scratch memory of a vertex while the blocks are repacked,
 class HornetPool(ArrayManager[PlacedGraph]):
     """The arrays of a store.
 
-    Memory for stacks that can hold every block of the pool (4 bytes per block of at least 4 slots) is reserved from
-    the start, so a deletion is never refused.
+    Memory for stacks that can hold every block of the pool (4 bytes per block of at least 4 slots) is reserved from the
+    start, so a deletion is never refused.
     """
 
     def __init__(

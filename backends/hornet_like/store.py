@@ -128,7 +128,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """
         if not batch.most:
             return None
-        plan = self.kernels.plan_insertion(self.pool.graph, batch, self.edge_bound())
+        plan = self.kernels.plan(self.pool.graph, batch, self.edge_bound(), deleting=False)
         self._reserve(plan, batch.most, 0)
         return plan
 
@@ -150,8 +150,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """
         if not batch.most:
             return None
-        graph, edges = self.pool.graph, self.edge_bound()
-        plan = self.kernels.plan_deletion(graph, batch, edges, may_shrink=True)
+        plan = self.kernels.plan(self.pool.graph, batch, self.edge_bound(), deleting=True)
         try:
             self._reserve(plan, 0, batch.most)
         except CapacityError:
@@ -160,7 +159,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def _stay(self, batch: LocatedBatch) -> Plan:
         """Return the plan of a deletion that leaves blocks as large as they are, for want of memory."""
-        plan = self.kernels.plan_deletion(self.pool.graph, batch, self.edge_bound(), may_shrink=False)
+        plan = self.kernels.plan(self.pool.graph, batch, self.edge_bound(), deleting=True, may_shrink=False)
         self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
         self.pool.tight = False
         return plan

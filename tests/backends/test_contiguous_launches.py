@@ -144,14 +144,14 @@ def test_hornet(launched: list[str], weight_dtype: np.dtype | None, size: int) -
     batch, report = batch_of(size), report_of(size, weight_dtype)
     moves = ["hand_out", "move_short", "move_long", "commit"]
     hornet.locate(graph, batch, ABSENT, EDGES)
-    plan = hornet.plan_insertion(graph, batch, EDGES)
+    plan = hornet.plan(graph, batch, EDGES, deleting=False)
     assert plan.need().shape == (CLASSES,)
     hornet.insert(graph, batch, plan, bits(size, weight_dtype), report)
     reported = [] if weight_dtype is None else ["report_insertion"]
     assert launched == ["locate_short", "locate_long", *ranked(size), "plan", *reported, *moves, "append"]
     launched.clear()
     hornet.locate(graph, batch, PRESENT, EDGES)
-    hornet.delete(graph, batch, hornet.plan_deletion(graph, batch, EDGES, may_shrink=False), report)
+    hornet.delete(graph, batch, hornet.plan(graph, batch, EDGES, deleting=True, may_shrink=False), report)
     holes = ["mark_deleted", "pair_holes", "list_holes", "fill_holes"]
     assert launched == ["locate_short", "locate_long", *ranked(size), "plan", *holes, *moves]
     launched.clear()
@@ -173,8 +173,8 @@ def test_ascending_adjacencies(launched: list[str], weight_dtype: np.dtype | Non
         batch_of(size),
         report_of(size, weight_dtype),
     )
-    kernels.insert(graph, batch, kernels.plan_insertion(graph, batch, EDGES), bits(size, weight_dtype), report)
-    plan = kernels.plan_deletion(graph, batch, 1 << 20, may_shrink=False)
+    kernels.insert(graph, batch, kernels.plan(graph, batch, EDGES, deleting=False), bits(size, weight_dtype), report)
+    plan = kernels.plan(graph, batch, 1 << 20, deleting=True, may_shrink=False)
     assert plan.need().shape == (CLASSES,)
     kernels.delete(graph, batch, plan, report)
     assert launched == ["update_sorted"] * 3

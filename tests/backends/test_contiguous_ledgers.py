@@ -9,6 +9,7 @@ from suricate.backends.csr_baseline import ledger as csr
 from suricate.backends.hornet_like import layout
 from suricate.backends.hornet_like import ledger as hornet
 from suricate.backends.hornet_like.layout import BLOCKS, CLASSES, COUNTERS, EDGES, FREE, GRAIN, GROW, NONE, SHRINK, USED
+from suricate.backends.hornet_like.loops import class_of
 
 NOTHING = np.zeros(2, np.int64)
 
@@ -36,7 +37,7 @@ def test_reserved_arrays_have_headroom() -> None:
 
 @pytest.mark.parametrize(("degree", "klass"), [(1, 2), (4, 2), (5, 3), (8, 3), (9, 4), (2**31, 31), (2**32 - 3, 32)])
 def test_size_classes(degree: int, klass: int) -> None:
-    assert hornet.class_of(degree) == klass
+    assert class_of(degree) == klass
 
 
 def vertex(degree: int, klass: int) -> np.ndarray:

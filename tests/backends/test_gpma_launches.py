@@ -71,10 +71,10 @@ def test_updates(launched: list[str], weight_dtype: np.dtype | None, size: int) 
     kernels = cuda.GpmaCuda(fake_device(), weight_dtype)
     graph, batch, weight = graph_of(weight_dtype), batch_of(size), bits(size, weight_dtype)
     report = Report(array(size, np.uint8), bits(size, weight_dtype))
-    plan = kernels.plan_insertion(graph, batch, in_place=True)
+    plan = kernels.plan(graph, batch, deleting=False)
     kernels.insert(graph, None, plan, batch, weight, report)
     kernels.insert(graph, None, plan, batch, weight.data.ptr, Report(*(part.data.ptr for part in report)))
-    kernels.delete(graph, kernels.plan_deletion(graph, batch), batch, report)
+    kernels.delete(graph, kernels.plan(graph, batch, deleting=True), batch, report)
     assert launched == ["update"] * 3
     assert FakeStructKernel.blocks == [min(8, max(4, -(-size // 8)))] * 3
     assert kernels._barrier.arrived == 2 * sum(FakeStructKernel.blocks)
@@ -121,7 +121,7 @@ def test_everything_else(launched: list[str], weight_dtype: np.dtype | None) -> 
 
 def test_memory_of_an_update(launched: list[str]) -> None:
     """The arrays of a batch, and what the blocks tell each other, lie in one block of memory and do not overlap."""
-    memory, addresses, blocks = cuda.GpmaCuda(fake_device(), None).plan_deletion(graph_of(None), batch_of(333))
+    memory, addresses, blocks = cuda.GpmaCuda(fake_device(), None).plan(graph_of(None), batch_of(333), deleting=True)
     sizes = [8 * 333, 333, 8 * 333, 4 * 333, 333, 4 * 333, 16 * blocks]
     ends = [begin + size for begin, size in zip(addresses, sizes, strict=True)]
     assert addresses[0] == memory.ptr

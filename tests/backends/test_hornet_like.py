@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from suricate.backends.hornet_like import layout, ledger
+from suricate.backends.hornet_like import layout, ledger, loops
 from suricate.backends.hornet_like.layout import BLOCKS, FREE, GROW, NONE, USED
 from suricate.backends.hornet_like.store import HornetStore
 from suricate.base.devices import CPU, Device
@@ -149,7 +149,7 @@ def test_compact_repacks(device: Device) -> None:
     assert edges_of(store) == before
     assert np.array_equal(np.sort(device.to_numpy(store.edges().weight)), weights)
     degrees = device.to_numpy(store.degrees())
-    wanted = [ledger.class_of(int(d)) if d else NONE for d in degrees]
+    wanted = [loops.class_of(int(d)) if d else NONE for d in degrees]
     assert device.to_numpy(store.pool["klass"]).tolist() == wanted
     assert int(counters(store)[USED]) == len(store.pool["dst"]) == sum(1 << k for k in wanted if k != NONE)
     assert not counters(store)[FREE:GROW].any()
