@@ -352,9 +352,9 @@ def check_fitting(suite: str) -> None:
 
 
 def given(name: str, value: Any, suite: str) -> Any:
-    """Return ``value``, the value of the option ``name``, if it is on the command line; else the default of ``suite``.
+    """Return the value of the option ``name``: ``value`` if the user gave it, else the default of ``suite``.
 
-    If the suite has no default of its own for the option, ``value`` is returned.
+    If the suite has no default of its own, that is ``value``, too.
     """
     own = SUITE_DEFAULTS.get((suite, name), value)
     return value if is_given(name) else own
@@ -418,9 +418,9 @@ def resolve(device: str) -> Device:
 
 
 def parse(options: tuple[str, ...]) -> dict[str, Any]:
-    """Return backend options by name; ``options``: texts ``NAME=VALUE``.
+    """Return backend options by name, from texts ``NAME=VALUE``.
 
-    A value is a Python literal, ``true`` or ``false``; any other is a string.
+    A value is a Python literal, ``true``, ``false``, or else a string.
     """
     parsed: dict[str, Any] = {}
     for option in options:

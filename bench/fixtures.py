@@ -212,7 +212,7 @@ class Housekeeper:
         self.limit = constants.MAX_GROWTH * graph.memory_usage().used
 
     def bloated(self) -> bool:
-        """Return whether the graph uses more than ``MAX_GROWTH`` times the bytes of when this object was made."""
+        """Return whether the graph uses more than ``MAX_GROWTH`` times the bytes that it used at the start."""
         return self.graph.memory_usage().used > self.limit
 
     def tidy(self, batch: int) -> None:

@@ -55,7 +55,7 @@ class Input:
 
     @property
     def model(self) -> EdgeModel:
-        """The set of directed edges, without weights."""
+        """The set of the distinct edges, directed and without weights."""
         return self.model_of()
 
     def model_of(self, *, weighted: bool = False, directed: bool = True) -> EdgeModel:

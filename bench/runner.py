@@ -136,10 +136,7 @@ class Limits:
     processor_time: bool = False  #: whether the seconds are those of the processor, of all threads together
 
     def enough(self, samples: list[float], elapsed: float) -> bool:
-        """Return whether to stop after the repeats ``samples`` (seconds of each).
-
-        ``elapsed``: seconds since the first of them began, untimed parts included.
-        """
+        """Return whether to stop after repeats of ``samples`` seconds; ``elapsed``: seconds since the first began."""
         if len(samples) >= self.max_repeats or elapsed >= constants.PATIENCE * self.time_limit:
             return bool(samples)
         if len(samples) < self.min_repeats:
@@ -200,8 +197,8 @@ class Measurement:
     """The result of measuring a task.
 
     Attributes:
-        status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised), ``"skip"``, or ``"over"``:
-            slower than the task's limit.
+        status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised), ``"skip"``, or ``"over"`` (too
+            slow).
         reason: why it is not ok, as a text.
         timing: statistics of the timed repeats; None unless ok.
         quiet: statistics of further repeats on a quiet core; None unless requested.
@@ -307,7 +304,7 @@ def once(
 ) -> float:
     """Run one repeat of ``task``; return the seconds of its action, by ``clock``.
 
-    ``core``: a context in which the warm calls and the timed action run, such as a ``QuietCore``; None: without one.
+    ``core``: a context in which the warm calls and the timed action run, such as a ``QuietCore``; None: no context.
     """
     POOL.wait()  # for final builds
     prepared = task.prepare()

@@ -91,7 +91,7 @@ class Selection:
         return kind(backend, data, self.device, options=self.options, hints=hints, label=given, **self.shared)
 
     def knob_fixture(self, backend: str, data: Input, change: dict[str, Any]) -> Fixture:
-        """Return a fixture of ``backend`` on ``data`` with further backend options, ``change``, which its rows show."""
+        """Return a fixture of ``backend`` on ``data`` with the further backend options ``change``, which rows show."""
         options = {**self.options, **change}
         return KnobFixture(
             backend, data, self.device, options=options, hints=self.hints,
@@ -112,24 +112,21 @@ class Selection:
         return self.algorithms or tuple(name for name, kind in algorithms().items() if suite in kind.suites)
 
     def update_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return the batch sizes for algorithms kept current: the selected ones, else those that suit ``data``.
-
-        The default ones are at most a fixed share of the edges of ``data``.
-        """
+        """Return the batch sizes for algorithms kept current: the selected ones, else small shares of the edges."""
         if self.updates is not None:
             return self.updates
         most = max(1, int(constants.UPDATE_SHARE * len(data.model)))
         return tuple(size for size in constants.UPDATE_BATCHES if size <= most) or (most,)
 
     def growth_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return the batch sizes of the workload 'growth': the selected ones, else a power of two fit for ``data``."""
+        """Return the batch sizes of 'growth': the selected ones, else one power of two that suits ``data``."""
         if self.updates is not None:
             return self.updates
         most = max(1, len(data.src) // constants.GROWTH_BATCHES)
         return (min(constants.GROWTH_BATCH, 1 << (most.bit_length() - 1)),)
 
     def vertex_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return the numbers of vertices to delete at once, in workloads that do: at most half of those of ``data``."""
+        """Return how many vertices the workloads that delete vertices delete at once: at most half of ``data``'s."""
         most = max(1, data.num_vertices // 2)
         return tuple(size for size in constants.VERTEX_BATCHES if size <= most) or (most,)
 
@@ -161,7 +158,7 @@ def algorithm_names(chosen: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def joining(names: Collection[str]) -> tuple[str, ...]:
-    """Return the names of the algorithms that the suites ``names`` measure by default; all if it has every suite."""
+    """Return the names of the algorithms that the suites ``names`` measure by default; all, if these are all suites."""
     return tuple(
         name
         for name, kind in algorithms().items()
@@ -413,7 +410,10 @@ def _curve_and_jobs(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _curve_sizes(selection: Selection, data: Input) -> list[int]:
-    """Return the numbers of events per slide for the curve, distinct: the selected ones, else shares of the input's."""
+    """Return the numbers of events per slide for the curve, without repeats.
+
+    They are the selected ones, else fixed shares of the number of the input's events.
+    """
     usual = constants.QUICK_CURVE_SHARES if selection.quick else constants.CURVE_SHARES
     return [*dict.fromkeys(selection.updates or [slide_of(data, share) for share in usual])]
 

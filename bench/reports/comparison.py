@@ -34,9 +34,9 @@ def matrix(rows: Rows) -> list[Table]:
 
 
 def ratios(rows: Rows) -> list[Table]:
-    """Return a table per graph and device: how many times as fast as others each row is, a column per backend.
+    """Return a table per graph and device: how many times as fast each row is as two others, a column per backend.
 
-    An entry has two ratios: to the baseline backend (``defaults.BASELINE``) and to SciPy.
+    The two are the same row of the baseline backend (``defaults.BASELINE``) and of SciPy.
     """
     tables = []
     for title, group in _groups(rows):
@@ -52,10 +52,7 @@ def ratios(rows: Rows) -> list[Table]:
 
 
 def bandwidths(rows: Rows) -> Table | None:
-    """Return a table of the share of the measured bandwidth that each row's least memory traffic needs.
-
-    None if no row has such a share.
-    """
+    """Return a table of the share of the measured bandwidth that each row's least traffic needs; None without any."""
     shares = [row for row in rows if row["bandwidth_share"]]
     if not shares:
         return None
@@ -68,10 +65,7 @@ def bandwidths(rows: Rows) -> Table | None:
 
 
 def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
-    """Yield ``(title, rows)`` for each graph and device.
-
-    Rows of SciPy are put with the device of the backends in the same run.
-    """
+    """Yield ``(title, rows)`` of each graph and device; SciPy's rows are put to the device that their run measured."""
     devices: dict[str, str] = {row["run"]: row["device"] for row in rows if row["backend"] != SCIPY}
     groups: dict[tuple[str, str], Rows] = {}
     for row in rows:

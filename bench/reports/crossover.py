@@ -75,10 +75,7 @@ def _order(cell: Cell) -> tuple[Any, ...]:
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return tables of the crossover map: the fastest backends, and the wins and losses of each backend.
-
-    The former are one per device, family of graphs and use, the latter one per device.
-    """
+    """Return a table of the fastest backends per device, graph family and use, and of wins and losses per device."""
     found = cells(rows)
     tables = [_winners(place, group) for place, group in _groups(found).items()]
     return [*tables, *_losses(found)]

@@ -106,7 +106,7 @@ def _time_and_error(row: dict[str, Any] | None) -> str:
 
 
 def _speedup(row: dict[str, Any] | None) -> str:
-    """Return median and quartiles of the speed-ups of a row of ten batches as text; "-" for None or without them."""
+    """Return median and quartiles of a row's speed-ups in ten batches as text; "-" for None or without them."""
     extra = {} if row is None else row["extra"]
     if "speedup_low" not in extra:
         return "-"

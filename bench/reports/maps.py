@@ -163,7 +163,7 @@ def _rebuilding(found: list[Cell]) -> str:
 
 
 def _losses(found: list[Cell], name: str) -> str:
-    """Return Markdown on the backend ``name``: in how many cells it is fastest, and by use how much slower it is."""
+    """Return Markdown on the backend ``name``: in how many cells it is fastest, and how much slower it is, by use."""
     own = [cell for cell in found if cell.behind(name)]
     wins, close = (sum(cell.behind(name) <= most for cell in own) for most in (1, CLOSE))
     over = [cell for cell in found if name in cell.over]
@@ -185,10 +185,7 @@ def _losses(found: list[Cell], name: str) -> str:
 
 
 def _first(over: list[Cell]) -> list[Cell]:
-    """Return for each graph and use the cell of ``over`` with the smallest batch.
-
-    ``over``: cells in which a backend took longer than the limit.
-    """
+    """Return for each graph and use the cell with the smallest batch among ``over``, cells too slow for a backend."""
     first: dict[tuple[Any, ...], Cell] = {}
     for cell in sorted(over, key=lambda cell: cell.batch):
         first.setdefault((cell.use, cell.family, cell.num_edges), cell)

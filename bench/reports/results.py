@@ -174,10 +174,7 @@ def place(graph: str, task: Task) -> tuple[Any, ...]:
 
 
 def measured(path: Path) -> set[tuple[Any, ...]]:
-    """Return the tuples of :func:`place` of the rows in the file ``path`` that need no further measurement.
-
-    Their status is "ok", "over" or "skip".
-    """
+    """Return the :func:`place` tuples of the rows of status "ok", "over" or "skip" in the file ``path``."""
     _, rows = read([path])
     names = ("graph", "device", "backend", "workload", "algorithm", "detail", "batch")
     return {tuple(row[name] for name in names) for row in rows if row["status"] in ("ok", "over", "skip")}
@@ -204,8 +201,5 @@ def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[d
 
 
 def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return ``rows`` with only the last of those that measure the same.
-
-    Their graph, device, backend, batch and the text of :func:`what` are equal.
-    """
+    """Return the last of the rows with the same graph, device, backend, text (:func:`what`) and batch size."""
     return list({(row["graph"], row["device"], row["backend"], what(row), row["batch"]): row for row in rows}.values())

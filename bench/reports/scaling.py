@@ -34,10 +34,7 @@ def of(rows: Rows) -> list[Table]:
 
 
 def picture(rows: Rows) -> Any:
-    """Return a figure of the speedups of strong scaling over one rank, a row of panels per graph and device.
-
-    None if there are no speedups.
-    """
+    """Return a figure of the speedups of strong scaling, a row of panels per graph and device; None without any."""
     runs = _speedups(rows)
     if not runs:
         return None
@@ -108,8 +105,7 @@ def _graph(title: str, rows: Rows, every: Rows) -> Table:
 def _alone(row: Row, rows: Rows) -> float | None:
     """Return the seconds that one rank takes for as many edges as ``row`` has; None if unknown.
 
-    For weak scaling, they are the seconds of one rank on its part of the graph times the number of ranks, and None for
-    batches.
+    For weak scaling: the seconds of one rank on a part of the graph, times the number of ranks; None for batches.
     """
     if _kind(row) == "weak" and row["batch"]:
         return None

@@ -1,7 +1,4 @@
-"""Tables and pictures of the suite on streams: slides, the curve, whole jobs, memory over time.
-
-Rows are those of results files, as dicts.
-"""
+"""Tables and pictures of the suite on streams: slides, the curve, whole jobs, memory over time."""
 
 from __future__ import annotations
 
@@ -95,10 +92,7 @@ def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[flo
 
 
 def picture(rows: Rows) -> Any:
-    """Return a figure of the curves, with one row of panels per graph and device; None if there are no curves.
-
-    A panel shows one algorithm.
-    """
+    """Return a figure of the curves: a row of panels per graph and device, a panel per algorithm; None without any."""
     found = curves_of(rows)
     if not found:
         return None

@@ -1,7 +1,4 @@
-"""Tables on one aspect each: latencies, scenarios, backend options, bytes, schemes, growth, windows.
-
-Rows are those of results files, as dicts.
-"""
+"""Tables on one aspect each: latencies, scenarios, backend options, bytes, schemes, growth, windows."""
 
 from __future__ import annotations
 
@@ -122,10 +119,7 @@ def sweeps(rows: Rows) -> list[Table]:
 
 
 def footprints(rows: Rows) -> list[Table]:
-    """Return tables of the bytes per edge of every graph, backend and size of a storage unit, in total and by part.
-
-    Meerkat's table 5 has the same figures.
-    """
+    """Return tables of the bytes per edge, in total and by part, of each graph, backend and size of storage units."""
     tables = []
     for device in dict.fromkeys(row["device"] for row in rows):
         group = [row for row in rows if row["device"] == device]

@@ -23,7 +23,7 @@ def run(specs: Sequence[str], device: str, plan: Plan, output: Path, ranks: int 
     """Run the suite; return whether a row failed.
 
     Args:
-        specs: the graphs: strong scaling uses each as it is, weak scaling one with as many edges per rank.
+        specs: the graphs: strong scaling uses each as it is, weak scaling a similar one with as many edges per rank.
         device: name of the device; the ranks of one host use its GPUs in turn.
         plan: what is measured.
         output: file for the rows, written by the first rank.

@@ -33,7 +33,8 @@ class Metered(Comm):
     """Passes each call of a ``Comm`` on to ``inner``, the communication of a rank on ``device``, and measures it.
 
     :attr:`spent` counts the collectives and the bytes received. While :attr:`is_timing`, it also has their times: a
-    barrier before each collective separates waiting for other ranks from the exchange.
+    barrier before each collective separates waiting for other ranks from the exchange. The argument ``agreed`` is True
+    if it is known that all ranks make this call, so that ``inner`` need not compare their calls.
     """
 
     def __init__(self, inner: Comm, device: Device) -> None:
@@ -41,7 +42,7 @@ class Metered(Comm):
         self.spent, self.is_timing = Spent(), False
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return the ``value`` of each rank, in rank order; count the bytes of the arrays of other ranks.
+        """Return the ``value`` of each rank, in rank order; count the bytes of the other ranks' arrays.
 
         ``name``: the name of the collective.
         """
@@ -57,10 +58,7 @@ class Metered(Comm):
         return found
 
     def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-        """Return each of ``columns`` concatenated over all ranks; count the bytes received.
-
-        ``sizes``: the lengths of the columns on all ranks, in rank order.
-        """
+        """Return each of ``columns`` joined over all ranks (their lengths are ``sizes``); count the bytes received."""
         found = self._timed(lambda: self.inner.joined_columns(columns, sizes))
         self.spent.received += sum(whole.nbytes - own.nbytes for whole, own in zip(found, columns, strict=True))
         return found
@@ -72,10 +70,7 @@ class Metered(Comm):
         return found
 
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return the elementwise sum of integer arrays in which each element is 0 on all ranks but one.
-
-        Counts the bytes of ``array`` as received; ``agreed``: see ``Comm.add``.
-        """
+        """Return the elementwise sum of integer arrays, each element 0 on all ranks but one; count its bytes once."""
         self.spent.received += array.nbytes
         return self._timed(lambda: self.inner.merged(array, agreed=agreed))
 
@@ -85,17 +80,14 @@ class Metered(Comm):
         self._timed(lambda: self.inner.smallest(array))
 
     def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Set each element of ``array`` to its sum over all ranks, in place; count its bytes as received.
-
-        ``agreed``: see ``Comm.add``.
-        """
+        """Set each element of ``array`` to its sum over all ranks, in place; count its bytes as received."""
         self.spent.received += array.nbytes
         self._timed(lambda: self.inner.add(array, agreed=agreed))
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Copy the range of ``array`` that each rank has to all ranks, in place; count the bytes of the other ranges.
 
-        Rank r has the range from ``bounds[r]`` to ``bounds[r + 1]``; ``agreed``: see ``Comm.add``.
+        Rank r has the range from ``bounds[r]`` to ``bounds[r + 1]``.
         """
         own = min(int(bounds[self.rank + 1]), len(array)) - min(int(bounds[self.rank]), len(array))
         self.spent.received += array.nbytes // max(len(array), 1) * (len(array) - own)

@@ -222,10 +222,7 @@ class Session:
         self.say(f"{job.data.name} {detail}, {ranks} ranks: {named}: {median:.5g} s{share}{beside}")
 
     def _alone(self, row: Row, detail: str) -> float | None:
-        """Return the seconds of the same row on one rank, from the results file; None if it has none.
-
-        None for weak scaling, too, and on all ranks but the first.
-        """
+        """Return the seconds of the same row on one rank, for strong scaling; None if the results file has none."""
         if self.results is None or detail != "strong" or self.comm.size == 1:
             return None
         return _seconds_alone(self.results.path, row)

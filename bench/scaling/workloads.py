@@ -113,11 +113,7 @@ class Build(Workload):
         self.made = self.job.empty()
 
     def run(self) -> None:
-        """Insert this rank's part of the edges in several calls.
-
-        Each call has at most ``MOST_AT_ONCE`` edges of all ranks, since every rank has all of them in memory for a
-        while.
-        """
+        """Insert this rank's edges in several calls, as every rank has all edges of a call in memory for a while."""
         size = len(self.edges.src)
         calls = -(-self.items // MOST_AT_ONCE)
         for number in range(calls):
@@ -172,7 +168,7 @@ class Insert(Workload):
 
 
 class Delete(Insert):
-    """Delete those edges of a batch that were new when it was inserted just before, untimed."""
+    """Insert a batch, untimed; then delete those of its edges that were new."""
 
     workload = "scaling delete"
     does = "deletes what was new of a batch that was inserted, untimed"

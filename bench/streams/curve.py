@@ -62,10 +62,7 @@ class Rebuilt(Task):
         self.stream = stream_of(self.fixture, directed=self.subject.directed)
 
     def prepare(self) -> tuple[np.ndarray, np.ndarray]:
-        """Slide the window; return sources and destinations of its events, int32.
-
-        For an algorithm on undirected graphs each event is listed in both directions.
-        """
+        """Slide the window; return sources and destinations of its events, int32, in both directions if undirected."""
         self.stream.slide(self.items)
         src, dst = self.stream.events()
         if not self.subject.directed:

@@ -19,9 +19,7 @@ from suricate.bench.verify.edges import EdgeModel
 
 
 class EventStream:
-    """The events of an input, repeated without end, with a window over the newest ones.
-
-    Events have positions from 0 on.
+    """The events of an input, repeated without end at the positions 0, 1, ..., with a window over the newest ones.
 
     Attributes:
         window: number of events in the window, half of the input's.
@@ -78,7 +76,10 @@ class EventStream:
 
 
 def stream_of(fixture: Fixture, *, directed: bool = True) -> EventStream:
-    """Return a new stream over the input of a fixture, whose window holds the first events."""
+    """Return a new stream over the input of a fixture, whose window holds the first events.
+
+    ``directed``: False if both directions of an edge are the same edge.
+    """
     return EventStream(fixture.data, directed=directed)
 
 

@@ -124,10 +124,7 @@ class FromCsv(FromFile):
         return job_of(self.fixture, source, self.stream.window, self.size, names=True)
 
     def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
-        """Return sources and destinations of the edges of the job's graph, as vertex ids of the input, on the host.
-
-        The ids are taken from the names of the job's vertices.
-        """
+        """Return sources and destinations of the edges of the job's graph: the vertex ids that are in the names."""
         number = np.zeros(job.graph.num_vertices, np.int64)
         assert job.names is not None
         number[job.names.ids] = [int(str(name).removeprefix(PREFIX)) for name in job.names]
@@ -266,7 +263,7 @@ class LongJob(FixtureTask):
         return job_of(self.fixture, self.chunks(), self.window, self.size, names=True)
 
     def held(self, job: st.Window) -> dict[str, int | None]:
-        """Return the bytes that the job's graph uses, that graph and job have allocated, and of the process."""
+        """Return bytes by name: used by the job's graph, allocated by graph and job, and occupied by the process."""
         usage = job.graph.memory_usage()
         return {"used": usage.used, "allocated": usage.allocated + job.bytes_on_host, "process": resident_bytes()}
 
@@ -299,7 +296,7 @@ class LongJob(FixtureTask):
     def extra(self) -> dict[str, Any]:
         """Return rate and bytes over time ("moments"), the spread of bytes, and quantiles of slide times, by name.
 
-        The spread is that of the second half: the largest number of bytes divided by the smallest, less 1.
+        Spread: in the second half of the job, the largest number of bytes divided by the smallest, less 1.
         """
         half = self.moments[len(self.moments) // 2 :]
         return {

@@ -46,8 +46,7 @@ class Sliding(FixtureTask):
         size: number of events that enter the window in a slide; as many leave.
         algorithm: the algorithm whose result is the answer, or None.
         way: how the answer is obtained: ``STORE`` (there is none), ``CURRENT`` (by a tracker), ``SCRATCH`` (computed
-            from
-            scratch) or ``SEARCH`` (computed from a random source).
+            from scratch) or ``SEARCH`` (computed from a random source).
         words: further texts for the detail of the row.
     """
 
@@ -89,7 +88,7 @@ class Sliding(FixtureTask):
         return instance.result
 
     def verify(self, graph: Any, result: Any, stream: EventStream) -> None:
-        """Verify that ``graph`` has the events in the window of ``stream``, and the answer ``result`` for them.
+        """Verify that ``graph`` has the edges of the window of ``stream``, and that ``result`` is right for them.
 
         ``result`` is not verified if it is None.
         """
@@ -208,7 +207,7 @@ class JobSlide(Sliding):
         self.job = self.slide = None
 
     def extra(self) -> dict[str, Any]:
-        """Return what ``Sliding.extra`` does, and the median seconds that a slide spends in each step of the job."""
+        """Return the entries of ``Sliding.extra``, and the median seconds of a slide in each step of the job."""
         return {**super().extra(), **self.parts}
 
 

@@ -209,7 +209,7 @@ class ComponentsByEdges(Ablation):
         edge_map(self.graph, join, edges[self.scheme](), args=(self.sets,))
 
     def check(self, batch: HostBatch, result: None) -> None:
-        """Compare the smallest vertex of each component with that by SciPy, on the edges after the batch."""
+        """Compare the smallest vertex of each component with SciPy's result, on the edges after the batch."""
         found, right = (
             self.device.to_numpy(self.sets.labels()),
             self.right(lambda: self._by_scipy(batch), digest(batch.keys)),

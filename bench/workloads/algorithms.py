@@ -29,8 +29,8 @@ from suricate.plugins.algorithm import Algorithm
 class Subject:
     """An algorithm with the parameters that it is measured with on one input.
 
-    ``variant``: one of the algorithm's ``variants()``, whose parameters are added; None: none. ``weighted`` and
-    ``directed``: what its graphs must be.
+    ``variant``: one of the algorithm's ``variants()``, whose parameters are added; None: none. ``weighted``,
+    ``directed``: whether the graphs that it runs on are.
     """
 
     def __init__(self, fixture: Fixture, name: str, variant: str | None = None) -> None:
@@ -141,7 +141,7 @@ class Batched(FixtureTask):
 
     @property
     def form(self) -> dict[str, bool]:
-        """The arguments ``weighted`` and ``directed`` for graphs: as the algorithm needs, by default False and True."""
+        """The arguments ``weighted`` and ``directed`` for graphs; False and True unless there is an algorithm."""
         return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def load(self) -> None:
@@ -227,15 +227,12 @@ class KeptCurrent(Batched):
         self.verify(self.model_after(batch))
 
     def verify(self, model: EdgeModel) -> None:
-        """Verify that the graph has the edges of ``model``, and that the current result is right for them.
-
-        The result's numerical error (or None) is stored in ``error``.
-        """
+        """Verify the graph's edges and the current result against ``model``; store the result's error in ``error``."""
         check_content(self.graph, model)
         self.error = self.subject.check(self.current(), model)
 
     def current(self) -> Any:
-        """Return the result that must be right now: that of the tracker."""
+        """Return the result to verify: that of the tracker."""
         return self.tracker.result
 
     def finish(self) -> None:
@@ -244,10 +241,7 @@ class KeptCurrent(Batched):
 
 
 class UpdateAlone(KeptCurrent):
-    """Update the result of an algorithm by a batch that the graph has already applied, untimed.
-
-    Batches are those of ``KeptCurrent``.
-    """
+    """Update the result of an algorithm by a batch as in ``KeptCurrent``; storing the batch before is not timed."""
 
     workload = "update alone"
     does = "brings the algorithm's result up to date with a fresh batch (as 'kept current') that is already stored"
@@ -270,7 +264,7 @@ class UpdateAlone(KeptCurrent):
         self.instance.update(self.graph, self.delta)
 
     def current(self) -> Any:
-        """Return the result that must be right now: that of the updated instance."""
+        """Return the result to verify: that of the updated instance."""
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:
@@ -279,7 +273,7 @@ class UpdateAlone(KeptCurrent):
         return {"update_kind": self.subject.kind.update_kind, **steps}
 
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
-        """Undo ``batch`` and update the result by that; compact the graph if deleted edges have bloated it."""
+        """Undo ``batch`` and update the result accordingly; compact the graph if deleted edges have bloated it."""
         self.instance.update(self.graph, self.graph.apply(self.inverse(batch)))
         self.housekeeper.tidy(self.items)
 
@@ -330,7 +324,7 @@ class TenBatches(KeptCurrent):
         """Do nothing: the result was verified after the last batch."""
 
     def current(self) -> Any:
-        """Return the result that must be right now: that of the updated instance."""
+        """Return the result to verify: that of the updated instance."""
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:

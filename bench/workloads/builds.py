@@ -19,9 +19,9 @@ ORDERS = ("as given", "sorted", "shuffled")  #: of the edges in a bulk build
 
 
 def ordered(fixture: Fixture, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return sources, destinations and weights (or None) of the fixture's input, sorted by ``order``.
+    """Return sources, destinations and weights (or None) of the fixture's input, in the given order.
 
-    It is "as given", "sorted" by (source, destination), or "shuffled".
+    ``order``: "as given", "sorted" by (source, destination), or "shuffled".
     """
     data, weight = fixture.data, fixture.data.weight if fixture.weighted else None
     if order == "as given":

@@ -1,7 +1,4 @@
-"""Workload of the memory suite: the bytes of each part of a graph's storage, as built and after churn.
-
-Meerkat's table 5 has the same figures.
-"""
+"""Workload of the memory suite: the bytes of a graph's store by part, as built and after churn (Meerkat's table 5)."""
 
 from __future__ import annotations
 

@@ -112,11 +112,11 @@ class DummyStore(Store):
     name = DUMMY
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert nothing; return an outcome in which no edge changes."""
+        """Insert nothing, whatever ``guard`` says; return an outcome in which no edge changes."""
         return self._outcome(len(src))
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete nothing; return an outcome in which no edge changes."""
+        """Delete nothing, whatever ``guard`` says; return an outcome in which no edge changes."""
         return self._outcome(len(src))
 
     def edges(self) -> EdgeList:

@@ -113,10 +113,7 @@ class Replay(FixtureTask):
         return src.astype(np.uint64) << np.uint64(32) | dst
 
     def _check_answer(self, answers: Any, i: int, at: np.ndarray, model: EdgeModel) -> None:
-        """Verify the entry ``i`` of ``answers``, that after event ``i`` at the vertices ``at``.
-
-        ``model``: the edges of the graph at that time.
-        """
+        """Verify entry ``i`` of ``answers``, for the vertices ``at``; ``model``: the edges after the event ``i``."""
         n = self.fixture.data.num_vertices
         here = {name: part[i] for name, part in fields_of(answers).items()}
         if self.subject is None:

@@ -17,7 +17,7 @@ from suricate.graph.delta import Batch
 
 
 class Round(NamedTuple):
-    """One round of queries and updates: pairs to query first, then edges to insert and to delete at once."""
+    """One round: pairs to query first, then edges to insert and to delete in one update."""
 
     asked: HostBatch
     insert: HostBatch
@@ -66,10 +66,7 @@ class ReadsAndWrites(FixtureTask):
         return HostBatch(self.fixture, drawn.src[new], drawn.dst[new], self.written_pairs.rng, self.fixture.weighted)
 
     def _questions(self, before: HostBatch) -> HostBatch:
-        """Return pairs to query, in random order: half are edges of the input, the others as follows, or uniform pairs.
-
-        Up to a quarter of all are edges of ``before``, the batch that is deleted after the queries.
-        """
+        """Return pairs to query, shuffled: half from the input, up to a quarter from ``before``, the others uniform."""
         known, other, own = self.known.draw("existing"), self.other.draw("uniform"), self.asked // 4
         order = self.other.rng.permutation(self.asked)
         src, dst = (

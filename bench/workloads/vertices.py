@@ -64,7 +64,7 @@ class DeleteVertices(FixtureTask):
 
 
 class InsertVertices(DeleteVertices):
-    """Insert vertices, which get the ids of vertices that were deleted before, untimed."""
+    """Insert vertices, which get the ids of deleted ones; the deletion before that is not timed."""
 
     workload = "insert vertices"
     does = "gives the ids of deleted vertices out again, which have no edges then; then, untimed, undoes it"

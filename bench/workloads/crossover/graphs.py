@@ -50,7 +50,8 @@ class Drawn(NamedTuple):
 class DeviceInput:
     """The edges of an input on the device, weighted or not and directed or not, and what the cells on it share.
 
-    One object exists at a time (``current``).
+    One object exists at a time (``current``). Random results depend only on the seed and an argument, the text
+    ``purpose``.
 
     Attributes:
         model: the set of edges.
@@ -79,7 +80,7 @@ class DeviceInput:
     def of(cls, fixture: Fixture, *, weighted: bool, directed: bool) -> DeviceInput:
         """Return the edges of a fixture's input on its device, ``weighted`` and ``directed`` or not.
 
-        It is the current object if that fits; otherwise that is freed, and a new one becomes the current one.
+        It is the current object if that fits; otherwise the current one is freed, and a new one replaces it.
         """
         now, form = cls.current, (fixture.device, fixture.seed, weighted, directed)
         if now is None or now.data is not fixture.data or form != (now.device, now.seed, now.weighted, now.directed):
@@ -141,7 +142,7 @@ class DeviceInput:
         return total
 
     def random(self, purpose: str, count: int) -> Any:
-        """Return ``count`` random uint64 numbers, which depend only on the seed and the text ``purpose``."""
+        """Return ``count`` random uint64 numbers, always the same for one seed and ``purpose``, a text."""
         xp, word = self.device.xp, np.uint64(word_of(self.seed, purpose))
         found = xp.empty(count, np.uint64)
         for part in slices(count, xp):
@@ -149,10 +150,7 @@ class DeviceInput:
         return found
 
     def pairs(self, purpose: str, count: int) -> EdgeList:
-        """Return ``count`` uniform pairs of vertices, with weights if the input has them; ``src <= dst`` if undirected.
-
-        They depend only on the seed and the text ``purpose``.
-        """
+        """Return ``count`` uniform pairs of vertices, with weights if the input has any; undirected: ``src <= dst``."""
         xp, n = self.device.xp, np.uint64(self.data.num_vertices)
         random, (src, dst) = self.random(purpose, count), (xp.empty(count, np.uint32) for _ in range(2))
         for part in slices(count, xp):
@@ -163,10 +161,7 @@ class DeviceInput:
         return EdgeList(src, dst, _number(mixed(random)) if self.weighted else None)
 
     def existing(self, purpose: str, count: int) -> EdgeList:
-        """Return ``count`` edges of the input without weights; they are distinct unless it has fewer.
-
-        They depend only on the seed and the text ``purpose``.
-        """
+        """Return ``count`` random edges of the input without weights; they are distinct unless it has fewer."""
         begin = word_of(self.seed, purpose) % max(1, len(self.shuffled))
         places = self.device.xp.arange(begin, begin + count) % max(1, len(self.shuffled))
         return EdgeList(*ends_of(self.shuffled[places]))
@@ -225,7 +220,7 @@ class Batches:
     def _questions(self, name: str) -> EdgeList:
         """Return ``size`` pairs, each with equal chances an edge of the input or a uniform pair.
 
-        They depend only on the seed and the text ``name``.
+        ``name``: a text on which the random choices depend.
         """
         placed, where = self.placed, self.placed.device.xp.where
         known, other = placed.existing(name, self.size), placed.pairs(name, self.size)
@@ -234,10 +229,7 @@ class Batches:
 
 
 class SharedGraph:
-    """A graph with the edges of an input, which the cells of one use and backend share.
-
-    ``tracker``: the tracker of the use's algorithm, or None.
-    """
+    """A graph with an input's edges, shared by the cells of one use and backend; ``tracker``: its tracker or None."""
 
     def __init__(self, placed: DeviceInput, fixture: Fixture, use: str, in_edges: bool) -> None:
         self.fixture, self.use = fixture, use

@@ -149,7 +149,7 @@ class LargeQuery(Large):
     does = "asks a drawn graph for a fresh batch of pairs; half of them are edges drawn again"
 
     def prepare(self) -> tuple[EdgeList, np.ndarray]:
-        """Return ``(pairs on the device, mask on the host)``; it is True for pairs drawn as edges of the stream."""
+        """Return ``(pairs on the device, mask on the host)``; the mask is True for edges drawn from the stream."""
         assert self.batch is not None
         known = existing_edges(self.fixture, self.batches.rng, self.batch // 2)
         other = self.batches.draw("uniform")
@@ -184,7 +184,7 @@ class LargeRank(Large):
         self.rank, self.share, self.sums = xp.full(n, 1 / n), xp.empty(n), xp.empty(n)
 
     def action(self, prepared: Any) -> None:
-        """Replace the ranks by those one step later; the rank of vertices without out-edges is divided among all."""
+        """Replace the ranks by those one step later; vertices without out-edges divide theirs among all vertices."""
         xp, n = self.device.xp, len(self.rank)
         xp.divide(self.rank, self.divisor, out=self.share)
         self.sums.fill(0)
@@ -200,7 +200,7 @@ class LargeRank(Large):
         expect(abs(left - arrived) <= 1e-9 * left, f"ranks of {left} left, of {arrived} arrived")
 
     def finish(self) -> None:
-        """Verify the last step as the first one."""
+        """Verify the last step by :meth:`check`."""
         self.check(None, None)
 
 

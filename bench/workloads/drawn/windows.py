@@ -64,10 +64,7 @@ class LongWindow(FixtureTask):
                 self.verify((number + 1) * self.slide)
 
     def _advance(self, begin: int) -> float:
-        """Move the window by one slide; return the seconds that the graph took.
-
-        ``begin``: the number of the first edge in the window before that.
-        """
+        """Move the window, whose first edge has the number ``begin``, by one slide; return the seconds that it took."""
         xp, end = self.device.xp, begin + self.window
         insert = self.input.edges(end, end + self.slide, xp)
         delete = self.input.edges(begin, begin + self.slide, xp)

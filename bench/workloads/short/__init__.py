@@ -68,10 +68,7 @@ class ShortCalls(FixtureTask):
         return [(one.src.astype(np.int64), one.dst.astype(np.int64), *weights) for one in drawn]
 
     def action(self, batches: list[tuple[np.ndarray, ...]]) -> None:
-        """Insert the batches one by one; record the processor time of each call, in seconds.
-
-        During the last call, which is not timed, the Python functions that it calls are recorded.
-        """
+        """Insert the batches one by one; record the processor time of each call, and the Python calls in the last."""
         seconds, insert, clock = [], self.graph.insert_edges, time.thread_time_ns
         for batch in batches[:-1]:
             began = clock()

@@ -86,10 +86,7 @@ class HostTime(ShortCalls):
         return [tuple(map(asarray, batch)) for batch in self.draw(constants.BESIDE_CALLS + 1)]
 
     def action(self, batches: list[tuple[Any, ...]]) -> None:
-        """Insert the batches one by one; record the host's seconds in each call.
-
-        During the last call, which is not timed, the Python functions that it calls are recorded.
-        """
+        """Insert the batches one by one; record the host's seconds in each call, and the Python calls in the last."""
         seconds, insert, clock = [], self.graph.insert_edges, time.perf_counter_ns
         for batch in batches[:-1]:
             self._occupy()
