@@ -126,7 +126,7 @@ class Selection:
         return (min(constants.GROWTH_BATCH, 1 << (most.bit_length() - 1)),)
 
     def vertex_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return how many vertices the workloads that delete vertices delete at once: at most half of ``data``'s."""
+        """Return the batch sizes of workloads that delete vertices: at most half of the vertices of ``data``."""
         most = max(1, data.num_vertices // 2)
         return tuple(size for size in constants.VERTEX_BATCHES if size <= most) or (most,)
 

@@ -29,7 +29,7 @@ PAGE = Path(__file__).resolve().parents[1] / "data" / "crossover.txt"  #: how th
 
 
 def machines(headers: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return a text that describes the machine, by device; ``headers``: of results files, the last one counts."""
+    """Return by device a text that describes its machine, from the last of the ``headers`` of that device."""
     return {header["device"]: _machine(header) for header in headers}
 
 

@@ -201,5 +201,5 @@ def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[d
 
 
 def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the last of the rows with the same graph, device, backend, text (:func:`what`) and batch size."""
+    """Return ``rows`` without repeats: the last one of equal graph, device, backend, :func:`what` and batch size."""
     return list({(row["graph"], row["device"], row["backend"], what(row), row["batch"]): row for row in rows}.values())

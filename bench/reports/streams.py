@@ -122,7 +122,7 @@ def picture(rows: Rows) -> Any:
 
 
 def jobs(rows: Rows) -> list[Table]:
-    """Return a table of the tasks on whole files and on a job beside batches: rates and times; [] without ``rows``."""
+    """Return a table of rates and times of the tasks on whole files and on a job's own cost; [] without ``rows``."""
     if not rows:
         return []
     columns = "graph", "device", "events per slide", "rate", "of the processor", "slides, 50 / 99 %"

@@ -283,7 +283,7 @@ class LongJob(FixtureTask):
         self.job = job
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Verify that the job has exactly the names of the last window, and its graph the number of edges."""
+        """Verify that the job has exactly the names in the last window, and its graph as many edges as that has."""
         assert self.job.names is not None
         assert self.job.current is not None
         at = np.arange(max(0, self.job.current.end - self.window), self.events)
@@ -339,7 +339,7 @@ class MadeOnDevice(LongJob):
         return {**super().held(job), "device": None if pool is None else pool.total_bytes()}
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Verify that the graph has the edges of the last window and no more."""
+        """Verify that the job's graph has the edges of the last window and no more."""
         assert self.job.current is not None
         graph, end = self.job.graph, self.job.current.end
         src, dst = self.made(max(0, end - self.window), self.events)

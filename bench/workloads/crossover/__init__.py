@@ -213,7 +213,7 @@ class Crossing(Batched):
 
 
 class Rebuilding(Crossing):
-    """A cell of the crossover map whose graph is rebuilt after every batch, and an algorithm computed from scratch.
+    """A cell of the crossover map in which the graph is built, and an answer computed, from scratch after each batch.
 
     Programs with static data structures work like this. The list of edges after the batch is made untimed, and all
     repeats have the same batch.
@@ -247,7 +247,7 @@ class Rebuilding(Crossing):
         return self.batch_drawn
 
     def action(self, batch: Drawn) -> Any:
-        """Build a graph of the edges after ``batch``, and use it; return the answer, or an algorithm's result."""
+        """Build a graph of the edges after ``batch``, and use it; return the algorithm's or :meth:`ask`'s result."""
         self.graph = self.fixture.empty_graph(in_edges=self.needs_in_edges, **self.form)
         self.graph.insert_edges(*self.edges)
         if not self.subject:
