@@ -1,4 +1,4 @@
-"""Input of any kind made into plain arrays: what the graph accepts as ids and weights, and the checks on the host.
+"""Conversion of ids and weights, as users pass them, to plain arrays, and their checks on the host.
 
 Accepted are NumPy arrays, lists, and anything with ``__dlpack__`` or ``__cuda_array_interface__`` (CuPy, PyTorch). A
 masked array is accepted if no entry is masked. Ids may have every integer dtype; they are range-checked and never
@@ -144,7 +144,7 @@ def _a(value: Any) -> str:
 
 
 def _integers(items: list[int], argument: str) -> np.ndarray:
-    """Return the integers ``items``, of which NumPy makes floats or objects, as ``uint32`` ids."""
+    """Return integers as ``uint32`` ids, for a list that NumPy would convert to floats or objects."""
     for i, item in enumerate(items):
         if not 0 <= item < 1 << 32:
             raise VertexRangeError(f"{argument}[{i}] is {shown(item)}: vertex ids are below 2**32")
@@ -167,7 +167,7 @@ def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") ->
 
 
 def range_message(argument: str, index: int | None, value: int, num_vertices: int) -> str:
-    """Return the text of a ``VertexRangeError`` about id ``value`` at ``index`` of ``argument``, or alone (None)."""
+    """Return the text of a ``VertexRangeError``: id ``value`` at ``index`` of ``argument``, None: it is one id."""
     where = f"{argument} is" if index is None else f"{argument}[{index}] is"
     ids = f"ids are 0 to {num_vertices - 1}" if num_vertices else "the graph has no vertices"
     is_sparse = not 0 <= value < max(64 * num_vertices, 1 << 20)
@@ -219,9 +219,10 @@ def checked_edges(
     refuse_loops: bool = False,
     prefix: str = "",
 ) -> EdgeList:
-    """Return a host batch in new arrays, ``uint32`` ids, weights of ``weight_dtype``; ``ValidEdges`` unchanged.
+    """Return a checked host batch in new arrays, ids as ``uint32``, weights as ``weight_dtype``.
 
-    The weight in ``edges`` is an array, a number for all edges, or None. ``prefix`` is for messages.
+    The weight in ``edges`` is an array, a number for all edges, or None. Unless ``refuse_loops``, ``ValidEdges`` are
+    returned as they are. ``prefix`` precedes the names of arrays in messages.
 
     Raises:
         VertexRangeError, SelfLoopError, WeightError: for the first invalid entry, as kernels report it.
@@ -256,8 +257,8 @@ def checked_edges(
 def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: Any = None, most: int = SHORT) -> EdgeList | None:
     """Return copies of a small batch ``(src, dst, weight)``, ids as ``uint32``, if a compiled loop finds it valid.
 
-    It takes plain arrays of equal length, of 1 to ``most`` ids of a dtype in :data:`COMPILED`, and weights of
-    ``dtype``, if Numba is loaded already. Else it returns None. Calls of NumPy would take most of such a batch's time.
+    Return None for an invalid batch, and for one that the loop does not take: it takes 1 to ``most`` ids of a dtype in
+    :data:`COMPILED` and weights of ``dtype``, in plain arrays of equal length, if Numba is loaded.
     """
     src, dst, weight = edges
     if type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape or src.ndim != 1:
@@ -419,7 +420,7 @@ def placed(array: Array, device: Device, argument: str, holder: str = "graph") -
 
 
 def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: str = "graph") -> Array:
-    """Return ids, checked to be below ``bound``, as ``uint32`` on ``device``; a check there waits.
+    """Return ids, checked to be below ``bound``, as ``uint32`` on ``device``; waits if they are on a CUDA device.
 
     Raises:
         VertexRangeError: an id is negative or not below ``bound``.

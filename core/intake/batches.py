@@ -1,4 +1,4 @@
-"""Batches on their way into stores, as ``suricate.store.Store.apply`` takes them: on a CUDA device or on the host."""
+"""Batches that ``suricate.store.Store.apply`` inserts or deletes: on a CUDA device or on the host."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Copy = Callable[["UnvalidatedBatch", tuple[int, int, int]], None]
 
 @dataclass(slots=True, eq=False)
 class DeviceBatch:
-    """Edges on a CUDA device for a store to insert or to delete, given by addresses, and where it writes the outcome.
+    """Edges on a CUDA device that a store inserts or deletes: addresses of the edges, and of the outcome it writes.
 
     Attributes:
         operation: ``"insert"`` or ``"delete"``.
-        size: number of edges; both arcs of an undirected one.
+        size: number of edges; an undirected one counts twice, once for each arc.
         src: address of copies, ``uint32[size]``.
         dst: likewise.
         weight: address of weights of the store's dtype, of an insertion into a weighted store.
@@ -57,13 +57,13 @@ class DeviceBatch:
     done: bool = False
 
     def check(self) -> None:
-        """Validate and copy the batch by a separate launch, unless an earlier launch does."""
+        """Validate and copy the batch by a separate launch, unless ``unchecked`` is None."""
         if self.unchecked is not None:
             self.copy(self.unchecked, (self.src, self.dst, self.weight))
             self.unchecked = None
 
     def turned(self) -> DeviceBatch:
-        """Return the batch with sources and destinations swapped, for a second store, after a launch that checks it."""
+        """Return the batch for a second store: src and dst swapped, other memory for the outcome, no validation."""
         status, before = self.change.addresses[5:]
         return DeviceBatch(
             self.operation, self.size, self.dst, self.src, self.weight, status, before, self.guard, self.waits,
@@ -71,13 +71,13 @@ class DeviceBatch:
         )  # fmt: skip
 
     def edges(self) -> EdgeList:
-        """Return the copies of src, dst and weight at these addresses as arrays, without copying them."""
+        """Return src, dst and weight as arrays at these addresses, without copying them."""
         array, weight = self.change.array, self.change.weight
         ids = array(self.src, np.uint32), array(self.dst, np.uint32)
         return EdgeList(*ids, None if weight is None else array(self.weight, weight))
 
     def outcome(self) -> Outcome:
-        """Return the arrays at the addresses of status and weights before, as an outcome, without copying them."""
+        """Return the status and the weights before the batch as arrays at these addresses, without copying them."""
         array, held = self.change.array, self.change.before
         return Outcome(array(self.status, np.uint8), None if held is None else array(self.before, held))
 
@@ -86,12 +86,13 @@ def device_batches(
     removed: UnvalidatedBatch | None, added: UnvalidatedBatch | None, held: np.dtype | None, memory: Any,
     offsets: tuple[int, ...], guard: int, copy: Copy, *, paired: bool,
 ) -> tuple[DeviceBatch | None, DeviceBatch | None]:  # fmt: skip
-    """Return the device batches of a deletion and an insertion, for the first store.
+    """Return the device batches of a deletion and an insertion, for the first store; None for one that is not given.
 
     Args:
         removed, added: the batches as the caller gave them.
         held: dtype of the store's weights, or None.
-        memory, offsets: where copies and outcomes are, each array with the deletion first; see ``batch_offsets``.
+        memory: the block of device memory for copies and outcomes.
+        offsets: of the arrays in ``memory``, see ``batch_offsets``; each array begins with the deletion's entries.
         guard: address of the guard.
         copy: launches a validation and copy.
         paired: whether a second store gets the batches, too.
@@ -126,7 +127,7 @@ def _device_batch(
 
 
 class HostBatch:
-    """Checked edges on the host for a store to insert or to delete.
+    """Checked edges on the host that a store inserts or deletes.
 
     Args:
         edges: ``uint32`` ids and weights of the store's dtype or None, in NumPy arrays.
@@ -146,7 +147,7 @@ class HostBatch:
 
     @property
     def arcs(self) -> EdgeList:
-        """The edges as stores take them."""
+        """The edges, or both arcs of each edge if they are undirected."""
         if self._arcs is None:
             self._arcs = both_arcs(np, self._edges)
         return self._arcs

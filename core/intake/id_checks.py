@@ -1,7 +1,7 @@
-"""Ids that users give operators in device memory: checked without a wait, reported when the host waits anyway.
+"""Checks of ids that users give operators in device memory, without a wait; a call that waits anyway raises the error.
 
-A kernel ahead of the operator notes the first id that is out of range: of which argument, at which position. The
-operator passes such ids over. The first error stays until a call of the graph that waits raises it.
+A kernel ahead of the operator records the first id that is out of range, with its argument and position. The operator
+skips such ids. The first error stays until a call of the graph that waits raises it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint6
 
 @cache
 def program(dtype: str) -> Program:
-    """Return the program for ids of a dtype."""
+    """Return the program that checks ids of this dtype."""
     declarations = "\n".join(struct.declaration for struct in (REPORT, GIVEN))
     return Program(Path(__file__).with_name("id_checks.cu"), declarations, defines=(("ID_T", c_type(dtype)),))
 
@@ -62,7 +62,7 @@ def programs() -> list[Program]:
 
 
 class IdChecks:
-    """The checks of one graph; used under its lock, in one stream at a time.
+    """Checks ids in device memory for the operators of one graph; used under its lock, in one stream at a time.
 
     Args:
         device: the graph's CUDA device.
@@ -104,7 +104,7 @@ class IdChecks:
         """Wait for the device and raise the first error found since the last time, if there is one.
 
         Raises:
-            VertexRangeError: an id was negative, or no vertex of the graph.
+            VertexRangeError: an id was negative, or not below the number of vertices.
         """
         if not self._unread:
             return

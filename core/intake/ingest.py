@@ -101,10 +101,10 @@ POLLS = 1000  # of the answer of a kernel, before the host waits for its end ins
 
 @dataclass(frozen=True, eq=False)
 class BatchKind:
-    """What the compiled code for a batch depends on: names of dtypes, both arcs or one, treatment of self-loops.
+    """The parameters of compiled code for a batch: names of dtypes, ``mirrored`` (both arcs of every edge), ``loops``.
 
-    ``weight`` is the dtype of the weights that were given, ``"fill"`` for one number, or None; ``held`` that of the
-    graph's weights.
+    ``weight`` may also be ``"fill"`` (one number for all edges) or None; ``held`` is the dtype of the graph's weights;
+    ``loops`` 0: self-loops are ignored, 1: the kernel reports whether there are any, 2: they are errors.
     """
 
     src: str
@@ -115,7 +115,7 @@ class BatchKind:
     loops: int = 0
 
     def defines(self) -> tuple[tuple[str, int | str], ...]:
-        """Return the macros of ``ingest.cuh``."""
+        """Return the macros of ``ingest.cuh`` as pairs (name, value)."""
         held = np.dtype(self.held or np.float32)
         integral = held.kind in "iu"
         macros: dict[str, int | str] = {
@@ -137,7 +137,7 @@ class BatchKind:
 
 @cache
 def the_variant(*fields: Any) -> BatchKind:
-    """Return the variant of these fields, interned: caches keyed by it are shared by all graphs."""
+    """Return the only :class:`BatchKind` with these fields: caches keyed by it are shared by all graphs."""
     return BatchKind(*fields)
 
 
@@ -148,7 +148,7 @@ def program(variant: BatchKind) -> Program:
 
 
 def sample_variants(held: str | None) -> list[BatchKind]:
-    """Return a representative set of variants for weights of dtype ``held``, for the compile check."""
+    """Return a representative set of batch kinds for weights of dtype ``held``, for the compile check."""
     ids = ("int64", "uint32", "uint8", "uint64", "int32")
     if held is None:
         return [the_variant(s, d) for s, d in zip(ids, reversed(ids), strict=True)]
@@ -172,7 +172,7 @@ class UnvalidatedBatch(NamedTuple):
     Attributes:
         operation: ``"insert"``, ``"delete"`` or ``"find"``.
         variant: dtypes and policies that the validating code is compiled for.
-        size: edges for the store, both arcs of an undirected one.
+        size: number of edges that the store gets, both arcs of an undirected one.
         words: values of the struct ``Unvalidated``, in order. It points to the caller's arrays, which must stay alive
             until the launch.
         waits: whether the host waits for the device in this call anyway.
@@ -191,11 +191,11 @@ class UnvalidatedBatch(NamedTuple):
 
 
 class Fill(int):
-    """A number that is the weight of all edges, as the bits of the graph's weight dtype."""
+    """The weight of all edges of a batch, one number: its bits in the graph's weight dtype, as an integer."""
 
 
 class Ingest:
-    """Validation of one graph's device batches: its status block, and the launches that fill it.
+    """Validates the device batches of one graph: it owns their status block, and makes the launches that write it.
 
     Not reentrant: the errors of a call's batches must be read before the next call of :meth:`begin`.
 
@@ -286,11 +286,11 @@ class Ingest:
             delete: ``(src, dst, None)``, or None.
             insert: ``(src, dst, weight)``, or None. If both are given the insertion is validated first, so that the
                 launch that validates the deletion can report the errors of both to the host.
-            parts: how messages name each.
+            parts: of the deletion and the insertion, the index of the name in ``PARTS``.
             paired: whether a second store gets the batches, too.
 
         Returns:
-            None if kernels cannot take the arrays as they are (see :meth:`prepare`).
+            The two batches; None in place of both if kernels cannot take the arrays as they are (see :meth:`prepare`).
 
         Raises:
             MemoryError: there is no memory for the copies and the outcomes.
@@ -336,14 +336,17 @@ class Ingest:
         return self._unvalidated("find", src, dst, None, False, 0, 0)
 
     def _take_back(self) -> None:
-        """Release the number of the current call, as nothing was launched for it; the next call gets it."""
+        """Decrease the number of calls by one, as nothing was launched for the current call."""
         self._calls -= 1
         self.used = False
 
     def _unvalidated(
         self, operation: str, src: Any, dst: Any, weight: Any, mirrored: bool, loops: int, part: int
     ) -> UnvalidatedBatch | None:
-        """Build a batch (``mirrored``: of both arcs) for a validating launch; None if it needs :meth:`prepare`."""
+        """Return a batch for a launch that validates it; None if kernels cannot take it without :meth:`prepare`.
+
+        ``mirrored``, ``loops``: as in ``BatchKind``; ``part``: index of ``PARTS``, with ``MORE_PARTS`` if one follows.
+        """
         ndarray = self._ndarray
         if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
             return None
@@ -383,7 +386,7 @@ class Ingest:
     def _variant_of(
         self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int
     ) -> BatchKind | None:
-        """Return the variant for dtypes (``kind``: the character of that of weights, or "fill"), None if none fits."""
+        """Return the ``BatchKind``, None if no kernel fits; ``kind``: the weights' dtype character, "fill" or None."""
         weight, held = kind, self._weight_dtype
         if kind not in (None, "fill"):
             weight = np.dtype(kind).name
@@ -395,7 +398,7 @@ class Ingest:
         return the_variant(src.name, dst.name, weight, into, mirrored, loops)
 
     def copied(self, batch: UnvalidatedBatch) -> EdgeList:
-        """Return copies of a batch as a store takes it; invalid entries become edge (0, 0). Does not wait."""
+        """Return copies of a batch: uint32 ids, the graph's weights; invalid edges become (0, 0). Does not wait."""
         empty, size = self._xp.empty, batch.size
         held = None if batch.variant.weight is None else self._weight_dtype
         src, dst, weight = empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held)
@@ -407,7 +410,7 @@ class Ingest:
     ) -> EdgeList:  # fmt: skip
         """Return validated copies of arrays that :meth:`prepare` returned; raises the errors of :meth:`without_loops`.
 
-        Without ``wait`` errors are left to :meth:`raise_pending`; invalid edges become (0, 0).
+        ``part``: index of ``PARTS``. Without ``wait``, :meth:`raise_pending` raises, and invalid edges are (0, 0).
         """
         # A launch of a part that others may follow does not answer the host.
         batch = self._unvalidated("insert" if inserting else "delete", *edges, False, loops, part | MORE_PARTS)
@@ -418,13 +421,10 @@ class Ingest:
         return copies
 
     def without_loops(self, edges: tuple[Any, Any, Any], part: int) -> tuple[Any, Any, Any] | None:
-        """Return validated copies of an insertion's edges that are not self-loops; None if none is left.
-
-        A store needs their number on the host, so this waits for the device.
+        """Return validated copies of edges to insert, without self-loops; None if none is left. Waits for the device.
 
         Args:
-            edges: arrays as :meth:`prepare` returns them.
-            part: index of their name in ``PARTS``.
+            edges: arrays as :meth:`prepare` returns them. part: index of their name in ``PARTS``.
 
         Raises:
             VertexRangeError, WeightError: an entry is invalid.
@@ -434,7 +434,7 @@ class Ingest:
         return copies if len(copies.src) else None
 
     def launch_copy(self, batch: UnvalidatedBatch, addresses: tuple[int, int, int]) -> None:
-        """Validate a batch and copy it to the addresses of src, dst and weight; the last part reports to the host."""
+        """Launch a kernel that validates a batch and copies it to the addresses of src, dst and weight."""
         kernel = self._kernels.get(batch.variant)
         if kernel is None:
             kernel = StructKernel(program(batch.variant), "ingest", COPIES.size + UNVALIDATED.size)
@@ -444,7 +444,7 @@ class Ingest:
         kernel.launch(min((batch.words[SIZE_WORD] + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
 
     def refresh(self, *, wait: bool = True) -> None:
-        """Read what kernels have found since the last time, without raising; ``wait``: for their end."""
+        """Read what kernels have reported since the last call, without raising; ``wait``: for the kernels first."""
         if not self._pinned.busy:
             return
         if wait:
@@ -484,7 +484,7 @@ class Ingest:
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, deferred: bool) -> SuricateError:
-    """Return the exception for the first bad entry of a batch, ``found``; with ``deferred`` it names the version."""
+    """Return the exception for the first bad entry of a batch, a ``Status``; ``deferred``: it names the version."""
     entry = ~int(found["key"]) & (1 << 64) - 1
     index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
     reason = entry & REASON_BITS & ~UNSIGNED_VALUE

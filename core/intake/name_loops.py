@@ -1,8 +1,8 @@
 """The hash table from names to vertices: open addressing without tombstones, in Numba.
 
-An entry of the table is two words (``uint64[slots, 2]``): the hash, never 0, and the id (32 bits each); and the *word*
-of the name, which for an integer is the integer, for a text its place in the ``heap`` (40 bits) and its length (24).
-``words`` has the word of every id. ``free`` is a bitmap of the ids to be given out next.
+The table is ``uint64[slots, 2]``. A slot is empty, (0, 0), or holds ``hash << 32 | id``, whose hash is never 0, and the
+*word* of the name: an integer itself, for a text ``place << 24 | length`` of its bytes in ``heap`` (uint8). ``words``
+has the word of every id. ``free`` is a bitmap of the ids to be given out next. ``head``: counters, see ``name_values``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AHEAD = 16  # names ahead at which their slots are prefetched
 
 @inner
 def mix(key):
-    """Return the 64-bit ``key`` with its bits mixed, as a hash function does."""
+    """Return a 64-bit hash of the 64-bit ``key``, which mixes its bits."""
     key = (key ^ (key >> np.uint64(30))) * _GOLDEN
     return key ^ (key >> np.uint64(29))
 
@@ -44,7 +44,7 @@ def word_at(data, at, length):
 
 @inner
 def same_text(data, at, heap, place, length):
-    """Return whether ``length`` bytes of ``data`` from ``at`` are those of ``heap`` from ``place``."""
+    """Return whether ``data[at : at + length]`` and ``heap[place : place + length]`` are equal."""
     while length > 0:
         if word_at(data, at, length) != word_at(heap, place, length):
             return False
@@ -71,7 +71,7 @@ def number_code(number):
 
 @inner
 def slot_of(code, shift):
-    """Return the first slot of a name with this hash in a table of ``2 ** (32 - shift)`` slots."""
+    """Return the slot where the search for hash ``code`` begins, in a table of ``2 ** (32 - shift)`` slots."""
     return np.int64(np.uint32(code * _SPREAD)) >> shift  # Numba would multiply in 64 bits
 
 
@@ -79,7 +79,7 @@ def slot_of(code, shift):
 def hash_names(keys, data, text, codes):
     """Write the hash of each of ``keys`` (uint64) to ``codes`` (uint32).
 
-    With ``text`` a key is ``start << 32 | length`` of a text in the bytes ``data``, else it is an integer.
+    If ``text``, a key is ``start << 32 | length`` of a text in the bytes ``data``, else it is an integer.
     """
     for index in range(len(keys)):
         key = keys[index]
@@ -90,7 +90,7 @@ def hash_names(keys, data, text, codes):
 def _next_id(free, head):
     """Return the lowest free id and clear its bit in ``free``, in place; if none is free, the next new id.
 
-    ``head`` has the counters, which are updated in place.
+    ``head`` has the counters of ids, which are updated in place.
     """
     if head[NUM_FREE] == 0:
         head[NUM_IDS] += 1
@@ -278,7 +278,7 @@ def compact(words, named, heap, into):
 
 @kernel
 def repoint(table, words):
-    """Set the second word of every occupied entry of the hash table to ``words[id]``, after :func:`compact`."""
+    """Copy ``words[id]`` to the entry of every id in the hash table, in place, after :func:`compact` has changed it."""
     for slot in range(len(table)):
         if table[slot, 0] != 0:
             table[slot, 1] = words[np.int64(table[slot, 0] & _LENGTH)]

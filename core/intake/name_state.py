@@ -1,4 +1,4 @@
-"""The state of ``Names`` as arrays, and the check of its invariants."""
+"""The state of a ``Names`` object as arrays, and the check of its invariants."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def restored(cls: type[Names], state: Any) -> Names:
 
 
 def _check(parts: dict[str, np.ndarray], num_ids: int, version: int) -> None:
-    """Raise ``ValueError`` unless the arrays ``parts`` of a saved state fit together, and fit the two numbers."""
+    """Raise ``ValueError`` unless the arrays of a saved state have the right dtypes, lengths and ids."""
     ids, both = parts["ids"], np.sort(np.concatenate([parts[name] for name in ("ids", "freed", "free")]))
     _demand(all(parts[name].dtype == dtype and parts[name].ndim == 1 for name, dtype in _ARRAYS.items()))
     _demand(0 <= num_ids <= MAX_VERTICES and version >= 0 and len(ids) == len(parts["counts"]) == len(parts["since"]))
@@ -107,12 +107,12 @@ def _fill(names: Names, parts: dict[str, np.ndarray], num_ids: int, version: int
 
 
 def _found(names: Names, ids: np.ndarray) -> np.ndarray:
-    """Return the ids that the hash table has for the names of ``ids``."""
+    """Look up the names of ``ids`` in the hash table; return the ids that it has for them."""
     return names._ids_of(names.values_of(ids), adds=False) if names.dtype is not None else ids
 
 
 def set_free(names: Names, ids: np.ndarray) -> None:
-    """Enter distinct ids in the bitmap of ids that are given out next, in place."""
+    """Set the bits of these distinct ids in the bitmap of free ids, and the counters of free ids, in place."""
     if not len(ids):
         return
     wide = ids.astype(np.int64)
@@ -123,7 +123,7 @@ def set_free(names: Names, ids: np.ndarray) -> None:
 
 
 def _free(names: Names) -> np.ndarray:
-    """Return the ids that may be given out, ascending."""
+    """Return the ids in the bitmap of free ids, ascending."""
     return np.flatnonzero(np.unpackbits(names._free.view(np.uint8), bitorder="little")).astype(np.uint32)
 
 

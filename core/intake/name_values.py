@@ -1,7 +1,7 @@
-"""Names as users hand them in, made ``uint64`` keys for the table: lists, NumPy, pandas, polars, Arrow.
+"""Conversion of names in lists, NumPy, pandas, polars or Arrow to ``uint64`` keys for the hash table.
 
-A key is an integer, or the place of a text in a buffer (``start << 32 | length``). Texts are UTF-8; characters that
-stand for bytes that are none (``surrogateescape``) become these bytes again.
+A key is an integer, or the place of a text in a buffer (``start << 32 | length``). Texts are UTF-8; surrogates that
+stand for invalid bytes (``surrogateescape``) are written as these bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_BYTES = np.empty(0, np.uint8)
 
 @dataclass(frozen=True)
 class Values:
-    """Names of one kind: integers, or texts ``data[offsets[i]:offsets[i + 1]]`` (``offsets`` int32 or int64)."""
+    """Names of one kind: integers in ``numbers``, or UTF-8 texts in ``data``, whose offsets are in ``numbers``."""
 
     kind: str
     numbers: np.ndarray  #: 64-bit integers; for texts the offsets
@@ -40,7 +40,7 @@ class Values:
         return len(self.numbers) - (self.kind == TEXT)
 
     def decoded(self, at: np.ndarray | None = None) -> np.ndarray:
-        """Return the names, or those at some positions: integers, or ``str`` in an object array."""
+        """Return the names, or those at the positions ``at``: integers, or ``str`` in an object array."""
         if self.kind != TEXT:
             return self.numbers if at is None else self.numbers[at]
         starts, ends = self.numbers[:-1], self.numbers[1:]
@@ -54,7 +54,7 @@ class Values:
         return names
 
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield keys (uint64) and the bytes that they point into, block by block."""
+        """Yield for each block of names their keys (uint64), and the bytes (uint8) that keys of texts point into."""
         if self.kind != TEXT:
             yield self.numbers.view(np.uint64), _NO_BYTES
             return
@@ -81,7 +81,7 @@ class Values:
 
 
 class Left(NamedTuple):
-    """Names that were forgotten together: their ids, the versions in which these were given out, the names."""
+    """Names that were forgotten together: their ids, the version in which each id was given out, and the names."""
 
     ids: np.ndarray
     since: np.ndarray
@@ -142,7 +142,7 @@ def _empty(kind: str) -> Values:
 
 
 def _as_kind(values: Values, kind: str) -> Values:
-    """Return integers as ``kind``: int64 or uint64. Raises ``DTypeError`` for texts, or if one does not fit."""
+    """Return integers as ``kind``: int64 or uint64. Raises ``DTypeError`` for texts, or if an integer does not fit."""
     if TEXT in (kind, values.kind):
         have = "texts" if kind == TEXT else "integers"
         raise DTypeError(f"the names are {have}, got {'integers' if kind == TEXT else 'texts'}")
@@ -153,7 +153,7 @@ def _as_kind(values: Values, kind: str) -> Values:
 
 
 def _of_array(values: Any) -> Values:
-    """Return the names of a list, a NumPy array or anything that NumPy makes an array of."""
+    """Return as ``Values`` a list, a NumPy array, or anything that NumPy can convert to an array."""
     if isinstance(values, (str, bytes)):
         raise ShapeError(f"one name, {shown(values)}, where several are taken: put it into a list")
     if isinstance(values, (list, tuple)) and not any(map(np.ndim, values[:1])):
@@ -183,7 +183,7 @@ def _of_objects(items: list[Any] | tuple[Any, ...]) -> Values:
 
 
 def _of_texts(items: list[Any] | tuple[Any, ...]) -> Values:
-    """Return the names of ``str`` and ``bytes``."""
+    """Return a list of ``str`` and ``bytes`` as ``Values``."""
     try:
         joined = "".join(items)
         data = joined.encode("utf-8", "surrogateescape")
@@ -217,9 +217,9 @@ def _is_missing(item: Any) -> bool:
 
 
 def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarray] | None:
-    """Return a column of names as a list with 0 or an empty text in place of each missing one, and a mask of these.
+    """Return the names of a column as a list, missing ones as 0 or an empty text, and ``bool[n]``: which are missing.
 
-    The mask is ``bool[n]``; None in place of both if no name is missing. ``kind`` is that of the names if it is known.
+    Return None if no name is missing. ``kind``: of the names, None if it is unknown.
     """
     items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
     missing = np.array([_is_missing(item) for item in items], bool)
@@ -231,7 +231,7 @@ def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarra
 
 
 def _of_arrow(values: Any) -> Values | None:
-    """Return the names in an Arrow array, a chunked array or a series; None if NumPy has to convert them."""
+    """Return as ``Values`` an Arrow array, chunked array or series; None if NumPy has to convert it."""
     pa = sys.modules.get("pyarrow") or _pyarrow()
     if pa is None:
         return None

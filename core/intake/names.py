@@ -40,12 +40,12 @@ class Names:
     :meth:`release` lowers; at 0 the name is forgotten, unless ``keep``. The id of a forgotten name is free from the
     next call of :meth:`next_slide` on: within a slide an id means one vertex.
 
-    Values are lists, arrays of NumPy, or columns of Arrow, pandas or polars; a single ``str`` or ``int`` gives a
-    single answer. Texts are UTF-8, up to 16 MiB each. Ids and answers are in host memory. Several threads may use a
+    Names are passed as lists, arrays of NumPy, or columns of Arrow, pandas or polars; a single ``str`` or ``int`` gives
+    a single answer. Texts are UTF-8, up to 16 MiB each. Ids and answers are in host memory. Several threads may use a
     map.
 
     Args:
-        dtype: ``"text"``, ``"int64"``, ``"uint64"``, or None: what the first values are.
+        dtype: ``"text"``, ``"int64"``, ``"uint64"``, or None: what the first names are.
         keep: whether names whose count reaches 0 are kept.
 
     Raises:
@@ -104,7 +104,7 @@ class Names:
 
         Raises:
             DTypeError, ShapeError, ParameterError: the values are not names, or not of the map's kind.
-            VertexRangeError: there would be more ids than vertices; the names before are added.
+            VertexRangeError: there are too many names; those before the first that has no id are added.
         """
         return self._resolved(values, adds=True)
 
@@ -137,7 +137,7 @@ class Names:
             return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1])
 
     def find(self, values: Any) -> Any:
-        """Return the ids of names, ``int64[n]``, -1 for unknown ones. Raises :meth:`intern`'s errors of values."""
+        """Return the ids of names, ``int64[n]``, -1 for unknown ones. Raises as :meth:`intern` if they are no names."""
         ids = self._resolved(values, adds=False)
         if isinstance(ids, int):
             return -1 if ids == EMPTY else ids
@@ -171,7 +171,7 @@ class Names:
         return ids
 
     def intern_spans(self, data: np.ndarray, spans: np.ndarray) -> np.ndarray:
-        """Return the ids, ``uint32[n]``, of texts at ``start << 32 | length`` (``uint64[n]``) of ``data`` (bytes)."""
+        """Return ids of texts, ``uint32[n]``, adding unknown ones; ``spans``: ``start << 32 | length`` in ``data``."""
         with self._lock:
             if self._kind != TEXT:
                 raise DTypeError("the names are no texts")
@@ -197,7 +197,7 @@ class Names:
     # -- room ----------------------------------------------------------------------------------------------------------
 
     def _grow(self, length: int) -> None:
-        """Enlarge the arrays that are full for one more name, whose text has ``length`` bytes."""
+        """Enlarge each array that is full, so that one more name fits, for a text of ``length`` bytes."""
         head = self._head
         if head[NUM_IDS] == len(self._words) and not head[NUM_FREE]:
             if head[NUM_IDS] >= MAX_VERTICES:
@@ -212,12 +212,12 @@ class Names:
             self._loops.rehash(old, self._table, self._shift)
 
     def _allot(self, size: int) -> None:
-        """Enlarge the arrays by id to ``size`` entries."""
+        """Enlarge the arrays that are indexed by id to ``size`` entries."""
         self._words, self._since = _longer(self._words, size, 0), _longer(self._since, size, 0)
         self._counts, self._free = _longer(self._counts, size, -1), _longer(self._free, (size + 63) // 64, 0)
 
     def _compact(self, size: int) -> None:
-        """Move the texts to a new heap of ``size`` bytes, one behind the other."""
+        """Move the texts to a new heap of ``size`` bytes, without gaps between them."""
         heap, moved = np.empty(size, np.uint8), self._head[DEAD] > 0
         if moved:
             self._head[USED] = self._loops.compact(self._words, self.ids, self._heap, heap)
@@ -306,7 +306,7 @@ class Names:
                 name_state.set_free(self, known[~last])
 
     def skip(self, num_ids: int) -> None:
-        """Never give out unused ids below ``num_ids``: they belong to vertices without names."""
+        """Never give out ids below ``num_ids`` that are unused so far: they belong to vertices without names."""
         with self._lock:
             if num_ids > self.num_ids:
                 self._allot(max(num_ids, len(self._words)))
@@ -339,7 +339,7 @@ class Names:
 
         Raises:
             VertexRangeError: an id has no name, or with ``version``: was given out again since.
-            DTypeError, ShapeError, ParameterError: the ids or the version are none.
+            DTypeError, ShapeError, ParameterError: the ids are not integers, or there is no such version.
         """
         ids, version = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         with self._lock:
@@ -353,7 +353,7 @@ class Names:
             return (named[0] if self._kind == TEXT else int(named[0])) if one else named
 
     def values_of(self, ids: Any) -> Values:
-        """Return the names of ids as a copy that decodes them when asked (``decoded``). Raises as ``names[ids]``."""
+        """Return the names of ids as ``Values``, a copy; ``decoded()`` makes ``str``. Raises as ``names[ids]``."""
         with self._lock:
             known = self._known(ids)
             if self._kind != TEXT:
@@ -385,7 +385,7 @@ class Names:
             return self._at(ids, self._since, 0)
 
     def _at(self, ids: Any, column: np.ndarray, absent: int) -> np.ndarray:
-        """Return ``column[id]`` for each of ``ids``, any integers, and ``absent`` where that is no id."""
+        """Return ``column[id]`` for each of ``ids``, and ``absent`` for integers that are not ids."""
         given = on_host(as_ids(ids, "ids")).astype(np.int64)
         inside = (given >= 0) & (given < self.num_ids)
         found = np.full(len(given), absent, np.int64)
@@ -393,9 +393,9 @@ class Names:
         return found
 
     def forgotten(self, version: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return ids, ``uint32[n]``, and names that were forgotten in this slide or the last one, in that order.
+        """Return ids, ``uint32[n]``, and names that were forgotten in the last slide or in this one, in that order.
 
-        With ``version``, only those that were added at that version or before. Copies and states lack them.
+        With ``version``, only names that were added at that version or before. Copies and states do not have them.
         """
         last = self.version if version is None else integer("version", version, low=0)
         ids, names = [np.empty(0, np.uint32)], [np.empty(0, object if self._kind == TEXT else self._kind or "int64")]
@@ -441,10 +441,10 @@ class Names:
 
     @classmethod
     def restore(cls, state: Any) -> Names:
-        """Return the map whose :meth:`state` is given.
+        """Return the map that was saved by :meth:`state`.
 
         Raises:
-            ParameterError: the state is not one, damaged, or of a later version.
+            ParameterError: ``state`` is not a saved state, is damaged, or of a later version.
         """
         return name_state.restored(cls, state)
 

@@ -37,7 +37,7 @@ class ArcLaunch:
         self._kernel = PreparedKernel(self._program.kernel(name), *shape, arguments)
 
     def walks(self, *views: StoreView) -> bool:
-        """Use ``views`` from now on; return False if they need another program, and so a new ``ArcLaunch``."""
+        """Use ``views`` in later launches; if they need another program, return False: make a new object then."""
         if all(map(is_, views, self._views)):
             return True
         if self._program_of(views[0]) is not self._program:

@@ -49,7 +49,7 @@ _walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}
 def loops_over(view: StoreView, template: Path) -> ModuleType:
     """Return the Numba module made from the file ``template`` for the cursor of ``view``; it is made once per cursor.
 
-    To loops that read no weights pass :func:`without_weights`, so that they are not compiled per type of weights.
+    Call loops that read no weights with :func:`without_weights`, so that they are not compiled per type of weights.
     """
     key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
     return _modules.get(key) or _modules.make(key, lambda: _module(view, template))
@@ -58,8 +58,8 @@ def loops_over(view: StoreView, template: Path) -> ModuleType:
 def without_weights(view: StoreView) -> Any:
     """Return ``view.data`` with an empty ``uint32`` array of weights, for loops that read no weights.
 
-    Such a loop is compiled once for all types of weights. The data are unchanged if a function of the cursor other than
-    ``weight`` and ``ahead`` reads the weights.
+    Such a loop is compiled once for all types of weights. If a function of the cursor other than ``weight`` and
+    ``ahead`` reads weights, return ``view.data`` itself.
     """
     data: Any = view.data
     kind: Any = type(data)
@@ -117,7 +117,7 @@ def packed(view: StoreView) -> Any:
 
 
 class Walk:
-    """What a launch needs to walk one view: its arrays packed as a struct, and the C++ text of its cursor.
+    """The arguments and the C++ text with which CUDA kernels walk one view by its cursor.
 
     Attributes:
         num_vertices, bound: number of vertices, as int and as ``uint32``.
@@ -154,7 +154,7 @@ def walk_of(view: StoreView) -> Walk:
 
 
 def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
-    """Return the C++ text that declares ``View`` and includes the cursor, and the object that packs the arrays.
+    """Return the C++ text that declares ``View`` and includes the cursor, and an object that packs the arrays as one.
 
     Both are made once for all views with the same types and constants.
     """

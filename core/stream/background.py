@@ -1,4 +1,4 @@
-"""Threads of a job: its loop, questions that are answered between slides, and a reader ahead of the loop."""
+"""Threads of a job: one runs its loop, one answers questions while the loop waits, and one reads ahead of the loop."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Question = tuple[Callable[["Slide"], Any], "Future[Any]"]
 
 
 class Ending(Future[None]):
-    """A future that is done when the loop has ended; it records whether its exception was retrieved."""
+    """A future that is done when the loop has ended; ``seen`` records whether its result or exception was retrieved."""
 
     seen = False
 
     def result(self, timeout: float | None = None) -> None:
-        """Return None, or raise what ended the loop; see ``Future.result``."""
+        """Wait until the loop has ended, ``timeout`` seconds at most; raise the exception that ended it, if any."""
         if (error := self.exception(timeout)) is not None:
             raise error
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Return what ended the loop, None if nothing failed; see ``Future.exception``."""
+        """Wait until the loop has ended, ``timeout`` seconds at most; return the exception that ended it, or None."""
         try:
             return super().exception(timeout)
         finally:
@@ -57,18 +57,18 @@ class Background:
                          for run, what in ((self._run, "job"), (self._answer_meanwhile, "questions"))]  # fmt: skip
 
     def start(self) -> None:
-        """Start the threads; the job must know this object by then."""
+        """Start the threads. The job must refer to this object before, as its loop uses it."""
         for thread in self._threads:
             thread.start()
 
     @property
     def is_own_thread(self) -> bool:
-        """Whether the caller is a callback or a question."""
+        """Whether the current thread is one of the two, and so runs the callback or a question."""
         return threading.current_thread() in self._threads
 
     @property
     def takes_slides(self) -> bool:
-        """Whether the caller may ask for slides: it is in the thread of the loop, or the loop has ended."""
+        """Whether the current thread may iterate over the job: it is the thread of the loop, or the loop has ended."""
         return threading.current_thread() is self._threads[0] or self.done.done()
 
     def ask(self, question: Callable[[Slide], Any]) -> Future[Any]:
@@ -87,7 +87,7 @@ class Background:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """A context in which the loop only waits for its source: questions may be answered."""
+        """Release the lock inside this context, where the loop waits for its source, so that questions are answered."""
         self._lock.release()
         try:
             yield
@@ -127,7 +127,7 @@ class Background:
                 self._answer()
 
     def _answer(self) -> None:
-        """Answer all questions; they wait for the first slide."""
+        """Answer all questions with the newest slide; before the first slide, leave them in the queue."""
         while self._questions and (slide := self._job.current) is not None:
             question, answer = self._questions.popleft()
             if not answer.set_running_or_notify_cancel():
@@ -139,7 +139,7 @@ class Background:
 
 
 class _Queue:
-    """What a thread has read ahead: chunks, each with the malformed lines of it. The thread knows nothing else."""
+    """What a reading thread fills. The thread refers to nothing else, so an unused :class:`ReadAhead` is deleted."""
 
     def __init__(self, chunks: Iterator[Any]) -> None:
         self.condition, self.items = threading.Condition(), deque[Any]()
@@ -149,7 +149,7 @@ class _Queue:
         self._chunks = chunks
 
     def fill(self) -> None:
-        """Read until the end, until an error, or until it is closed."""
+        """Read chunks until the source ends or raises, or the queue is closed; runs in the reading thread."""
         try:
             while not self.closed and (found := next(self._chunks, None)) is not None:
                 self._put(found)
@@ -174,7 +174,7 @@ class ReadAhead:
     At least one chunk is read ahead, more if :meth:`allow` says so. The thread ends with this object.
 
     Args:
-        chunks: each a pair (position, chunk), with its malformed lines.
+        chunks: yields ``((position, chunk), malformed lines of the chunk)``; this object yields the same items.
     """
 
     def __init__(self, chunks: Iterator[Any]) -> None:
@@ -182,7 +182,7 @@ class ReadAhead:
         threading.Thread(target=self._queue.fill, name="suricate reader", daemon=True).start()
 
     def allow(self, events: int) -> None:
-        """Set how many events may be read ahead."""
+        """Set the number of events that may be read ahead."""
         with self._queue.condition:
             self._queue.allowed = events
             self._queue.condition.notify_all()
@@ -211,13 +211,13 @@ class ReadAhead:
 
 
 def size_of(found: Any) -> int:
-    """Return the number of events of a chunk that :class:`ReadAhead` takes; 0 for a mark."""
+    """Return the number of events in an item of :class:`ReadAhead`; 0 for ``st.MARK``."""
     (_, chunk), _ = found
     return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 
 
 def next_of(reader: Iterator[Any], background: Background | None) -> Any:
-    """Return the next item of ``reader``, None at its end; questions are answered while it waits for the source."""
+    """Return the next item of ``reader``, None at its end; meanwhile ``background``, if given, answers questions."""
     if background is None:
         return next(reader, None)
     with background.waiting():

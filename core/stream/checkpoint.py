@@ -3,7 +3,7 @@
 A file is an ``.npz`` archive (every member has a checksum): ``about`` is JSON (format, version, identity of the job,
 positions in the source, the sinks and the files of refused events, counters), the arrays are the events of the window,
 the events that wait for their slide, and the names. The graph is not in it: it is built from the events. A file gets
-its name when it is on the disk.
+its final name when it is complete on the disk.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Checkpoints:
 
 
 def identity_of(job: Window) -> dict[str, list[str]]:
-    """Return what a job must share with the checkpoint it continues: by name, a value to compare, and its text."""
+    """Return the options that must equal those of the checkpoint to continue: by name ``[value, text for errors]``."""
     options, rule = job._options, job._options.rule(None)
     ticks = {"size": rule.grid.size, "slide": (options.mode, rule.grid.slide), "origin": rule.grid.origin,
              "lateness": rule.delay, "ahead": rule.ahead}  # fmt: skip
@@ -136,7 +136,7 @@ def identity_of(job: Window) -> dict[str, list[str]]:
 
 
 def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the state of a job between two slides, as JSON and arrays."""
+    """Return the state of a job between two slides: a dict for JSON, and arrays by name."""
     graph, (contents, arrays) = job.graphs.graph, job.contents.save()
     about: dict[str, Any] = {
         "job": identity_of(job),
@@ -155,7 +155,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Bring a new job to a state saved as JSON (``about``) and arrays; its graph, trackers and sinks follow when made.
+    """Restore a new job from ``about`` (JSON) and arrays of a checkpoint, but for its graph, trackers and sinks.
 
     Raises:
         ParameterError: the checkpoint is of a job with another window, source or graph.
@@ -177,7 +177,7 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
 
 
 def without_events(saved: Any) -> Any:
-    """Return what other processes need of a checkpoint that the first one has read: all but events."""
+    """Return a loaded checkpoint (JSON and arrays, or None) without the arrays of events, for ranks other than 0."""
     if saved is None:
         return None
     about, arrays = saved

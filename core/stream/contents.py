@@ -30,16 +30,16 @@ _NO_IDS = np.empty(0, np.uint32)
 
 
 class Due(NamedTuple):
-    """A slide that has just closed.
+    """A slide that has just closed; rank 0 sends it to the other ranks, without arrays of edges, which they get later.
 
     Attributes:
         end, start: its window, in ticks; ``start`` is None for a landmark window.
         entered: number of events that entered.
-        partial, lag: see ``Slide``.
-        num_pairs: the number of pairs with live events.
-        change: the net change of the edges, ``Change``; its ``Head`` where the lists have not come.
-        free: ids of vertices whose names are forgotten, ``uint32[k]``; where the lists have not come, the names of the
-            slide's new vertices (``Values``), None if they have none.
+        partial: whether it closed only because the source has ended. lag: ticks from its end to the newest event.
+        num_pairs: number of edges with live events.
+        change: the net change of the edges, ``Change``; on a rank without its arrays, a ``Head``.
+        free: ids of vertices whose names are forgotten, ``uint32[k]``; on a rank without the arrays, the names of the
+            slide's new vertices (``Values``), or None if vertices have no names.
         took: seconds of reading, and of finding the change.
     """
 
@@ -94,7 +94,7 @@ class Contents:
 
     @property
     def columns(self) -> dict[str, np.dtype]:
-        """The dtypes of the columns of edges."""
+        """The dtypes of the columns of edges, by name."""
         return {} if self.ring is None or self.ring.attributes is None else self.ring.attributes.kinds()
 
     @property
@@ -107,10 +107,9 @@ class Contents:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def take(self, chunk: Mapping[str, Any], *, on_host: bool = False) -> None:
-        """Store the valid events of a chunk that are not late, until their slide closes.
+        """Check the events of a chunk, and store those that are not late until their slide closes.
 
-        A device checks ids while the host finds the slide that closes (:meth:`_was_valid`); ``on_host``: the host
-        checks.
+        Ids for a device are checked there in the background (:meth:`_was_valid`), with ``on_host`` on the host at once.
         """
         arrivals = None if on_host or self.ring is None else self.ring.arrivals
         before = () if arrivals is None else (self.intake.position, self.rule.state.copy(), [*self._waiting])
@@ -129,7 +128,7 @@ class Contents:
             self._sorted = None
 
     def _was_valid(self) -> bool:
-        """Return whether all ids of the newest chunk are valid; if they are not, forget it and take it again."""
+        """Return whether all ids of the newest chunk are valid; if not, undo :meth:`take`, repeat it on the host."""
         doubted, self._doubted = self._doubted, None
         if doubted is None or doubted[0].are_valid():
             return True
@@ -144,7 +143,7 @@ class Contents:
         return CPU if self.ring is None else self.ring.device
 
     def _begin(self) -> AnyRing:
-        """Make the rule and the ring, which depend on the first chunk."""
+        """Make the rule and the ring from the options and the columns of the first chunk; return the ring."""
         combine, dtype, attributes = self._options.combine, self.intake.weight_dtype, self.intake.attributes
         if dtype is None and combine in ("sum", "min", "max"):
             raise RequirementError(f"combine={combine!r} needs a column of weights")
@@ -157,7 +156,7 @@ class Contents:
         return self.ring
 
     def _in_time(self, events: Events, verdict: np.ndarray) -> Events:
-        """Return the events that are neither late nor too far ahead."""
+        """Refuse late events and those too far ahead, return the rest; ``verdict``: what ``rule.judge`` returned."""
         late, ahead = events.taken(verdict == LATE), events.taken(verdict == AHEAD)
         if late.number and self.late.raises:
             raise self.intake.late_error(late, int(self.rule.state[1]))
@@ -169,7 +168,7 @@ class Contents:
         return events.taken(verdict == TAKEN)
 
     def mark(self) -> None:
-        """End a step, as the source asks; raises ``RequirementError`` unless slides are steps."""
+        """End the current step, at a mark of the source; raises ``RequirementError`` unless slides are steps."""
         if self._options.mode != STEP:
             raise RequirementError("the source marks steps: slide='step' makes a window of them")
         self.intake.position += 1
@@ -178,7 +177,7 @@ class Contents:
     # -- slides --------------------------------------------------------------------------------------------------------
 
     def next_change(self, spent: float) -> Due | None:
-        """Close the next slide that is due; return None if none is. ``spent``: seconds of reading."""
+        """Close the next slide that is due and return it, None if none is due. ``spent``: seconds spent on reading."""
         begin = time.perf_counter()
         found = self._next_end()
         if self._doubted is not None and not self._was_valid():
@@ -200,7 +199,7 @@ class Contents:
         return Due(*facts, change, free, (spent, time.perf_counter() - begin))
 
     def _next_end(self) -> tuple[Events, int] | None:
-        """Return the events that wait, in order, and the end of the next slide; None if none is due."""
+        """Return the events that wait, in order, and the end of the next slide that is due; None if no slide is due."""
         if self.ring is None or (due := self.rule.due) is None:
             return None
         waiting = self._by_time()
@@ -208,7 +207,7 @@ class Contents:
         return None if end is None else (waiting, end)
 
     def _by_time(self) -> Events:
-        """Return the events that wait, in the order (time, position); positions and steps ascend.
+        """Return the events that wait, sorted by (time, position); windows of counts and of steps need no sorting.
 
         Raises:
             CapacityError: there is not enough memory; nothing has changed.
@@ -230,7 +229,7 @@ class Contents:
         return self._sorted
 
     def _change(self, ring: AnyRing, events: Events, end: int) -> tuple[Change, np.ndarray]:
-        """Slide the ring by these events; return the change, and the ids whose names are forgotten."""
+        """Slide the ring to ``end``, adding ``events``; return the change, and the ids whose names are forgotten."""
         size, cancelled, unmatched = self.rule.grid.size, 0, 0
         if self.names is not None:
             events, cancelled, unmatched = self.names.named(events)
@@ -242,27 +241,27 @@ class Contents:
         return change, self._freed(change)
 
     def _freed(self, change: Change) -> np.ndarray:
-        """Count the names of a change; return the ids of those that are forgotten."""
+        """Update the counts of names by a change; return the ids whose names are forgotten, ``uint32[k]``."""
         return _NO_IDS if self.names is None else self.names.close_slide(change)
 
     # -- on several processes, of which the first one has the events ---------------------------------------------------
 
     def held(self) -> Change:
-        """Return all edges of the window, as new ones."""
+        """Return a change that inserts all edges of the window."""
         assert self.ring is not None
         return self.ring.held()
 
     def told(self, due: Any, skipped: int) -> tuple[Any, ...]:
-        """Return the message of the first process to the others after a chunk or a closed slide, ``due``."""
+        """Return the message of rank 0 about ``due``: a slide, ``ENDED``, or None for a chunk that closes no slide."""
         if isinstance(due, Due):  # without names nobody else asks which edges are fresh
             fresh, news = (None, None) if self.names is None else (due.change.fresh, self.names.news())
             due = (*due[:-3], tuple(Head.of(due.change._replace(fresh=fresh))), news, due.took)
         return due, self.late.count, skipped, self.has_unit
 
     def heard(self, skipped: int, told: Any, late: int, all_skipped: int, has_unit: bool) -> Any:
-        """Take over the counts of a message of :meth:`told`; return its slide (``told``), if there is one.
+        """Set this rank's counts of events as a message of rank 0 says; return its slide, ``ENDED`` or None (``told``).
 
-        ``skipped``: the skipped events that this process had counted before; ``all_skipped``: those in the message.
+        ``skipped``: number of skipped events on this rank so far; the other arguments are the message of :meth:`told`.
         """
         self.bad.count += all_skipped - skipped
         self.late.count, self.intake.has_unit = late, has_unit
@@ -272,7 +271,7 @@ class Contents:
         return due._replace(change=Head(*due.change))
 
     def follow(self, due: Due, change: Change) -> Due:
-        """Return the slide ``due`` of another process with its ``change``, after counting the change's names."""
+        """Complete the slide ``due`` of rank 0 on another rank: add the edges ``change``, update names; return it."""
         if self.names is not None and due.free is not None and len(due.free):
             self.names.names.intern(due.free)
         return due._replace(change=change, free=self._freed(change))
@@ -280,7 +279,7 @@ class Contents:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the state between two slides, as JSON and arrays."""
+        """Return the state between two slides: a dict for JSON, and arrays by name."""
         self._was_valid()
         intake = self.intake
         dtype, attributes = intake.weight_dtype, intake.attributes.dtype
@@ -302,7 +301,7 @@ class Contents:
         return about, arrays
 
     def load(self, about: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore what :meth:`save` returned, its facts ``about`` and its ``arrays``, before the first event comes."""
+        """Restore what :meth:`save` returned, ``about`` and ``arrays``; call it before the first event."""
         intake, (position, has_unit, begun, dtype, attributes) = self.intake, about["intake"]
         intake.position, intake.has_unit, intake.begun = position, has_unit, begun
         intake.weight_dtype = None if dtype is None else np.dtype(dtype)

@@ -32,7 +32,7 @@ class Graphs:
     """The graph of a job; it is made with the first slide.
 
     Args:
-        options: those of the graph.
+        options: options of ``suricate.Graph``.
         names: the names of its vertices, None if the source gives ids.
     """
 
@@ -52,19 +52,19 @@ class Graphs:
 
     @property
     def device(self) -> Device:
-        """Where the graph is, or will be."""
+        """The device where the graph is, or will be."""
         device, comm = self.options.get("device", "auto"), self.options.get("comm")
         return choose_backend(self.options.get("backend"), device if comm is None else comm.place(device))[1]
 
     @property
     def weight_dtype(self) -> np.dtype | None:
-        """The dtype of the weights that changes bring, once there is a graph; None: it has none."""
+        """The dtype of weights in the graph, or in its columns of edges; None: there are none. Needs the graph."""
         assert self.graph is not None
         kinds = self.graph.options.edge_columns
         return kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else self.graph.weight_dtype
 
     def track(self, tracker: JobTracker) -> None:
-        """Keep a tracker current from the first slide on; in-edges are kept if it needs them."""
+        """Add a tracker, which starts with the first slide; the graph gets in-edges if the algorithm can use them."""
         if self.graph is not None:
             raise RequirementError("track algorithms before the loop begins")
         tracker.symmetric = tracker.symmetric and self.directed
@@ -74,7 +74,7 @@ class Graphs:
         self.trackers.append(tracker)
 
     def add_column(self, column: VertexColumn) -> None:
-        """Give vertices, later ones included, the values of a column."""
+        """Set an attribute of all vertices, and of those that are added later."""
         self._columns.append(column)
         if self.graph is not None:
             column.begin(self.graph)
@@ -142,13 +142,13 @@ class Graphs:
         return change._replace(value=None if dtype is None else fitted_weights(change.value, dtype, change.new))
 
     def _values(self, change: Change) -> Any:
-        """Return the weights of a change, or its columns of edges."""
+        """Return the weights of a change; if edges have attributes, a dict of columns, weights included."""
         if change.attributes is None:
             return change.value
         return change.attributes if change.value is None else {WEIGHT: change.value, **change.attributes}
 
     def _reserve(self) -> np.ndarray:
-        """Return the vertices that parameters of trackers name, which have ids before they have events."""
+        """Reserve ids for vertices that parameters of trackers name; return all reserved ids, ``uint32[k]``."""
         assert self._names is not None
         for tracker in self.trackers:
             if not tracker.begun:
@@ -174,7 +174,7 @@ class Graphs:
         """Rebuild the graph of a checkpoint.
 
         Args:
-            change: all edges of the window, as new ones.
+            change: a change that inserts all edges of the window.
             num_vertices: the number of vertices.
             deleted: ids of the deleted ones, ``uint32[k]``.
             states: the saved state of each tracker's algorithm.
@@ -243,7 +243,7 @@ class VertexColumn:
         self._missing = missing
 
     def begin(self, graph: Graph) -> None:
-        """Set the values of all vertices of a graph."""
+        """Add the column to ``graph``, and set the values of its vertices."""
         graph.columns.add(self.name, dtype=str if self._values.dtype == object else self._values.dtype,
                           missing=self._missing)  # fmt: skip
         self._put(graph, graph.device.to_numpy(graph.live_vertices))

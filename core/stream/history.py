@@ -49,7 +49,7 @@ class History:
         return {name: np.array([row[name] for row in rows]) for name in (rows[-1] if rows else FACTS[:2])}
 
     def save(self) -> dict[str, np.ndarray]:
-        """Return columns and totals as arrays."""
+        """Return columns and totals as arrays by name."""
         totals = {name: np.array(getattr(self, name)) for name in TOTALS}
         return {"totals." + name: total for name, total in totals.items()} | (self._columns() if self._rows else {})
 

@@ -1,4 +1,4 @@
-"""From chunks to events: columns are checked; what is not valid raises, is counted, or goes to a file."""
+"""Conversion of chunks to events. Columns are checked; an invalid row raises, is counted, or goes to a file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Intake:
     Args:
         mode: what the window counts: ``"time"``, ``"count"`` or ``"step"``.
         time_unit: the unit of times that are numbers.
-        refusals: what is done with invalid rows.
+        refusals: counts invalid rows, writes them to a file, or has this object raise an error.
         names: the names of vertices, None if the source gives ids.
-        attributes: the attributes of events.
+        attributes: converts the attributes of events.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Intake:
     def events(self, chunk: Mapping[str, Any], arrivals: Arrivals | None = None) -> Events:
         """Return the valid events of a chunk, copies; invalid rows are handled as ``refusals`` says.
 
-        ``arrivals`` takes ids to the device on which the window's events are.
+        ``arrivals`` copies ids to the CUDA device of the window's events; None: ids stay where they are.
 
         Raises:
             RequirementError: a column is missing, or was not there in earlier chunks.
@@ -75,7 +75,7 @@ class Intake:
         return events
 
     def _valid(self, events: Events, chunk: Mapping[str, Any], masks: Sequence[np.ndarray | None]) -> Events:
-        """Return events without the bad ones, which are handled as ``refusals`` says; a mask of them per column."""
+        """Return the valid events, refuse the rest; ``masks``: a mask of invalid values, or None, per column."""
         problems = {label: bad for label, bad in zip(_CHECKED, masks, strict=True) if bad is not None}
         for label, bad in problems.items():
             if bad.any() and self._refusals.raises:
@@ -91,7 +91,7 @@ class Intake:
         return events
 
     def refuse(self, refusals: Refusals, events: Events, reason: str) -> None:
-        """Count refused events, and write them to the file of ``refusals`` if there is one."""
+        """Count refused events, release their names, and write them with the ``reason`` to a file of ``refusals``."""
         rows: list[Any] = []
         if refusals.writes and events.number:
             weights = [""] * events.number if events.weight is None else events.weight.tolist()
@@ -103,7 +103,7 @@ class Intake:
         refusals.put(events.number, rows)
 
     def late_error(self, events: Events, closed: int) -> LateEventError:
-        """Return the error that names the first of late events; ``closed`` is the newest end of a slide."""
+        """Return the error that names the first of late ``events``; ``closed``: end of the newest closed slide."""
         (src, *_), (dst, *_) = self._ends_of(events)
         time, end = (moment(int(ticks), has_unit=self.has_unit) for ticks in (events.time[0], closed))
         return LateEventError(
@@ -112,11 +112,11 @@ class Intake:
         )
 
     def _ends_of(self, events: Events) -> tuple[list[Any], list[Any]]:
-        """Return sources and destinations as users know them."""
+        """Return the sources and the destinations of events: ids, or names if vertices have names."""
         return (events.src.tolist(), events.dst.tolist()) if self._names is None else self._names.shown(events)
 
     def _both_ends(self, chunk: Mapping[str, Any], arrivals: Arrivals | None) -> list[tuple[Any, np.ndarray | None]]:
-        """Return sources and destinations, as ids or tokens of names, each with a mask of the invalid ones, or None."""
+        """Return sources and destinations, as ids or tokens, each with a mask of invalid ones; None: all are valid."""
         src, dst = chunk["src"], chunk["dst"]
         taken = None if arrivals is None else arrivals.take(src, dst)
         if taken is None and self._names is None:
@@ -176,7 +176,7 @@ class Intake:
             raise WeightError("weights were whole numbers so far: give them as floats from the beginning")
 
     def _numbers(self, count: int) -> np.ndarray | range:
-        """Return the times of the next events where positions or steps are counted."""
+        """Return the times of the next ``count`` events in a window of counts (positions) or steps (current step)."""
         if self._mode == "step":
             return np.full(count, self.position, np.int64)
         return range(self.position, self.position + count)

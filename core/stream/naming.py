@@ -1,8 +1,8 @@
 """Names of vertices in windows: a name has an id while one of its events is live.
 
-Events that wait hold tokens, ids of a private map. When a slide closes, the names of its events get ids, new ones in
-the order (time, position) of their first live event, freed ids first; an id that a slide frees is given out from the
-next one on. Late, waiting and cancelled events and deletions create no name.
+Events that wait for their slide hold tokens: ids of names in a private map. When a slide closes, the names of its
+events get ids of vertices, new names in the order (time, position) of their first live event, freed ids first; an id
+that a slide frees is given out from the next slide on. Late, waiting and cancelled events and deletions create no name.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ UNKNOWN, LISTED, UNSEEN = -1, -2, -3  #: in place of an id: no name; listed in t
 
 @kernel
 def cancel(pair, kind, head, before, lives, misses):
-    """Find which insertions and sets of a slide are live at its end, and which deletions and sets found no event in it.
+    """Find which insertions and sets of a slide are live at its end, and which deletions and sets found no older event.
 
-    ``pair`` numbers the edges. ``lives`` and ``misses`` (uint8, per event) are written; ``head`` and ``before`` are
-    scratch.
+    By event, in order: ``pair`` (number of its edge), ``kind`` (as in ``Events``), ``lives`` and ``misses`` (uint8,
+    set from 0 to 1). Scratch, -1 before: ``head`` by pair, ``before`` by event.
     """
     for i in range(len(pair)):
         newest = head[pair[i]]
@@ -49,10 +49,10 @@ def cancel(pair, kind, head, before, lives, misses):
 
 @kernel
 def list_tokens(src, dst, lives, ids, listed):
-    """Write each token of the events once to ``listed``: first those of live events, then the others.
+    """Write each token of a slide's events once to ``listed``: first the tokens of live events, then the others.
 
-    ``ids``, by token, is :data:`UNSEEN` before and :data:`LISTED` after. Returns the number of tokens of live events,
-    and of all.
+    By event: ``src``, ``dst`` (tokens), ``lives`` (1: live). ``ids``, by token, changes from :data:`UNSEEN` to
+    :data:`LISTED`. Returns the number of tokens of live events, and of all listed tokens.
     """
     counts = 0, 0
     for lists_live in (True, False):
@@ -138,7 +138,7 @@ class VertexNames:
         return kept if known.all() else kept.taken(known), cancelled, unmatched
 
     def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
-        """Return :func:`cancel`'s ``lives`` and ``misses``, ``uint8[n]``; without kinds every event is live."""
+        """Return as ``uint8[n]`` which events are live at the end of their slide, and which found no older event."""
         if events.kind is None:
             return np.ones(events.number, np.uint8), np.zeros(events.number, np.uint8)
         first, second = events.src.astype(np.uint64), events.dst.astype(np.uint64)
@@ -167,7 +167,7 @@ class VertexNames:
         return free[:0] if self.names.keep else free
 
     def reserve(self, values: Any) -> np.ndarray:
-        """Return ids for names, ``int64[n]``, which stay theirs whether they have live events or not.
+        """Return the ids of names, ``uint32[n]``, and reserve them: no other name gets them, even without live events.
 
         Raises:
             DTypeError, ParameterError: values are not names.
@@ -181,7 +181,7 @@ class VertexNames:
         return ids
 
     def idle(self) -> np.ndarray:
-        """Return the reserved ids without live events: their vertices must be deleted ones."""
+        """Return reserved ids without live events, whose vertices the graph has to delete."""
         return self._fresh if self.names.keep else self.reserved[self.names.counts(self.reserved) == 1]
 
     def note_idle(self) -> None:
@@ -200,13 +200,13 @@ class VertexNames:
         return {**maps, "reserved": self.reserved}
 
     def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray], reserved: np.ndarray) -> None:
-        """Restore what :meth:`save` returned: names of vertices, names of held events, and reserved ids."""
+        """Restore what :meth:`save` returned: names of vertices, names of events that wait, and reserved ids."""
         self.reserved = reserved
         self.names, self._tokens = Names.restore(names), Names.restore(tokens)
 
     @property
     def memory(self) -> int:
-        """Bytes of the names of vertices, and of those of the events that are held."""
+        """Bytes of the names of vertices, and of the names of events that wait."""
         return sum(sum(each.memory_usage().values()) for each in (self.names, self._tokens))
 
 

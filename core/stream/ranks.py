@@ -1,7 +1,7 @@
-"""Jobs of several processes: the first one reads and holds the events, and all make the same slides of their graph.
+"""Jobs of several processes: rank 0 reads and holds the events, and all ranks apply the same slides to their graph.
 
-For each slide other processes get one message (:class:`Due` without its lists) and, in memory of the graph's device,
-the lists of deleted and new edges, in the order of the first process.
+For each slide rank 0 sends a message (:class:`Due`, with lengths in place of the arrays of edges), and then the arrays
+of deleted and new edges, in memory of the graph's device.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Head(Change):
-    """A change without its lists: in place of ``gone`` and ``new`` their lengths, of ``value`` whether it has any."""
+    """A ``Change`` without its edges: ``gone`` and ``new`` are their numbers, ``value``: whether there are weights."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, change: Change) -> Head:
-        """Return the head of a change: all but its arrays of edges."""
+        """Return ``change`` with numbers in place of its arrays of edges."""
         (gone, _), (new, _), value, *others = change
         return cls(len(gone), len(new), value is not None, *others)  # type: ignore[arg-type]
 
@@ -49,16 +49,16 @@ class Ranks:
         self.is_first = self._comm is None or self._comm.rank == 0  #: it reads, and writes files
 
     def any(self, flag: bool, before: Callable[[], None] = lambda: None) -> bool:
-        """Call ``before`` on the first process, and return whether ``flag`` holds on any; see :meth:`first`."""
+        """Call ``before`` on rank 0; return whether ``flag`` is True on any rank. Exceptions are raised on all."""
         if self._comm is None:
             before()
             return flag
         return any(self._together(before, lambda _: None, flag)[1])
 
     def first(self, call: Callable[[], Any], sent: Callable[[Any], Any] = lambda found: found) -> Any:
-        """Return what ``call`` returns on the first process, where alone it is called; an exception is raised on all.
+        """Call ``call`` on rank 0 only; return its result there, and a copy of ``sent(result)`` on the other ranks.
 
-        Other processes get what ``sent`` makes of it.
+        An exception on rank 0 is raised on all ranks.
         """
         if self._comm is None:
             return call()
@@ -67,7 +67,7 @@ class Ranks:
     def _together(
         self, call: Callable[[], Any], sent: Callable[[Any], Any], flag: bool = False
     ) -> tuple[Any, list[bool]]:
-        """Return what :meth:`first` returns, and ``flag`` of every process, by one collective."""
+        """Return the result of :meth:`first`, and a list with the ``flag`` of each rank, by one collective call."""
         assert self._comm is not None
         found, said, problem = None, None, None
         try:
@@ -82,13 +82,13 @@ class Ranks:
         return found, [flag for _, flag in everybody]
 
     def change(self, found: Change | Head, graphs: Graphs) -> Change:
-        """Return the change of the first process, its weights as the graph has them, on all processes.
+        """Return rank 0's net change of a slide, with weights of the graph's dtype, on all ranks.
 
-        Several meet once for that, and send its lists by one exchange: on the graph's device, but on the host where
-        edges have columns.
+        Ranks compare their errors once; then rank 0 sends the arrays of edges, in memory of the graph's device, or on
+        the host if the graph has columns of edges.
 
         Args:
-            found: on the first process the change, on others its head.
+            found: the change on rank 0, its head on the other ranks.
             graphs: the graph, which has been made.
 
         Raises:
@@ -121,17 +121,17 @@ class Ranks:
         return Change(*head)._replace(gone=gone, new=new, value=value)
 
     def alike(self) -> AbstractContextManager[None]:
-        """A context: an exception inside it on any process is raised on all at its end."""
+        """A context manager: an exception inside it on any rank is raised on all ranks at its end."""
         return nullcontext() if self._comm is None else self._comm.alike()
 
     def mute(self, refusals: Sequence[Refusals]) -> None:
-        """Have only the first process write the files of refused events."""
+        """Make all ranks but rank 0 write no files of refused events."""
         for each in () if self.is_first else refusals:
             each.mute()
 
 
 def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
-    """Return memory, ``uint8[n]``, and arrays in it for a change: ``uint32[2, gone]``, ``uint32[2, new]``, weights."""
+    """Allocate ``uint8[n]`` for a change; return it and its parts, ``uint32[2, gone]``, ``uint32[2, new]``, weights."""
     lost, gained, dtype = head.gone, head.new, dtype if head.value else None
     begin, end = 8 * lost, 8 * (lost + gained)
     memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)
@@ -141,7 +141,7 @@ def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tupl
 
 
 def _write(lists: tuple[Array, Array, Array | None], change: Change, xp: Any) -> None:
-    """Copy the arrays of edges of ``change`` to the arrays ``lists``."""
+    """Copy ``gone``, ``new`` and ``value`` of ``change`` to the arrays ``lists``, which belong to the module ``xp``."""
     (gone, new, value), parts = lists, (*change.gone, *change.new, change.value)
     for place, part in zip((gone[0], gone[1], new[0], new[1], value), parts, strict=True):
         if place is not None and place.size:

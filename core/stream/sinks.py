@@ -1,4 +1,4 @@
-"""Sinks: where the results of slides go, tables of columns, of which the first is the end of the window."""
+"""Sinks write results of slides: tables of columns, of which the first is the end of the window."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Sink:
         """Write everything to disk; return the state that a continued job passes to :func:`make_sink`."""
 
     def close(self) -> None:
-        """Write out everything."""
+        """Write everything and close the file."""
 
 
 def columns_of_table(table: Any) -> dict[str, np.ndarray]:
@@ -74,7 +74,7 @@ def columns_of_table(table: Any) -> dict[str, np.ndarray]:
 
 
 class _File(Sink):
-    """A text file: a new one, or cut to what it had when a checkpoint was taken (``saved``)."""
+    """A text file: a new one, or cut to its size at the checkpoint (``saved``: what :meth:`save` returned there)."""
 
     def __init__(self, job: Window, path: Path, saved: Any) -> None:
         super().__init__(job)
@@ -86,7 +86,7 @@ class _File(Sink):
         self._file: IO[str] = open(path, mode, newline="", encoding="utf-8")  # noqa: SIM115 - until the job closes it
 
     def save(self) -> tuple[int, list[str] | None]:
-        """Return the size and the names of the columns."""
+        """Return the size of the file in bytes, and the names of its columns, None before the first table."""
         return size_on_disk(self._path), self._names
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class _JsonLines(_File):
 
 
 class _Parquet(Sink):
-    """A folder with a part per slide."""
+    """A folder with a Parquet file per table; ``saved``: the number of files at the checkpoint, or None."""
 
     def __init__(self, job: Window, folder: Path, saved: Any) -> None:
         from suricate.io.tables import load_pyarrow
@@ -132,7 +132,7 @@ class _Parquet(Sink):
         drop_parts(folder, self._number)
 
     def save(self) -> int:
-        """Return the number of parts."""
+        """Return the number of files."""
         return self._number
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
@@ -164,12 +164,12 @@ def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink
 
 
 def part_name(folder: Path, number: int) -> Path:
-    """Return the name of a part of a folder."""
+    """Return the path of the Parquet file with this number in a folder."""
     return folder / f"part-{number:06}.parquet"
 
 
 def drop_parts(folder: Path, number: int) -> None:
-    """Remove the parts of a folder from ``number`` on; raises ``ParameterError`` if an earlier one is missing."""
+    """Remove the files of a folder from ``number`` on; raises ``ParameterError`` if a file before these is missing."""
     for at in range(number):
         if not part_name(folder, at).is_file():
             raise ParameterError(f"checkpoint: {folder} lacks part {at}: it was changed or removed since")

@@ -22,12 +22,12 @@ class Slide:
         start, end: the window holds ``start <= t < end``; ``datetime64`` if times have a unit, else numbers. ``start``
             is None for a landmark window.
         events: number of events that entered. left: of live events that left by time.
-        taken: of events that deletions and sets removed. unmatched: of deletions and sets that found no event.
-        late: number of late events so far. skipped: of invalid ones.
+        taken: number of events that deletions and sets removed. unmatched: of deletions and sets that found no event.
+        late: number of late events so far. skipped: of invalid ones so far.
         partial: whether it closed only because the source has ended.
         delta: what changed, as ``Graph.apply`` returns it.
         lag: how far the newest event is past the end, in ticks of the time.
-        took: seconds by part: ``source``, ``window`` (multiplicity), ``graph`` (with its trackers), ``total``.
+        took: seconds by part: ``source``, ``window`` (to find the change), ``graph`` (with its trackers), ``total``.
     """
 
     def __init__(self, job: Window, due: Due, delta: Delta, took: dict[str, float]) -> None:

@@ -56,7 +56,7 @@ class JobTracker:
                 raise ParameterError(f"{self.kind.name}: {name} is an array by position, but ids change: give a dict")
 
     def begin(self, graph: Graph, state: dict[str, np.ndarray] | None = None) -> None:
-        """Track the algorithm on the graph of the job, or on its undirected twin; continue from ``state`` if given."""
+        """Track the algorithm on ``graph``, from ``state`` if given; with ``every`` above 1 only check parameters."""
         self._graph = graph
         self.begun = True
         if self.every == 1:
@@ -83,12 +83,12 @@ class JobTracker:
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """The fields of a result that is older than the newest slide, for a checkpoint; else empty."""
+        """The fields of the last result with ``every`` above 1, in host memory, for a checkpoint; empty if none."""
         parts = {} if self._result is None else fields_of(self._result)
         return {name: on_host(part) if is_cuda_array(part) else np.asarray(part) for name, part in parts.items()}
 
     def load(self, slides: int, fields: dict[str, np.ndarray]) -> None:
-        """Continue after ``slides`` slides, with the fields of the result of an earlier one."""
+        """Restore the tracker from a checkpoint after ``slides`` slides; ``fields``: :attr:`kept` at that time."""
         self.slides = slides
         if not fields:
             return

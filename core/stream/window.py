@@ -193,7 +193,7 @@ class Window:
     def history(self) -> Frame:
         """A row per slide, of the newest 10,000: ``end``, ``events``, ``late``, ``lag``, ``edges``, bytes and seconds.
 
-        Bytes are measured at every 16th slide; ``w.memory`` returns the current ones.
+        Bytes are those of ``w.memory`` at every 16th slide, seconds those of ``w.took``, a column for each part.
         """
         return self.past.frame()
 
@@ -203,7 +203,7 @@ class Window:
         return self.contents.memory
 
     def track(self, algorithm: Any, *, every: int = 1, symmetric: bool = False, **params: Any) -> JobTracker:
-        """Keep an algorithm's result current; see ``Graph.track``.
+        """Keep an algorithm's result current from the first slide on; return its tracker.
 
         A directed graph gets in-edges if the algorithm needs them or updates faster with them, unless its options say
         otherwise: without in-edges, most algorithms recompute their result from scratch after every deletion.
@@ -389,7 +389,7 @@ class Window:
             raise
 
     def _keep(self, *, at_once: bool) -> None:
-        """Write a checkpoint if it is time, or at once; none while a slide waits to be applied."""
+        """Write a checkpoint if one is due or ``at_once``, but not while the newest slide is not in the graph yet."""
         if self._checkpoints and self._pending is None and (at_once or self._checkpoints.is_due(self.slides)):
             self._checkpoints.save(self, self.slides)
 
@@ -411,7 +411,7 @@ class Window:
                 return
 
     def _closing(self) -> Iterator[Due | None]:
-        """Read, and yield the slides that close; None after a chunk that closes none."""
+        """Read chunks, and yield the slides that they close; None after a chunk that closes none."""
         yield from self._close(0.0)
         refusals, prefetch = self._source.refusals, self._options.prefetch
         if self._reader is None:
@@ -443,7 +443,7 @@ class Window:
             spent = 0.0
 
     def _apply(self, due: Due) -> Slide:
-        """Bring the graph up to date; if that raises, the next call tries again."""
+        """Apply a closed slide to the graph and the trackers; if that raises, the next iteration applies it again."""
         self._pending = due
         begin = time.perf_counter()
         graph = self.graphs.graph or self._make_graph()
@@ -470,7 +470,7 @@ class Window:
         return self.current
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore the graph of a checkpoint (``about`` and ``arrays`` of it), and the trackers of this job on it."""
+        """Restore the graph of a checkpoint (JSON and arrays), and those of its trackers that this job has, too."""
         self._make_graph()
         held = self._ranks.change(self._ranks.first(self.contents.held, Head.of), self.graphs)
         saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]
