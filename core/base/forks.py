@@ -1,9 +1,10 @@
 """Locks and state in a child of ``fork``, where only the forking thread lives and no other would release its locks.
 
 Locks made by this package are passed to :func:`renewed`: in the child they are free, unless the thread that forked
-holds them. Since another thread may have been changing what a lock protects, a callback (``then``) reports that. A fork
-waits up to :data:`PATIENCE` seconds for the locks passed to :func:`awaited`, those of imports and compilations: they
-are held for a short time, and a child could not finish what is half done.
+holds them. A lock that another thread held at the fork may protect data that are half changed, so the child then calls
+a function that was registered with it (``then``). A fork waits up to :data:`PATIENCE` seconds for the locks passed to
+:func:`awaited`, those of imports and compilations: they are held for a short time, and a child could not finish what is
+half done.
 """
 
 from __future__ import annotations

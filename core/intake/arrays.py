@@ -155,7 +155,7 @@ def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") ->
     """Return the common length of the arrays of a batch; ``prefix`` precedes their names in messages.
 
     Raises:
-        ShapeError: they differ.
+        ShapeError: the lengths differ.
     """
     n = len(src)
     if len(dst) != n:
@@ -339,7 +339,7 @@ def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") ->
 
 
 def weight_message(where: str, value: Any, dtype: np.dtype) -> str:
-    """Return the text of a ``WeightError``: ``where`` (as ``weight[3]``) is ``value``, no weight of ``dtype``."""
+    """Return the text of a ``WeightError``: ``where`` (as ``weight[3]``) is ``value``, which ``dtype`` cannot hold."""
     if not np.isfinite(value):
         return f"{where} is {value}: weights are finite numbers"
     if abs(value) < 2.0**65 and value == np.trunc(value):

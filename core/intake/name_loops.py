@@ -32,7 +32,7 @@ def mix(key):
 
 @inner
 def word_at(data, at, length):
-    """Return the next ``min(length, 8)`` bytes from ``at`` as a uint64 (the first byte is the lowest)."""
+    """Return the first ``min(length, 8)`` bytes of ``data[at:]`` as a uint64 (the first byte is the lowest)."""
     if at + 8 <= len(data):
         word = load_word(data, at)
         return word if length >= 8 else word & ((_ONE << np.uint64(8 * length)) - _ONE)

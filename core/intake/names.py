@@ -104,7 +104,7 @@ class Names:
 
         Raises:
             DTypeError, ShapeError, ParameterError: the values are not names, or not of the map's kind.
-            VertexRangeError: there are too many names; those before the first that has no id are added.
+            VertexRangeError: there are more names than ids; names are added until the ids are used up.
         """
         return self._resolved(values, adds=True)
 

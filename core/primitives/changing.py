@@ -1,4 +1,4 @@
-"""The struct ``Changing`` of ``changes.cuh``: a sorted batch and the adjacencies that it changes, and its packing."""
+"""The struct ``Changing`` of ``changes.cuh``, a sorted batch with the adjacencies that it changes, and its packing."""
 
 from __future__ import annotations
 

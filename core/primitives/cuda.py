@@ -1,4 +1,4 @@
-"""The building blocks on CUDA: kernel launches. For those of located batches ``cpu.py`` is the specification."""
+"""The building blocks on CUDA: kernel launches. ``cpu.py`` specifies those for located batches, by the same names."""
 
 from __future__ import annotations
 

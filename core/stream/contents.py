@@ -109,7 +109,7 @@ class Contents:
     def take(self, chunk: Mapping[str, Any], *, on_host: bool = False) -> None:
         """Check the events of a chunk, and store those that are not late until their slide closes.
 
-        Ids for a device are checked there in the background (:meth:`_was_valid`), with ``on_host`` on the host at once.
+        If the window is on a CUDA device, ids are checked there, see :meth:`_was_valid`; ``on_host``: on the host.
         """
         arrivals = None if on_host or self.ring is None else self.ring.arrivals
         before = () if arrivals is None else (self.intake.position, self.rule.state.copy(), [*self._waiting])
@@ -128,7 +128,7 @@ class Contents:
             self._sorted = None
 
     def _was_valid(self) -> bool:
-        """Return whether all ids of the newest chunk are valid; if not, undo :meth:`take`, repeat it on the host."""
+        """Return whether the newest chunk has valid ids only; if not, undo :meth:`take` and repeat it on the host."""
         doubted, self._doubted = self._doubted, None
         if doubted is None or doubted[0].are_valid():
             return True
@@ -259,9 +259,9 @@ class Contents:
         return due, self.late.count, skipped, self.has_unit
 
     def heard(self, skipped: int, told: Any, late: int, all_skipped: int, has_unit: bool) -> Any:
-        """Set this rank's counts of events as a message of rank 0 says; return its slide, ``ENDED`` or None (``told``).
+        """Update this rank's counts of events from a message of rank 0; return the slide in it, ``ENDED`` or None.
 
-        ``skipped``: number of skipped events on this rank so far; the other arguments are the message of :meth:`told`.
+        ``skipped``: number of skipped events on this rank so far; the other arguments are what :meth:`told` returned.
         """
         self.bad.count += all_skipped - skipped
         self.late.count, self.intake.has_unit = late, has_unit

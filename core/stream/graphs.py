@@ -200,7 +200,7 @@ class Twin:
         self._version = graph.version
 
     def follow(self, graph: Graph, delta: Delta, before: int) -> None:
-        """Apply ``delta`` of the directed ``graph``, whose version was ``before``, to this graph."""
+        """Apply ``delta`` of the directed ``graph``, whose version was ``before``, to the undirected graph."""
         gone, new, twin = delta.deleted, delta.inserted, self.graph
         if self._version != before:  # an earlier change failed here
             gone, new = twin.edges(), graph.edges()

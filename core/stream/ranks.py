@@ -31,7 +31,7 @@ class Head(Change):
 
     @classmethod
     def of(cls, change: Change) -> Head:
-        """Return ``change`` with numbers in place of its arrays of edges."""
+        """Return ``change`` as a head: with numbers in place of its arrays of edges."""
         (gone, _), (new, _), value, *others = change
         return cls(len(gone), len(new), value is not None, *others)  # type: ignore[arg-type]
 
@@ -131,7 +131,7 @@ class Ranks:
 
 
 def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
-    """Allocate ``uint8[n]`` for a change; return it and its parts, ``uint32[2, gone]``, ``uint32[2, new]``, weights."""
+    """Allocate memory for a change: return a ``uint8[n]`` and its parts ``gone``, ``new`` (uint32[2, k]), ``value``."""
     lost, gained, dtype = head.gone, head.new, dtype if head.value else None
     begin, end = 8 * lost, 8 * (lost + gained)
     memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)

@@ -251,7 +251,7 @@ class Window:
     # -- in a thread ---------------------------------------------------------------------------------------------------
 
     def start(self, callback: Callable[[Slide], Any] | None = None) -> Future[None]:
-        """Run the loop in a thread, in place of ``for w in job``; inside ``with job`` signals end it, as they do there.
+        """Run the loop in a thread, in place of ``for w in job``; inside ``with job``, SIGINT and SIGTERM end it.
 
         Args:
             callback: called with each slide, in that thread. A slide is done when the call returns.

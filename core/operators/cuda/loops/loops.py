@@ -1,7 +1,7 @@
 """Loops in one launch on CUDA: their memory, which belongs to the graph, and the numbers that they report.
 
 All launches of one graph are in one stream. The state of the loops and their stamps are kept between launches: a kernel
-begins with what the one before has left, so nothing is cleared and nothing is read by the host (see ``loop.cuh``).
+starts from the state that the previous one left, so nothing is cleared and the host reads nothing (see ``loop.cuh``).
 """
 
 from __future__ import annotations
