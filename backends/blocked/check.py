@@ -40,7 +40,7 @@ def on_host(pool: BlockedPool) -> Graph:
 
 
 def check_marks(pool: BlockedPool) -> None:
-    """Verify the flags of changed blocks and vertices in a pool with a mirror, and on the CPU the lists of both."""
+    """Verify the flags of changed blocks and vertices in a pool with a mirror; on the CPU also the lists of these."""
     g = on_host(pool)
     require(len(g.block_mark) == len(g.link) and len(g.vertex_mark) == len(g.head), "blocks and vertices have marks")
     require(0 <= int(g.counters[LOWEST]) <= int(g.counters[FREE]), "the lowest height of the stack is not above it")
@@ -52,7 +52,7 @@ def check_marks(pool: BlockedPool) -> None:
 
 
 def check_copy(copy: HostCopy) -> None:
-    """Verify the flags of changed blocks and vertices on host and device; the rest must be equal on both."""
+    """Verify that mirror and store, the two pools of ``copy``, differ only in blocks and vertices that are flagged."""
     for pool in (copy.host, copy.pool):
         check_marks(pool)
     require(copy.host.blocks <= copy.pool.blocks, "what fits the host fits the device")
@@ -72,7 +72,7 @@ def check_copy(copy: HostCopy) -> None:
 
 
 def check_equal(copy: HostCopy) -> None:
-    """Verify that host and device hold the same arrays, after one has copied the changes of the other."""
+    """Verify that mirror and store, the two pools of ``copy``, are equal, after one has copied the other's changes."""
     g, h = on_host(copy.host), on_host(copy.pool)
     used, counters = int(g.counters[USED]), [USED, EDGES, FREE, LOWEST]
     require(np.array_equal(g.counters[counters], h.counters[counters]), "both sides have the same counters")
@@ -87,9 +87,10 @@ def check_equal(copy: HostCopy) -> None:
 
 
 def check_chains(g: Graph, used: int) -> np.ndarray:
-    """Verify the chains of blocks in ``g``; return per carved block its position in its chain, -1 if it is in none.
+    """Verify the chains of blocks in ``g``; return the position of each block in its chain, -1 for a free block.
 
-    The result is ``int64[used]``; ``used`` is the number of blocks carved so far.
+    The result is ``int64[used]``; ``used`` is the number of blocks that have been carved from the pool, free ones
+    included.
     """
     position, number = np.full(used, -1, np.int64), 0
     owner = np.flatnonzero(g.head != EMPTY)
@@ -137,7 +138,7 @@ def check_free(g: Graph, position: np.ndarray) -> None:
 
 
 def check_edges(g: Graph, used: int, position: np.ndarray, num_vertices: int) -> None:
-    """Verify which slots of ``g`` hold edges, and that their ids are valid and no edge is stored twice.
+    """Verify that the edges of a chain fill its first slots, that ids are valid, and that no edge is stored twice.
 
     ``used`` is the number of carved blocks, ``position`` the result of :func:`check_chains`.
     """

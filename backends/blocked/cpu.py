@@ -1,4 +1,9 @@
-"""``blocked`` on the CPU: see ``kernels.py``; the loops are in ``loops.py``."""
+"""``blocked`` on the CPU: the functions of :class:`BlockedKernels`; the loops are in ``loops.py``.
+
+``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives status
+and old weight of each of its edges; ``edges`` is not used. A large batch is cut into parts for several threads. A part
+has all entries of its vertices.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ APART = [0] * 16  #: behind the counters of a part: those of others lie in other
 
 @dataclass(slots=True)
 class CpuPlan(Plan):
-    """The parts of a batch, and the number of blocks that each takes or frees; the loops choose the blocks."""
+    """The parts of a batch, and how many blocks each of them takes or frees; the loops choose the blocks."""
 
     parts: list[slice]
     blocks: list[int]
@@ -31,10 +36,7 @@ class CpuPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored); unless ``kind`` is ``LOOKUP`` rank the batch.
-
-    ``edges`` is not used.
-    """
+    """Fill in kinds and slots (-1: not stored) of ``batch``; unless it is ``LOOKUP``, count the entries of ``kind``."""
     parts = source_ranges(batch.keys)
     threads.run(loops.locate, [(graph, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
     if kind != LOOKUP:
@@ -42,12 +44,15 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
 
 
 def plan_insertion(graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
-    """Return how many blocks each part of a located batch takes when it is inserted; ``edges`` is not used."""
+    """Return how many blocks each part of a located batch takes when it is inserted."""
     return _plan(graph, batch, ABSENT, 1)
 
 
 def _plan(graph: Graph, batch: LocatedBatch, changes: int, sign: int) -> CpuPlan:
-    """Return the parts of a located batch, and how many blocks each takes or frees; see ``loops.blocks_of_runs``."""
+    """Return the parts of a located batch, and how many blocks each of them takes (``sign`` is 1) or frees (-1).
+
+    ``changes`` is the kind of the entries that change the graph: ``ABSENT`` or ``PRESENT``.
+    """
     parts = [slice(0, len(batch))] if len(graph.block_mark) else source_ranges(batch.keys)  # marks are for one thread
     calls = [(graph, batch.keys[part], batch.kind[part], changes, sign) for part in parts]
     return CpuPlan(parts, threads.run(loops.count_blocks, calls))
@@ -56,7 +61,7 @@ def _plan(graph: Graph, batch: LocatedBatch, changes: int, sign: int) -> CpuPlan
 def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
     """Append the absent edges of a batch, replace the weights of the present ones, and write ``report``.
 
-    ``weight``: bit patterns in the order of the batch; ``plan``: the blocks needed, None if no edge is absent.
+    ``plan`` is the result of :func:`plan_insertion`, or None if no edge is absent.
     """
     report_insertion(batch, graph.weight, weight, report)
     if plan is None:
@@ -71,7 +76,7 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 
 
 def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
-    """Delete the edges of a batch that are present, and write ``report``; ``edges`` is not used."""
+    """Delete the present edges of a batch, fill their slots with the vertex's last edges, and write ``report``."""
     report_deletion(batch, graph.weight, report)
     plan = _plan(graph, batch, PRESENT, -1)
     owns = _give(graph, plan.blocks)
@@ -84,10 +89,10 @@ def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> Non
 
 
 def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
-    """Return the graph as each part of an insertion sees it; part i takes ``blocks[i]`` blocks, free ones first.
+    """Return a graph for each part of an insertion; part i takes ``blocks[i]`` blocks from it, free ones first.
 
-    Each part has counters of its own, and its share of the stack of free blocks. The counters of ``graph`` are changed
-    in place to what they are after all parts. A single part gets ``graph`` itself, unchanged.
+    It has counters and a range of the stack of free blocks of its own; other arrays are those of ``graph``, whose
+    counters are changed in place to what they are after all parts. A single part gets ``graph`` itself, unchanged.
     """
     if len(blocks) == 1:
         return [graph]
@@ -103,10 +108,10 @@ def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
 
 
 def _give(graph: Graph, blocks: list[int]) -> list[Graph]:
-    """Return the graph as each part of a deletion sees it; part i puts the ``blocks[i]`` blocks it frees on the stack.
+    """Return a graph for each part of a deletion; part i puts the ``blocks[i]`` blocks that it frees on its stack.
 
-    Each part has counters of its own, and its range of the stack of ``graph``, whose counter FREE is increased in
-    place. A single part gets ``graph`` itself, unchanged.
+    It has counters and a range of the stack of free blocks of its own; other arrays are those of ``graph``, whose
+    counter FREE is increased in place. A single part gets ``graph`` itself, unchanged.
     """
     if len(blocks) == 1:
         return [graph]
@@ -125,7 +130,7 @@ def _own(graph: Graph, free: Array, height: int) -> Graph:
 
 
 def _add_up(graph: Graph, owns: list[Graph]) -> None:
-    """Add the edge counters of the parts ``owns`` to the one of ``graph`` in place."""
+    """Add what the parts ``owns`` have counted in their counter EDGES to that of ``graph``, in place."""
     for own in owns:
         if own is not graph:
             graph.counters[EDGES] += own.counters[EDGES]
@@ -135,7 +140,7 @@ pack, unpack = loops.pack, loops.unpack
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:
-    """Free the chains of distinct ``vertices`` (uint32[k]), several ranges of them at the same time."""
+    """Free the chains of distinct ``vertices`` (uint32[k]); threads free ranges of them at the same time."""
     rest = (1 << graph.shift) - 1
     work = int(graph.degree[vertices].sum(dtype=np.int64)) + len(vertices)
     ranges = threads.ranges(len(vertices), 1 if len(graph.block_mark) else threads.parts(work))
@@ -154,11 +159,11 @@ def repack(graph: Graph, fresh: Graph, first: Array) -> None:
 
 
 def count_marked(graph: Graph) -> tuple[int, int]:
-    """Return the numbers of changed blocks and of changed vertices."""
+    """Return how many blocks and how many vertices are flagged as changed."""
     return int(graph.counters[BLOCKS]), int(graph.counters[VERTICES])
 
 
 def list_marked(graph: Graph, packet: Packet) -> None:
-    """Write the numbers of the changed blocks and vertices to ``packet``, which has the right size."""
+    """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, of the right lengths."""
     packet.block[:] = graph.block_list[: len(packet.block)]
     packet.vertex[:] = graph.vertex_list[: len(packet.vertex)]

@@ -1,4 +1,4 @@
-"""``blocked`` on CUDA: launches of the kernels in ``device``; see ``kernels.py``."""
+"""``blocked`` on CUDA: launches of the kernels in the folder ``device``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORKERS = 132 * 8 * 256  #: threads of loops over slots whose number only the de
 
 @cache
 def program(name: str, bits: int) -> Program:
-    """Return the program of the source ``device/<name>.cu`` for weights of ``bits`` bits."""
+    """Return the program of the source ``device/<name>.cu`` for weights of ``bits`` bits (0: unweighted)."""
     source, structs = HERE / "device" / f"{name}.cu", (GRAPH, PACKET, UPDATE)
     return store_program(source, bits, layout.CONSTANTS, structs, cooperative=name == "update")
 
@@ -45,7 +45,7 @@ def programs(store: Store) -> list[Program]:
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """The plan of an insertion, made by the launch that inserts; :meth:`need` launches a kernel for it and waits."""
+    """An insertion whose blocks are not counted yet; only :meth:`need` launches a kernel that counts them."""
 
     kernels: BlockedCuda
     graph: Graph
@@ -58,7 +58,12 @@ class CudaPlan(Plan):
 
 
 class BlockedCuda:
-    """The functions of :class:`BlockedKernels` for one store: a batch is one launch of ``update.cu``."""
+    """The functions of :class:`BlockedKernels` for one store; one launch of ``update.cu`` locates and applies a batch.
+
+    ``batch`` is a sorted batch; ``edges`` is an upper bound of the number of edges in ``graph``. ``weight`` has the
+    weights of the batch as bits, in the order before sorting, or is the address of these. The launch writes status and
+    old weight of each edge to ``report``.
+    """
 
     small = None
 
@@ -71,51 +76,36 @@ class BlockedCuda:
         self._nothing = Report(self._status, self._status)
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored) if ``kind`` is ``LOOKUP``.
-
-        Nothing is done for other kinds: the launch that applies the batch locates it. ``edges`` is an upper bound of
-        the edges in ``graph``.
-        """
+        """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored) if ``kind`` is ``LOOKUP``; else do nothing."""
         if kind == LOOKUP:
             self._launch(layout.LOCATES, graph, batch, self._status, self._nothing, edges)
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CudaPlan:
-        """Return a plan that counts the blocks of an insertion only when it is asked for them.
-
-        ``edges`` is an upper bound of the edges in ``graph``.
-        """
+        """Return a plan for :meth:`insert`; nothing is launched."""
         return CudaPlan(self, graph, batch, edges)
 
     def planned(self, plan: CudaPlan) -> int:
-        """Return how many blocks the insertion of ``plan`` takes; waits for the device."""
+        """Return how many blocks the insertion ``plan`` takes; launches a kernel and waits for the device."""
         memory, place = self._launch(layout.PLANS, plan.graph, plan.batch, self._status, self._nothing, plan.edges)
         ends = self._device.xp.ndarray((len(plan.batch),), np.int32, memory + place)
         return int(ends[-1])
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array | int, report: Report) -> None:
-        """Launch the insertion of a batch; ``weight`` (array or address) are its weights as bits.
-
-        ``plan`` is what :meth:`plan_insertion` returned; ``report`` is written.
-        """
+        """Launch the insertion of a batch; ``plan`` is the result of :meth:`plan_insertion`."""
         assert isinstance(plan, CudaPlan)
         self._launch(layout.INSERTS, graph, batch, weight, report, plan.edges)
 
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
-        """Launch the deletion of a batch, which writes ``report``; ``edges``: upper bound of the edges stored."""
+        """Launch the deletion of a batch."""
         self._launch(layout.DELETES, graph, batch, report.before, report, edges)
 
     def _launch(
         self, work: int, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, edges: int
     ) -> tuple[Any, int]:
-        """Launch ``update.cu`` for a batch; return the scratch memory, and the offset of the block counts in it.
+        """Launch ``update.cu`` for a batch; return the scratch memory, and where the sums of blocks taken are in it.
 
-        Args:
-            work: what the launch does: ``LOCATES``, ``PLANS``, ``INSERTS`` or ``DELETES``.
-            graph: the arrays of the store.
-            batch: the sorted batch.
-            weight: its weights as bits, in the order before sorting.
-            report: where status and old weights are written.
-            edges: upper bound of the edges stored.
+        ``work`` is what the launch does: ``LOCATES``, ``PLANS``, ``INSERTS`` or ``DELETES``. The sums are int32, one
+        per entry, at this offset in bytes.
         """
         kernel, size, vertices = self._kernel, len(batch), len(graph.head)
         if kernel is None:
@@ -158,21 +148,21 @@ class BlockedCuda:
         self._launch_blocks("unpack", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
 
     def pack(self, graph: Graph, packet: Packet) -> None:
-        """Copy the blocks and vertices that ``packet`` lists from ``graph`` into it, and clear their flags in place."""
+        """Copy the blocks and vertices that ``packet`` lists from ``graph`` into it, and clear their flags there."""
         threads = max(256, len(packet.block) << graph.shift)
         self._launch_blocks("pack_marked", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
 
     def count_marked(self, graph: Graph) -> tuple[int, int]:
-        """Return how many blocks and how many vertices are marked as changed; waits for the device."""
+        """Return how many blocks and how many vertices are flagged as changed; waits for the device."""
         blocks, vertices = self._list_marked(graph, None, None).get().tolist()
         return blocks, vertices
 
     def list_marked(self, graph: Graph, packet: Packet) -> None:
-        """Write the numbers of the blocks and vertices marked as changed to ``packet``, which has the right size."""
+        """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, of the right lengths."""
         self._list_marked(graph, packet.block, packet.vertex)
 
     def _list_marked(self, graph: Graph, block: Array | None, vertex: Array | None) -> Array:
-        """List the changed blocks in ``block`` and the changed vertices in ``vertex`` (None: only count them).
+        """List the flagged blocks in ``block`` and the flagged vertices in ``vertex``; None: only count them.
 
         Return both counts as uint64[2] on the device.
         """
@@ -185,9 +175,9 @@ class BlockedCuda:
 
 
 def is_scanned(size: int, edges: int, vertices: int) -> bool:
-    """Return whether a batch of ``size`` edges is so large for the graph that one pass over the pool locates it.
+    """Return whether a batch of ``size`` edges is located by one pass over all blocks: it is large for the graph.
 
-    The graph has up to ``edges`` edges and ``vertices`` vertices.
+    The graph has up to ``edges`` edges, and ``vertices`` vertices.
     """
     return SCANNED * size >= max(edges, vertices)
 
@@ -198,7 +188,7 @@ def packed_graph(graph: Graph) -> Any:
 
 
 def array_address(part: Array | int) -> int:
-    """Return a number as it is, and the address of an array, 0 of an empty one."""
+    """Return a number as it is; for an array its address, 0 if it is empty."""
     return part if isinstance(part, int) else part.data.ptr if len(part) else 0
 
 

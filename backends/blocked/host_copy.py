@@ -56,7 +56,7 @@ class HostCopy:
             raise
 
     def upload(self) -> None:
-        """Copy what has changed on the host to the store; does not wait for its device."""
+        """Copy the blocks and vertices that have changed on the host to the store; does not wait for its device."""
         if self.ahead != HOST:
             return
         host, (blocks, vertices) = self.host, cpu.count_marked(self.host.graph)
@@ -74,7 +74,7 @@ class HostCopy:
         self.ahead = None
 
     def download(self) -> None:
-        """Copy what has changed in the store to the host; waits on CUDA.
+        """Copy the blocks and vertices that have changed in the store to the host; waits on CUDA.
 
         If it raises ``CapacityError``, nothing has changed.
         """

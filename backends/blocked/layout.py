@@ -98,7 +98,7 @@ assert tuple(GRAPH.fields) == Graph._fields
 
 
 class Packet(NamedTuple):
-    """The changes that one side of a mirror sends to the other.
+    """The changes that a store sends to its mirror on the host, or the mirror to the store.
 
     ``link``, ``back``, ``owner``, ``dst`` and ``weight`` are those of the changed blocks ``block``, ``head``,
     ``degree`` and ``run`` those of the changed vertices ``vertex``; ``free`` is the stack of free blocks from entry
@@ -130,9 +130,9 @@ assert tuple(PACKET.fields)[:12] == Packet._fields[:12]
 
 
 def pieces(size: int, blocks: int, shift: int) -> int:
-    """Return an upper bound of the pieces of chains that are searched for a batch of ``size`` edges.
+    """Return the most pieces into which the kernels cut the chains of a batch's vertices, to search each by one warp.
 
-    The graph has ``blocks`` blocks of 2^shift slots.
+    The batch has ``size`` edges, the graph ``blocks`` blocks of 2^shift slots.
     """
     return size + (blocks >> min(CONSTANTS["PIECE_BLOCK_BITS"], CONSTANTS["PIECE_SLOT_BITS"] - shift))
 

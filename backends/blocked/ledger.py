@@ -19,10 +19,10 @@ WAIT = 50e-6  #: seconds of a wait for the device
 
 
 def pays_off(waived: int, behind: int) -> bool:
-    """Return whether the host should copy ``behind`` bytes from the device, to apply small batches itself.
+    """Return whether the host should copy ``behind`` bytes from the device, so that it can apply small batches itself.
 
-    ``waived``: how many small batches the device has applied since it is ahead. The host copies once these have cost as
-    much as the copy, so both together cost at most twice as much as the better choice.
+    ``waived`` is how many small batches the device has applied since it became the newer side. The host copies once
+    these have cost as much as the copy, so both together cost at most twice as much as the better choice.
     """
     return not behind or waived * SAVING >= WAIT + behind / RATE
 
@@ -71,7 +71,7 @@ def most_taken(unused: np.ndarray, num_edges: int) -> int:
 def is_bulk(num_edges: int, stored: int) -> bool:
     """Return whether a batch is a bulk load: at least ``BULK`` edges, and a quarter of the ``stored`` edges.
 
-    The host may wait for the counters then.
+    For a bulk load the host may wait for exact counters.
     """
     return num_edges >= BULK and 4 * num_edges >= stored
 
@@ -79,7 +79,7 @@ def is_bulk(num_edges: int, stored: int) -> bool:
 def take_bound(num_edges: int, num_vertices: int, shift: int) -> int:
     """Return the most blocks that ``num_edges`` insertions can take, whatever the degrees of the vertices.
 
-    The graph has ``num_vertices`` vertices, a block 2^shift slots. Every last block may be full.
+    The graph has ``num_vertices`` vertices, a block 2^shift slots. At worst the last block of every vertex is full.
     """
     first = min(num_edges, num_vertices)
     return first + ((num_edges - first) >> shift)

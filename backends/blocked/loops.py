@@ -1,10 +1,9 @@
 """Loops of ``blocked`` on the CPU: locate, count, apply; the specification of the kernels.
 
-They are called for parts of a batch, each of which has all edges of its vertices, at the same time. ``counters`` and
-``free`` of ``g`` are the part's own then (see ``cpu.py``).
-
-``keys``, ``order``, ``kind`` and ``slot`` are those of a :class:`~suricate.primitives.located.LocatedBatch`;
-``batch_weight`` (bits) and ``status`` are in the order of the batch before sorting.
+They are called for parts of a batch at the same time. A part has all entries of its vertices, and a graph ``g`` whose
+``counters`` and ``free`` are its own (see ``cpu.py``). ``keys`` (uint64, source in the upper half), ``order``, ``kind``
+and ``slot`` are those of a :class:`~suricate.primitives.located.LocatedBatch`; ``batch_weight`` (bits) and ``status``
+are in the order of the batch before sorting.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def scan_range(g, first, end, v):
 
 @inner
 def scan(g, u, v):
-    """Return the slot of edge ``(u, v)``, or -1: in the blocks that follow each other in memory, then link by link."""
+    """Return the slot of edge ``(u, v)``, or -1; consecutive blocks are read first, the others link by link."""
     c, size = g.head[u], np.uint64(1) << np.uint64(g.shift)
     if c == NO_BLOCK:
         return np.int64(-1)
@@ -67,9 +66,9 @@ def scan(g, u, v):
 
 @inner
 def match_chain(g, u, keys, kind, slot, table):
-    """Match every edge of the chain of ``u`` with the batch entries of ``u`` in a table; fill in kind and slot.
+    """Match every edge of the chain of ``u`` with the batch entries of ``u``, and fill in kind and slot of those found.
 
-    ``keys``, ``kind``, ``slot`` are those of the located batch, ``table`` (int64) is the one of :func:`locate_runs`.
+    ``table`` (int64) is the hash table of these entries that :func:`locate_runs` has filled.
     """
     left, c = np.int64(g.degree[u]), g.head[u]
     while left > 0:
@@ -82,10 +81,7 @@ def match_chain(g, u, keys, kind, slot, table):
 
 @allocating_kernel
 def locate(g, keys, kind, slot):
-    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch in place.
-
-    ``keys`` (uint64) have the source in the upper half, the destination in the lower.
-    """
+    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch in place."""
     locate_runs(g, keys, kind, slot, np.empty(table_size(keys), np.int64), degree, scan, match_chain)
 
 
@@ -93,7 +89,7 @@ def locate(g, keys, kind, slot):
 def blocks_of_runs(g, keys, kind, changes, sign):
     """Return how many blocks a located batch takes, if ``sign`` is 1, or frees, if it is -1 (a deletion).
 
-    ``keys`` and ``kind`` are those of the batch; the entries with the kind ``changes`` change the graph.
+    The entries with the kind ``changes`` are those that change the graph.
     """
     total, first, rest = 0, 0, (np.int64(1) << g.shift) - 1
     while first < len(keys):
@@ -209,10 +205,9 @@ def drop_last(g, u):
 
 @kernel
 def apply_insert(g, keys, order, kind, slot, batch_weight, status):
-    """Append the ``ABSENT`` entries of a located batch in order of source and destination.
+    """Append the ``ABSENT`` entries of a located batch, with their weights, in order of source and destination.
 
-    ``keys``, ``order``, ``kind`` and ``slot`` are those of the batch; ``batch_weight`` (bits) and ``status`` are in the
-    order before sorting. Blocks in which a weight was replaced (see ``status``) are flagged as changed for a mirror.
+    Blocks in which a weight was replaced (``status`` is ``REPLACED``) are flagged as changed for a mirror.
     """
     for i in range(len(keys)):
         if kind[i] == PRESENT and status[order[i]] == REPLACED:
@@ -249,10 +244,7 @@ def take_out(g, u, slot, first, last):
 
 @inner
 def delete_runs(g, keys, slot):
-    """Delete the entries of a sorted batch that are stored; their entry in ``slot`` is not negative.
-
-    ``keys`` (uint64) have the source in the upper half.
-    """
+    """Delete the entries of a sorted batch that are stored: those whose ``slot`` is not negative."""
     first = 0
     while first < len(keys):
         last = run_end(keys, first)
@@ -292,10 +284,7 @@ def carry_slots(to, i, g, c, size):
 
 @kernel
 def repack(g, fresh, first, begin, end):
-    """Copy the chains of vertices ``[begin, end)`` to the arrays ``fresh``: vertex u gets blocks from ``first[u]`` on.
-
-    The blocks of a vertex are consecutive there.
-    """
+    """Copy the chains of vertices u in ``[begin, end)`` to ``fresh``, into consecutive blocks from ``first[u]`` on."""
     for u in range(begin, end):
         c, to = g.head[u], np.int64(first[u])
         while c != NO_BLOCK:
@@ -311,10 +300,9 @@ def repack(g, fresh, first, begin, end):
 
 @kernel
 def pack(g, p):
-    """Copy the blocks ``p.block`` and vertices ``p.vertex`` of the graph ``g`` into the packet ``p``.
+    """Copy the blocks ``p.block`` and vertices ``p.vertex`` of ``g`` into the packet ``p``, and clear their flags.
 
-    The free blocks that differ from the mirror's and the counters are copied, too. The change flags of the copied
-    blocks and vertices are cleared.
+    The counters, and the stack of free blocks from entry ``p.lowest`` on, are copied, too.
     """
     size = np.int64(1) << g.shift
     for i in range(len(p.block)):

@@ -65,7 +65,7 @@ class BlockedPool(ArrayManager[Graph]):
         super().admit(size + self.mirrored + (0 if self.twin is None else self.twin.allocated))
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
-        """Make ``arrays`` (by name) current ones, and tell the pool copied by this one, if any, its new size."""
+        """Replace the arrays of these names; a mirror also tells the store's pool how many bytes it has allocated."""
         super().attach(arrays)
         if self.twin is not None:
             self.twin.mirrored = self.allocated
@@ -100,9 +100,10 @@ class BlockedPool(ArrayManager[Graph]):
         return {**self.allocate("blocks", blocks), **self.allocate("edges", slots)}
 
     def carved(self, counters: np.ndarray) -> dict[str, int]:
-        """Return how many entries of each group of arrays a copy takes, by its name: those of all carved blocks.
+        """Return how many entries of each group of arrays a copy needs; groups not named are copied whole.
 
-        ``counters`` are the exact counters, on the host. The copy has no mirror, so it has no flags of changes.
+        Of arrays per block or slot these are the entries of carved blocks; of change flags none, as the copy has no
+        mirror. ``counters`` are exact, on the host.
         """
         used, marks = int(counters[USED]), (*MARKS[True], *MARKS[False])
         return {"blocks": used, "edges": used << self.shift, **dict.fromkeys(marks, 0)}
@@ -112,8 +113,8 @@ class BlockedPool(ArrayManager[Graph]):
     def track(self) -> None:
         """Start to flag each block and vertex that a batch changes, so that the mirror copies only those.
 
-        Allocate the zeroed flags (uint8 per block and per vertex) and, on the CPU, the lists of flagged blocks and
-        vertices. Raise ``CapacityError`` if memory is short.
+        Allocates zeroed flags (uint8 per block and vertex) and, on the CPU, lists of flagged ones; raises
+        ``CapacityError``.
         """
         groups = {True: self.blocks, False: len(self["head"])}
         arrays: dict[str, Array] = {}
@@ -141,9 +142,10 @@ class BlockedPool(ArrayManager[Graph]):
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _marks(self, *, per_block: bool, tracked: bool | None = None) -> list[str]:
-        """Return the names of the groups with the flags of changed blocks (``per_block``) or vertices, and their list.
+        """Return the names of the groups of arrays that hold the change flags of blocks (``per_block``) or vertices.
 
-        The result is empty if changes are not flagged (``tracked``: as if they were). The lists exist on the CPU only.
+        On the CPU the group with the list of flagged ones follows. The result is empty if changes are not flagged;
+        ``tracked`` says so in place of ``is_tracked``.
         """
         if not (self.is_tracked if tracked is None else tracked):
             return []

@@ -1,10 +1,9 @@
 """Small batches on the CPU in one loop: sort, locate, count, apply, which ``loops.py`` does in steps.
 
 A batch that needs more blocks than there is space for, or that has many edges of one vertex, is declined: then nothing
-has changed.
-
-``keys``, ``order`` and ``slot`` are scratch for the sorted batch. All other arrays have an entry per edge, in the order
-of the batch: ``batch_weight``, ``weight`` and ``before`` (what was replaced or deleted) as bits.
+has changed. ``keys``, ``order`` and ``slot`` are scratch for the sorted batch. All other arrays have an entry per edge,
+in the order of the batch: ``batch_weight`` (new weights), ``weight`` (those found) and ``before`` (replaced or deleted
+ones) as bits.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from suricate.store.locating import source, table_size
 
 @inner
 def sort(src, dst, keys, order):
-    """Sort a batch, stably: write ``keys`` (uint64, source in the upper half), and ``order``, the position of each."""
+    """Sort a batch, stably: write ``keys`` (uint64, source in the upper half) and ``order`` (their positions)."""
     for i in range(len(src)):
         key = (np.uint64(src[i]) << np.uint64(32)) | np.uint64(dst[i])
         at = i
@@ -52,11 +51,7 @@ def locate(g, keys, slot):
 
 @kernel
 def find(g, src, dst, found, weight, keys, order, slot):
-    """Look up the edges of a batch; return False, with no result written, if many have the same source.
-
-    ``found`` and ``weight`` (bits, empty if unweighted) are written in the order of the batch; ``keys``, ``order`` and
-    ``slot`` are scratch.
-    """
+    """Look up a batch: write ``found`` and ``weight``; return False, with nothing written, if many share a source."""
     keys = keys[: len(src)]
     sort(src, dst, keys, order)
     if table_size(keys):
@@ -72,11 +67,7 @@ def find(g, src, dst, found, weight, keys, order, slot):
 
 @kernel
 def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
-    """Insert a batch; return False, with nothing changed, if many edges have the same source or blocks are lacking.
-
-    ``status`` and ``before`` (bits of replaced weights) are written in the order of the batch, ``batch_weight`` has the
-    new weights as bits; ``keys``, ``order`` and ``slot`` are scratch.
-    """
+    """Insert a batch; return False, with nothing changed, if many edges share a source or blocks are lacking."""
     keys = keys[: len(src)]
     sort(src, dst, keys, order)
     if table_size(keys):
@@ -103,11 +94,7 @@ def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
 
 @kernel
 def delete(g, src, dst, status, before, keys, order, slot):
-    """Delete a batch; return False, with nothing changed, if many edges have the same source.
-
-    ``status`` and ``before`` (bits of deleted weights) are written in the order of the batch; ``keys``, ``order`` and
-    ``slot`` are scratch.
-    """
+    """Delete a batch; return False, with nothing changed, if many edges share a source."""
     keys = keys[: len(src)]
     sort(src, dst, keys, order)
     if table_size(keys):

@@ -4,7 +4,8 @@ Marrow-Graph: Neves, "Marrow-Graph: a library of dynamic graphs for GPUs" (thesi
 faimGraph: Winter, Mlakar, Zayer, Seidel, Steinberger, "faimGraph: High Performance Management of Fully-Dynamic Graphs
 Under Tight Memory Constraints on the GPU", SC 2018.
 
-On CUDA small batches are applied to a mirror on the host and large ones on the device (see ``host_copy.py``).
+On CUDA small batches are applied to a *mirror*, a copy of the arrays on the host, and large ones on the device; each
+side copies the other's changes before it is used (see ``host_copy.py``).
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     # -- where a batch is applied --------------------------------------------------------------------------------------
 
     def _takes_host_batch(self, size: int) -> bool:
-        """Return whether a host batch of ``size`` edges goes to the mirror; if so, bring the mirror up to date."""
+        """Return whether the mirror takes a host batch of ``size`` edges; if so, bring the mirror up to date."""
         where = self._batches_on
         if not self.device.is_cuda or where == "device":
             return False
@@ -128,7 +129,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return True
 
     def _on_host(self, size: int) -> BlockedStore:
-        """Return the store on the host, up to date, for a batch of ``size`` edges; waits if the device is ahead."""
+        """Return the mirror, up to date, for a batch of ``size`` edges; waits if the device is the newer side."""
         if self._copy is None:
             self.plan(size)
             self._copy = self._new_copy()
@@ -154,7 +155,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return type(self)(self.num_vertices, device=CPU, weight_dtype=self.weight_dtype, **options)
 
     def _on_device(self, *, changes: bool = False) -> None:
-        """Copy the mirror's changes to the device, without waiting; ``changes``: the device is the newer side then."""
+        """Copy the mirror's changes to the device, without waiting; ``changes``: make the device the newer side."""
         if self._copy is None:
             return
         copy = self._copy[0]
@@ -208,14 +209,14 @@ class BlockedStore(BatchStore[Plan | None, None]):
             insert.outcome = self.insert(*insert.arcs)
 
     def _takes_here(self, size: int) -> bool:
-        """Return whether the device takes an unvalidated batch of this size."""
+        """Return whether the device applies unvalidated batches of ``size`` edges."""
         by_host, sorter = self._batches_on == "host", self.sorter
         return not by_host and sorter is not None and sorter.takes(size, self.num_vertices)
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
         """Look up edges without validating them first; return found flags and weights, or None.
 
-        The mirror answers for a few host edges, unless the device is ahead of it. See :meth:`BatchStore.query`.
+        The mirror answers for a few host edges, unless the device is the newer side. See :meth:`BatchStore.query`.
         """
         if isinstance(edges, EdgeList):
             if self._copy is None or len(edges.src) > SMALL or self._copy[0].ahead == STORE:
@@ -227,7 +228,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().query(edges)
 
     def single(self, num_edges: int) -> SingleEdges | None:
-        """Return what loops on the CPU need to change single edges; None on CUDA, or if insertions are logged.
+        """Return the arrays by which CPU loops change single edges; None on CUDA, or if insertions are logged.
 
         See :meth:`suricate.store.Store.single`.
         """
@@ -238,17 +239,17 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return SingleEdges("suricate.backends.blocked.single_loops", graph, graph.weight.dtype)
 
     def end_single(self, inserted: int, deleted: int) -> None:
-        """Read the counters after a loop ``inserted`` and ``deleted`` these numbers of single edges."""
+        """Read the counters after a loop that inserted ``inserted`` and deleted ``deleted`` single edges."""
         self.known()
 
     def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:
-        """Return arrays for keys, order and slots if one loop can apply a batch of ``size`` edges, else None."""
+        """Return arrays for keys, order and slots if one loop (``small.py``) can apply ``size`` edges, else None."""
         if self.device.is_cuda or not 0 < size <= SMALL or self.log is not None:
             return None
         return self._small
 
     def _takes(self, src: Array) -> bool:
-        """Return whether a batch goes to the mirror: host arrays on CUDA, and all where batches are for the host."""
+        """Return whether the mirror takes a batch with sources ``src``: on CUDA host arrays, with ``"host"`` all."""
         return self.device.is_cuda and (self._batches_on == "host" or not self._is_here(src))
 
     def _is_here(self, array: Array) -> bool:
@@ -258,7 +259,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def _apply_on_host(
         self, src: Array, dst: Array, weight: Array | None, guard: Array | None, *, inserting: bool
     ) -> Outcome:
-        """Insert (``inserting``) or delete a batch on the mirror; return its outcome, in arrays where the batch's are.
+        """Insert (``inserting``) or delete a batch on the mirror; return its outcome in arrays beside ``src``.
 
         Without memory for the mirror the device applies the batch, unless ``batches_on="host"``.
         """
@@ -283,7 +284,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return outcome.each(device.xp.asarray)
 
     def _apply_on_device(self, batch: EdgeList, *, inserting: bool) -> Outcome:
-        """Apply a batch in host arrays on the device, for want of memory for the mirror; return its outcome; waits."""
+        """Apply a batch in host arrays on the device, for lack of memory for the mirror; return its outcome; waits."""
         self._drop_copy()
         arrays = batch.each(self.device.xp.asarray)
         outcome = super().insert(*arrays) if inserting else super().delete(*arrays[:2])
@@ -292,7 +293,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def known(self) -> np.ndarray:
-        """Return the exact counters; on CUDA waits for the device, unless the copy on the host is the newer one."""
+        """Return the exact counters; on CUDA waits for the device, unless the mirror is the newer side."""
         if self._copy is not None and self._copy[0].ahead == HOST:
             self.counters.take(self._copy[1].pool["counters"])
             return self.counters.values
@@ -308,7 +309,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return self.pool.carved(self.known())
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return a located batch for sorted ``keys``, ``order``, ``guard``; on CUDA an update locates its batch."""
+        """Return a sorted batch, located on the CPU or for a ``LOOKUP``; an update on CUDA locates its batch itself."""
         if self.device.is_cuda and kind != LOOKUP:  # the launch that applies the batch locates it
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
@@ -362,13 +363,13 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether bounds on CUDA are loose, or too high for more batches of ``updates`` edges like this one."""
+        """Return whether to request exact counters on CUDA, before bounds fail for batches of ``updates`` edges."""
         inserted, deleted = self.counters.unseen.tolist()
         loose = 64 * (inserted + deleted) > self.edge_bound()
         return loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
-        """Insert a located batch, whose blocks are in the plan ``reservation``; write ``report``."""
+        """Insert a located batch, for which the plan ``reservation`` has reserved blocks; write ``report``."""
         self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> None:
@@ -379,7 +380,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self.kernels.delete(self.pool.graph, batch, report, self.edge_bound())
 
     def plan(self, num_edges: int) -> None:
-        """Choose the capacity of blocks, before there is one, for a first batch of ``num_edges`` edges."""
+        """Choose the capacity of blocks, unless it has been chosen, for a first batch of ``num_edges`` edges."""
         if self._capacity is None:
             is_bulk = num_edges >= self.num_vertices > 0
             self._capacity = ledger.capacity_for(num_edges / self.num_vertices) if is_bulk else ledger.DEFAULT
@@ -425,7 +426,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def compact(self) -> None:
         """Make the blocks of each vertex consecutive, if memory allows old and new blocks side by side.
 
-        A copy on the host is dropped. On CUDA waits for the device.
+        The mirror is dropped. On CUDA waits for the device.
         """
         self._on_device()
         self._drop_copy()
@@ -440,7 +441,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().copy_to(device)
 
     def _drop_copy(self) -> None:
-        """Drop the copy on the host, after the device has its changes."""
+        """Drop the mirror, after the device has copied its changes."""
         if self._copy is not None:
             self._on_device()
             self._copy = None

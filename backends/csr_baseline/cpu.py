@@ -1,4 +1,8 @@
-"""``csr_baseline`` on the CPU: see ``kernels.py``; the loops are in ``loops.py``."""
+"""``csr_baseline`` on the CPU: the functions of :class:`CsrKernels`; the loops are in ``loops.py``.
+
+``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives status
+and old weight of each of its edges.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,9 @@ from suricate.store.locating import locate_ascending
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch, and set ``batch.most``.
+    """Fill in ``batch.kind`` and ``batch.slot``, and write the number of entries of ``kind`` to ``batch.most``.
 
-    The slot is that of the first stored edge not below the entry. ``most`` becomes the number of entries of ``kind``.
+    The slot is that of the first stored edge not below the entry.
     """
     given = (graph.offsets[:-1], graph.offsets[1:], graph.dst, batch.keys, batch.kind, batch.slot, kind)
     batch.most = sum(threads.over(len(batch), locate_ascending, *given))
@@ -28,7 +32,7 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
 def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
     """Merge ``graph`` and the absent entries of a batch into ``rebuild.target``, replace weights, and write ``report``.
 
-    ``rebuild`` is None if only weights change; ``weight`` has bits in the order of the batch.
+    ``rebuild`` is None if only weights change.
     """
     report_insertion(batch, graph.weight, weight, report)
     if rebuild is not None:
@@ -62,10 +66,10 @@ def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> N
 
 
 def _parts(graph: Graph, batch: LocatedBatch, kind: int) -> list[tuple[int, ...]]:
-    """Return parts of equal work for :func:`loops.merge` and :func:`loops.remove`.
+    """Return parts of equal work for :func:`loops.merge` and :func:`loops.remove`; ends are exclusive.
 
-    A part is: its first and last entry of the batch, its first and last slot of the graph, the number of entries of
-    ``kind`` before it, which change the graph, and its first and last vertex.
+    A part is a tuple: its range of entries of the batch, its range of slots of the graph, the number of entries of
+    ``kind``, which change the graph, before it, and its range of vertices.
     """
     count, edges = len(batch), int(graph.offsets[-1])
     parts = threads.parts(count + edges)

@@ -1,4 +1,4 @@
-"""``csr_baseline`` on CUDA: launches of the kernels in ``merge.cu`` and ``both.cu``; see ``kernels.py``."""
+"""``csr_baseline`` on CUDA: launches of the kernels in ``merge.cu`` and ``both.cu``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BARRIERS = 2  #: of the grid in a merge
 
 @cache
 def merge_program(bits: int, *, both: bool = False) -> Program:
-    """Return the kernel of ``merge.cu``, or that of ``both.cu``, for weights of this many bits."""
+    """Return the program of ``merge.cu``, or of ``both.cu``, for weights of ``bits`` bits (0: unweighted)."""
     source, structs = HERE / ("both.cu" if both else "merge.cu"), (CHANGING, MERGE, MERGE_BOTH)
     return store_program(source, bits, CONSTANTS, structs, cooperative=True, defines=(("BOTH", int(both)),))
 
@@ -37,7 +37,11 @@ def programs(store: Store) -> list[Program]:
 
 
 class CsrCuda:
-    """The functions of :class:`CsrKernels` for one store."""
+    """The functions of :class:`CsrKernels` for one store: a launch locates a batch and merges it into new arrays.
+
+    ``graph`` has the old arrays; ``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before
+    sorting; status and old weight of each edge are written to ``report``.
+    """
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
@@ -45,18 +49,12 @@ class CsrCuda:
         self._kernels: dict[bool, tuple[StructKernel, int]] = {}  # with the blocks of a launch
 
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Launch the merge of ``graph`` and the absent entries of a batch into ``rebuild.target``.
-
-        The launch writes ``report``; ``weight`` has the weights of the batch as bits.
-        """
+        """Launch the merge of ``graph`` and the absent entries of a batch into ``rebuild.target``."""
         assert rebuild is not None
         self._merge_batch(graph, rebuild, batch, weight, report, deleting=False)
 
     def delete(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
-        """Launch the copy of ``graph`` without the present entries of a batch to ``rebuild.target``.
-
-        The launch writes ``report``.
-        """
+        """Launch the copy of ``graph`` without the present entries of a batch to ``rebuild.target``."""
         assert rebuild is not None
         self._merge_batch(graph, rebuild, batch, report.before, report, deleting=True)
 
@@ -65,7 +63,7 @@ class CsrCuda:
     ) -> None:
         """Delete the first ``deletes`` edges of a batch and insert the others, in one merge into ``rebuild.target``.
 
-        ``graph`` are the old arrays; ``weight`` has the weights of the inserted edges as bits; ``report`` is written.
+        ``weight`` has only the weights of the inserted edges.
         """
         kernel, blocks = self._kernel(both=True)
         size = len(batch)
@@ -87,7 +85,7 @@ class CsrCuda:
         kernel.launch(blocks, CHANGE_BLOCK)
 
     def _kernel(self, *, both: bool) -> tuple[StructKernel, int]:
-        """Return a merge kernel (``both``: the one for changes of both kinds), and the blocks of its launches."""
+        """Return the kernel of ``merge.cu``, or if ``both`` of ``both.cu``, and the number of blocks of a launch."""
         if both not in self._kernels:
             name, struct = ("merge_both", MERGE_BOTH) if both else ("merge_batch", MERGE)
             kernel = StructKernel(merge_program(self._bits, both=both), name, struct.size)
@@ -100,15 +98,7 @@ class CsrCuda:
     ) -> tuple[Any, ...]:  # fmt: skip
         """Return the values of the struct ``Merge`` for one merge, in order.
 
-        Args:
-            graph: the old arrays.
-            rebuild: the new ones.
-            batch: the sorted batch.
-            weight: its weights as bits.
-            report: where status and old weights are written.
-            scratch: addresses of the scratch arrays.
-            blocks: blocks of the launch.
-            deleting: whether the batch is a deletion.
+        ``scratch`` are the addresses of the scratch arrays, ``blocks`` is the number of blocks of the launch.
         """
         new, offsets = rebuild.target, graph.offsets.data.ptr
         rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr

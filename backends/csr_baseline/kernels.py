@@ -10,34 +10,30 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class CsrKernels(Protocol):
-    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns.
+    """The loops or kernels of one device, over the arrays ``graph`` of a store; none waits for the device.
 
-    No method waits for the device. Arguments called ``rebuild`` are None if only weights change, and for a deletion on
-    the CPU, which is done in place.
+    ``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives
+    status and old weight of each of its edges. ``rebuild`` has the arrays for the changed graph; None if only weights
+    change, and for a deletion on the CPU, which is done in place.
     """
 
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Merge ``graph`` and the absent entries of ``batch`` into ``rebuild.target``, replace weights, and report.
+        """Merge ``graph`` and the absent entries of ``batch`` into ``rebuild.target``, and write ``report``.
 
-        The outcome is written to ``report``. ``weight`` has the weights of the batch as bits. ``rebuild`` is None if
-        only weights change.
+        The weights of present entries are replaced.
         """
 
     def delete(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
-        """Copy ``graph`` without the present entries of ``batch`` to ``rebuild.target``, and write ``report``.
-
-        On the CPU ``rebuild`` is None, and ``graph`` is changed in place.
-        """
+        """Copy ``graph`` without the present entries of ``batch`` to ``rebuild.target``, and write ``report``."""
 
 
 class CpuKernels(CsrKernels, Protocol):
     """The loops of the CPU. On CUDA a merge locates its batch, and the cursor looks edges up."""
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch, and set ``batch.most``.
+        """Fill in ``batch.kind`` and ``batch.slot``, and write the number of entries of ``kind`` to ``batch.most``.
 
-        The slot is that of the first stored edge not below the entry. ``most`` becomes the number of entries of
-        ``kind``.
+        The slot is that of the first stored edge not below the entry.
         """
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:

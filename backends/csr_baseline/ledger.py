@@ -6,13 +6,13 @@ LOOSE_EDGES = 1 << 22  #: a bound of the number of edges is loose if it exceeds 
 
 
 def edge_bound(known: int, unseen: int) -> int | None:
-    """Return an upper bound of the number of edges from the last known number; None if it would be loose."""
+    """Return a bound of the number of edges: ``known`` plus ``unseen`` insertions since; None if it is loose."""
     bound = known + unseen
     return bound if bound <= 2 * known + LOOSE_EDGES else None
 
 
 def is_behind(known: int, unseen: int) -> bool:
-    """Return whether so many edges were inserted since the last known count that the host should request it."""
+    """Return whether the host should request the exact number of edges: many were inserted since it was ``known``."""
     return 64 * unseen > known + LOOSE_EDGES
 
 
@@ -26,7 +26,7 @@ def rounded(edges: int) -> int:
 
 
 def rebuild_bytes(num_vertices: int, edges: int, edge_bytes: int) -> int:
-    """Return the bytes of the old and the new arrays while a graph is rebuilt.
+    """Return the bytes that old and new arrays take together while a graph is rebuilt.
 
     It has ``num_vertices`` vertices and ``edges`` edges, ``edge_bytes`` bytes each.
     """

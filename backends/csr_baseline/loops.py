@@ -1,4 +1,9 @@
-"""Loops of ``csr_baseline`` on the CPU: a binary search per edge, a linear merge; the specification of ``merge.cu``."""
+"""Loops of ``csr_baseline`` on the CPU: a binary search per edge, a linear merge; the specification of ``merge.cu``.
+
+``keys`` (uint64, source in the upper half), ``order``, ``kind`` and ``slot`` are those of a
+:class:`~suricate.primitives.located.LocatedBatch`. ``part`` is a tuple of
+:func:`~suricate.backends.csr_baseline.cpu._parts`; parts run at the same time.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +45,7 @@ def copy_slots(old, old_weight, new, new_weight, begin, end, shift):
 def merge(graph, target, keys, order, kind, slot, batch_weight, part):
     """Merge a part of the batch's absent edges with the rows of ``graph`` there, into the arrays ``target``.
 
-    ``keys``, ``order``, ``kind`` and ``slot`` are those of the located batch; ``batch_weight`` (bits) is in the order
-    before sorting. ``part`` is a tuple of :func:`~suricate.backends.csr_baseline.cpu._parts`. The offsets of the part's
-    vertices are written, too.
+    ``batch_weight`` (bits) is in the order before sorting. The offsets of the part's vertices are written, too.
     """
     offsets, old, old_weight = graph
     new_offsets, new, new_weight = target
@@ -70,9 +73,7 @@ def merge(graph, target, keys, order, kind, slot, batch_weight, part):
 def remove(graph, keys, kind, slot, part):
     """Delete a part of the batch's present edges from ``graph`` in place; return the number of edges left in the part.
 
-    Later edges move down within the part; the offsets of its vertices include the deletions of earlier parts. ``keys``,
-    ``kind`` and ``slot`` are those of the located batch; ``part`` is a tuple of
-    :func:`~suricate.backends.csr_baseline.cpu._parts`.
+    Later edges move down within the part; the offsets of its vertices include the deletions of earlier parts.
     """
     offsets, dst, weight = graph
     first, last, begin, end, removed, vertex, last_vertex = part
@@ -100,7 +101,8 @@ def remove(graph, keys, kind, slot, part):
 def find_edges(offsets, dst, weight, query_src, query_dst, found, result, first, last):
     """Look up the edges ``[first, last)`` of ``query_src`` and ``query_dst`` by binary search; write ``found``.
 
-    The weights of stored edges are copied to ``result`` (bits). ``offsets``, ``dst`` and ``weight`` are the graph.
+    The weights (bits) of those that are stored are written to ``result``. ``offsets``, ``dst`` and ``weight`` are the
+    graph.
     """
     for i in range(first, last):
         u, v = query_src[i], query_dst[i]

@@ -67,7 +67,7 @@ class CsrPool(ArrayManager[Graph]):
         self.attach(graph._asdict())
 
     def is_reserved(self, edges: int) -> bool:
-        """Return whether current arrays and the second pair are reserved, and both long enough for ``edges`` edges."""
+        """Return whether both pairs of arrays are kept for rebuilds, and are long enough for ``edges`` edges."""
         return self._swaps and min(len(self["reserve_dst"]), len(self["dst"])) >= edges
 
     def reserve(self, edges: int, more: int) -> None:

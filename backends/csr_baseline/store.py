@@ -85,7 +85,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return self.pool["offsets"][-1:]
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request the exact number of edges on CUDA, because its bound has become loose."""
+        """Return whether to request the exact number of edges on CUDA, as its upper bound has become loose."""
         return ledger.is_behind(int(self.counters.values[0]), int(self.counters.unseen[0]))
 
     def used(self) -> dict[str, int]:
@@ -93,9 +93,9 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return {"edges": self.num_edges, "reserve": 0}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return a located batch for sorted ``keys``, ``order``, ``guard``; slots are places in the order of all edges.
+        """Return the sorted batch, located on the CPU; on CUDA the merge locates it. See :meth:`BatchStore.locate`.
 
-        The entries of ``kind`` are counted. On CUDA the merge locates the batch. See :meth:`BatchStore.locate`.
+        A slot is that of the first stored edge not below the entry, in the order of all edges.
         """
         if self.device.is_cuda:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
@@ -133,10 +133,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             return Rebuild(self.pool.target(bound + batch.most), bound)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild | None, weight: Array, report: Report) -> None:
-        """Insert a located batch into the arrays of ``reservation``, which become the current ones; write ``report``.
-
-        ``weight`` has the weights of the batch as bits.
-        """
+        """Insert a located batch into the arrays of ``reservation``, which become the current ones, and report."""
         self.kernels.insert(self.pool.graph, reservation, batch, weight, report)
         if reservation is not None:
             self.pool.replace(reservation.target)
@@ -206,7 +203,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     def _merge_both(self, rebuild: Rebuild, batch: LocatedBatch, delete: DeviceBatch, insert: DeviceBatch) -> None:
         """Merge a deletion and an insertion, sorted as one batch ``batch``, into ``rebuild.target``.
 
-        ``delete`` and ``insert`` are the two batches; their outcomes are written.
+        The outcomes of ``delete`` and ``insert``, the two batches, are written.
         """
         report = Report(delete.status, delete.before)
         cast("CsrCuda", self.kernels).change(self.pool.graph, rebuild, batch, delete.size, insert.weight, report)
@@ -229,7 +226,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return found, weight
 
     def rows(self) -> tuple[Array | int, ...]:
-        """Return the first and the last slots of all rows, destinations, and weights as bits: arrays or addresses."""
+        """Return first slots, last slots (exclusive), destinations, and weights as bits: arrays or addresses."""
         offsets, dst, weight = self.pool.graph
         return offsets, offsets.data.ptr + 8, dst, weight
 
@@ -307,7 +304,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.num_vertices = num_vertices
 
     def compact(self) -> None:
-        """Give back what was reserved and cut the arrays to the number of edges."""
+        """Free the reserved arrays, and cut the current ones to the number of edges."""
         super().compact()
         self.pool.compact(self.num_edges)
 

@@ -35,7 +35,7 @@ def check(pool: GpmaPool, num_vertices: int, bound: int) -> None:
 
 
 def check_lengths(pool: GpmaPool, g: Graph, num_vertices: int) -> None:
-    """Verify the lengths of the arrays ``g`` of ``pool``, which has ``num_vertices`` vertices."""
+    """Verify the lengths of the arrays ``g`` of ``pool``, whose store has ``num_vertices`` vertices."""
     require(len(g.guard) == num_vertices + 1, "guard has one entry per vertex and one more")
     require(len(g.degree) == num_vertices, "there is one degree per vertex")
     require(1 <= g.leaves <= pool.capacity, "the arrays hold all leaves")
@@ -99,7 +99,7 @@ def check_heads(g: Graph, dst: np.ndarray, at: np.ndarray, owner: np.ndarray) ->
 
 
 def check_fresh(g: Graph, edges: np.ndarray) -> None:
-    """Verify that only slots in ``edges``, those of all edges, are marked as inserted since the mark."""
+    """Verify that only slots in ``edges``, those of all edges, are recorded as inserted since the mark."""
     if not len(g.fresh):
         return
     bits = (g.fresh[: g.leaves, None] >> np.arange(LEAF, dtype=np.uint32)) & np.uint32(1)

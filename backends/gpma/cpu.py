@@ -1,4 +1,8 @@
-"""``gpma`` on the CPU: see ``kernels.py``; the loops are in ``loops.py``."""
+"""``gpma`` on the CPU: the functions of :class:`GpmaKernels`; the loops are in ``loops.py``.
+
+``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives status
+and old weight of each of its edges. Threads share the work by ranges of entries or leaves.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from suricate.primitives.sorting import LARGE
 
 
 class Plan(NamedTuple):
-    """The changes of a batch and the segments to rebalance, in order and disjoint.
+    """The changes of a batch, and the segments to rebalance, in order and disjoint.
 
     Attributes:
         entries: indices of the batch's entries that change the graph.
@@ -39,10 +43,9 @@ NO_KEYS, NO_ORDER = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """Fill in kind and slot of the entries of a sorted batch, and set ``batch.most``.
+    """Fill in ``batch.kind`` and ``batch.slot``, and write the number of entries of ``kind`` to ``batch.most``.
 
-    The slot of an absent edge is the place behind the last one below it. ``most`` becomes the number of entries of
-    ``kind``.
+    The slot of an absent edge is the one behind the last edge below it.
     """
     batch.most = sum(threads.over(len(batch), loops.locate, graph, batch.keys, batch.kind, batch.slot, kind))
 
@@ -61,7 +64,7 @@ def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> N
 
 
 def _planned(graph: Graph, plan: Plan, *, inserts: bool) -> Plan:
-    """Return ``plan`` with the segments to rebalance, of an insertion (``inserts``) or after a deletion.
+    """Return ``plan`` with the segments to rebalance, before an insertion (``inserts``) or after a deletion.
 
     Threads find segments for a part of the changes each; of overlapping segments only the largest is in the plan.
     """
@@ -93,8 +96,9 @@ def _merge(graph: Graph, plan: Plan, *new: np.ndarray) -> None:
 def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray) -> None:
     """Merge the entries of ``graph`` and new ones into the arrays ``new``, by ranges of their leaves.
 
-    ``places`` are the slots of the new entries; ``entries`` are further arguments of the loop: their indices, and the
-    batch. Running counts of old leaves tell each part of the new ones where it begins to read.
+    ``places`` are the slots of the new entries in ``graph``; ``entries`` are the next arguments of
+    :func:`loops.rebuild`: their indices in the batch, and its keys, order and weights. Running counts of old leaves
+    tell each range where it begins to read.
     """
     old = threads.ranges(graph.leaves, threads.parts(LEAF * graph.leaves))
     held = threads.run(loops.count_entries, [(graph.count, *part) for part in old])
@@ -124,7 +128,7 @@ def _count(graph: Graph, batch: LocatedBatch, plan: Plan, by: int) -> None:
 
 
 def _clear(graph: Graph, batch: LocatedBatch, plan: Plan) -> None:
-    """Turn the slots of the edges in ``plan`` into gaps, by ranges of leaves; update degrees and the counter."""
+    """Turn the slots of the changes in ``plan`` into gaps, and update degrees and the counter of edges."""
     places, size, parts = plan.places, len(plan.places), threads.parts(len(plan.places))
     leaves = places[size * np.arange(1, parts) // parts] >> LEAF_BITS
     cuts = np.searchsorted(places, leaves << LEAF_BITS).tolist() if parts > 1 else []
@@ -135,8 +139,8 @@ def _clear(graph: Graph, batch: LocatedBatch, plan: Plan) -> None:
 def plan(graph: Graph, batch: LocatedBatch, *, deleting: bool, in_place: bool = True) -> Plan:
     """Return the plan for :func:`insert`, or if ``deleting`` for :func:`delete`, of a located batch.
 
-    Only an insertion ``in_place`` gets the segments to rebalance. Those that become too empty are found after the
-    deletion.
+    Only an insertion ``in_place`` gets the segments to rebalance; those of a deletion are found when its edges are
+    gone.
     """
     size, kind = batch.most, PRESENT if deleting else ABSENT
     entries, places = np.empty(size, np.uint32), np.empty(size, np.int64)
@@ -151,8 +155,8 @@ def plan(graph: Graph, batch: LocatedBatch, *, deleting: bool, in_place: bool = 
 def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, weight: Array, report: Report) -> None:
     """Insert the absent entries of a batch, replace weights, and write ``report``.
 
-    The entries go to ``graph`` in place, or, with all entries of ``graph``, to the arrays ``new``. ``weight`` has bits
-    in the order of the batch.
+    The entries go to ``graph`` in place, or, with all entries of ``graph``, to the arrays ``new``. ``plan`` is the
+    result of :func:`plan`.
     """
     report_insertion(batch, graph.weight, weight, report)
     given = plan.places, plan.entries, batch.keys, batch.order, weight
@@ -164,9 +168,9 @@ def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, wei
 
 
 def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> None:
-    """Turn the present entries of a batch into gaps, rebalance segments that became too empty, and write ``report``.
+    """Turn the present entries of a batch into gaps, rebalance segments that are too empty then, and write ``report``.
 
-    ``plan`` comes from :func:`plan`; ``graph`` is changed in place.
+    ``plan`` is the result of :func:`plan`; ``graph`` is changed in place.
     """
     report_deletion(batch, graph.weight, report)
     _clear(graph, batch, plan)
@@ -175,9 +179,9 @@ def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> Non
 
 
 def clear_edges(graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
-    """Turn the edges (``src``, ``dst``) into gaps, and write ``report``, each stored one once.
+    """Turn the edges (``src``, ``dst``), in any order, into gaps, and write ``report``; duplicates count once.
 
-    ``guard`` is not used: the store has checked it. Many edges are sorted.
+    ``guard`` is not used: the store has checked it. Many edges are sorted first.
     """
     if len(src) >= LARGE:
         with suppress(MemoryError):  # then one by one: a deletion is never refused

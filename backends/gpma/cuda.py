@@ -1,4 +1,4 @@
-"""``gpma`` on CUDA: launches of the kernels in ``device``; see ``kernels.py``."""
+"""``gpma`` on CUDA: launches of the kernels in the folder ``device``."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ CLEAR_BARRIERS = 1
 
 @cache
 def program(source: str, bits: int, variant: BatchKind | None = None, *, cooperative: bool = False) -> Program:
-    """Return the kernels of the file ``source`` for weights of ``bits`` bits.
+    """Return the program of the file ``source`` for weights of ``bits`` bits (0: unweighted).
 
-    With ``variant`` they take unvalidated batches of that kind; ``cooperative``: the blocks of a launch are all
-    resident.
+    With ``variant`` its kernels take unvalidated batches of that kind; ``cooperative``: all blocks of a launch run at
+    once.
     """
     numbers, structs = {**CONSTANTS, "THREADS": BLOCK}, (WORK, GRAPH, UPDATE, CHANGES, TAKING)
     defines = variant.defines() if variant else ()
@@ -61,7 +61,7 @@ def programs(store: Store) -> list[Program]:
 
 
 class CudaPlan(NamedTuple):
-    """Memory of an update: the addresses of the arrays of the struct ``Update`` that only it needs.
+    """Scratch memory of an update: ``addresses`` of the arrays of the struct ``Update`` besides those of the batch.
 
     ``blocks`` is the number of blocks of its launch.
     """
@@ -72,7 +72,12 @@ class CudaPlan(NamedTuple):
 
 
 class GpmaCuda:
-    """The functions of :class:`GpmaKernels` for one store."""
+    """The functions of :class:`GpmaKernels` for one store; the launch of an update in place also locates its batch.
+
+    ``batch`` is a sorted batch, ``plan`` the result of :meth:`plan`. ``weight`` has the weights of the batch as bits,
+    in the order before sorting, or is the address of these. Launches write status and old weight of each edge to
+    ``report``.
+    """
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
@@ -85,10 +90,7 @@ class GpmaCuda:
         self._struct: Any = None  # and that struct
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch; unless ``kind`` is ``LOOKUP`` rank the batch.
-
-        An update in place locates its batch itself.
-        """
+        """Fill in ``batch.kind`` and ``batch.slot``; rank the entries of ``kind``, if that is not ``LOOKUP``."""
         self._launch("gpma.cu", "locate", len(batch), self._packed(graph), packed_batch(batch))
         if kind != LOOKUP:
             shared.rank(batch, kind)
@@ -99,9 +101,9 @@ class GpmaCuda:
         self._launch("gpma.cu", "find_edges", m, self._packed(graph), np.uint32(m), src, dst, found, weight)
 
     def plan(self, graph: Graph, batch: LocatedBatch, *, deleting: bool, in_place: bool = True) -> CudaPlan:
-        """Return scratch memory for :meth:`insert` or :meth:`delete` of ``batch``, whose size alone determines it.
+        """Return scratch memory for :meth:`insert` or :meth:`delete`; the size of ``batch`` alone determines it.
 
-        The update itself finds out which segments it must rebalance.
+        The launch of the update finds out which segments it must rebalance.
         """
         size = len(batch)
         kernel = self._kernels.get("update")
@@ -121,7 +123,6 @@ class GpmaCuda:
         """Insert the absent entries of ``batch`` into ``graph``, replace weights, and write ``report``.
 
         If ``new`` is not None, all entries are merged into the arrays ``new`` instead, and the batch must be located.
-        ``plan`` comes from :meth:`plan`; ``weight`` has bits in the order of the batch.
         """
         if new is None:
             self._update(graph, plan, batch, weight, report, deleting=False)
@@ -139,9 +140,9 @@ class GpmaCuda:
         self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, count)
 
     def delete(self, graph: Graph, plan: CudaPlan, batch: LocatedBatch, report: Report) -> None:
-        """Turn the present entries of ``batch`` into gaps, rebalance segments that became too empty, write ``report``.
+        """Turn the present entries of ``batch`` into gaps, and write ``report``.
 
-        ``plan`` comes from :meth:`plan`.
+        Segments that are too empty then are rebalanced.
         """
         self._update(graph, plan, batch, 0, report, deleting=True)
 
@@ -158,7 +159,7 @@ class GpmaCuda:
         kernel.launch(blocks, BLOCK)
 
     def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | int | None, report: Report) -> None:
-        """Turn the edges (``src``, ``dst``), in any order, into gaps, and write ``report``, each stored one once.
+        """Turn the edges (``src``, ``dst``), in any order, into gaps, and write ``report``; duplicates count once.
 
         Nothing changes if ``guard`` (array, address or None) is not 0.
         """
@@ -206,7 +207,7 @@ class GpmaCuda:
         self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, None)
 
     def append_guards(self, graph: Graph, first: int, begin: int) -> None:
-        """Put the guards of the vertices from ``first`` on into the leaves from ``begin`` on."""
+        """Put the guards of the vertices from ``first`` on into new leaves, from leaf ``begin`` on."""
         threads = WARP * (graph.leaves - begin)
         self._launch("gpma.cu", "append_guards", threads, self._packed(graph), np.int64(first), np.int64(begin))
 
@@ -238,7 +239,7 @@ class GpmaCuda:
         return most
 
     def _values(self, graph: Graph) -> tuple[int, ...]:
-        """Return the values of the struct ``Graph``; arrays that it does not have are null pointers."""
+        """Return the values of the struct ``Graph``; the addresses of empty arrays are null pointers."""
         if graph is not self._graph:
             *arrays, leaves = graph
             self._words = *(part.data.ptr if len(part) else 0 for part in arrays), leaves, len(graph.degree)

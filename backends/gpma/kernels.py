@@ -10,18 +10,18 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class GpmaKernels(Protocol):
-    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns.
+    """The loops or kernels of one device, over the arrays ``graph`` of a store; none waits for the device.
 
-    No method waits for the device. Arguments called ``new`` are the graph in larger or smaller arrays, with the
-    vertices and counters of the old one; None if the arrays stay. Only ``locate``, ``find`` and the plans allocate
-    memory.
+    ``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives
+    status and old weight of each of its edges. ``plan`` is the result of :meth:`plan`. ``new`` has larger or smaller
+    arrays for the same entries; vertices and counters are those of ``graph``. Only ``locate``, ``find`` and ``plan``
+    allocate memory.
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch in place.
+        """Fill in ``batch.kind`` and ``batch.slot``: of an absent edge the slot behind the last one below it.
 
-        The slot of an absent edge is the place behind the last one below it. On the CPU the entries of ``kind`` are
-        counted; on CUDA they are ranked unless it is ``LOOKUP``.
+        On the CPU the entries of ``kind`` are counted; on CUDA they are ranked unless it is ``LOOKUP``.
         """
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
@@ -38,18 +38,17 @@ class GpmaKernels(Protocol):
     ) -> None:
         """Insert the absent entries of ``batch`` into ``graph``, replace weights, and write ``report``.
 
-        If ``new`` is not None, all entries are merged into the arrays ``new`` instead. ``plan`` comes from
-        :meth:`plan`; ``weight`` has bits in the order of the batch.
+        If ``new`` is not None, all entries are merged into the arrays ``new`` instead.
         """
 
     def delete(self, graph: Graph, plan: Any, batch: LocatedBatch, report: Report) -> None:
-        """Turn the present entries of ``batch`` into gaps, rebalance segments that became too empty, write ``report``.
+        """Turn the present entries of ``batch`` into gaps, and write ``report``.
 
-        ``plan`` comes from :meth:`plan`.
+        Segments that are too empty then are rebalanced.
         """
 
     def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
-        """Turn the edges (``src``, ``dst``), in any order, into gaps, and write ``report``, each stored one once.
+        """Turn the edges (``src``, ``dst``), in any order, into gaps, and write ``report``; duplicates count once.
 
         Nothing changes if ``guard`` (uint32[1] or None) is not 0.
         """
@@ -58,7 +57,7 @@ class GpmaKernels(Protocol):
         """Spread the entries of ``graph`` evenly over the arrays ``new``."""
 
     def append_guards(self, graph: Graph, first: int, begin: int) -> None:
-        """Put the guards of the vertices from ``first`` on into the leaves from ``begin`` on."""
+        """Put the guards of the vertices from ``first`` on into new leaves, from leaf ``begin`` on."""
 
     def drop_guards(self, graph: Graph, num_vertices: int) -> None:
         """Remove the guards of the vertices from ``num_vertices`` on, which have no edges."""

@@ -12,9 +12,9 @@ def holds(leaves: int, entries: int) -> bool:
 
 
 def is_behind(leaves: int, entries: int, unseen: int) -> bool:
-    """Return whether the bound ``entries`` is loose: ``unseen`` changes are more than a quarter of the free space.
+    """Return whether the host should request exact counters: its bound ``entries`` is loose.
 
-    The array has ``leaves`` leaves.
+    It is, if ``unseen`` changes are more than a quarter of the free space in the array of ``leaves`` leaves.
     """
     return 4 * unseen * DENSE > ROOT_MOST * LEAF * leaves - entries * DENSE
 
@@ -25,7 +25,7 @@ def leaves_for(entries: int, growth: float = 1.0) -> int:
 
 
 def grown(entries: int) -> list[int]:
-    """Return the numbers of leaves to try for an array that must grow: ample, and just enough."""
+    """Return the numbers of leaves to try for an array that must grow: by the growth factor, and just enough."""
     return [leaves_for(entries, GROWTH), leaves_for(entries)]
 
 

@@ -1,12 +1,14 @@
 """Loops of ``gpma`` on the CPU: locate, plan, merge, rebuild; the specification of ``gpma.cu``.
 
-Loops whose last parameters are a range do a part of the work, and parts may run at the same time: they write to leaves
-and vertices of their own, and return what they count.
+A *leaf* is 32 slots, a *segment* of level l at most 2^l leaves; the *guard* of a vertex is the entry behind its edges
+(see ``layout.py``). A *fresh* edge was inserted since the mark. Loops whose last parameters are a range, its end
+exclusive, do a part of the work, and parts may run at the same time: they write to leaves and vertices of their own,
+and return what they count.
 
-``keys``, ``order``, ``kind`` and ``slot`` are those of a :class:`~suricate.primitives.located.LocatedBatch`.
-``entries`` are the indices of its entries that change the graph, ``places`` their slots. ``weight`` has the bits of the
-weights by position in the batch before sorting; it is not read on an unweighted graph. The ends of ranges are
-exclusive.
+``keys`` (uint64, source in the upper half), ``order``, ``kind`` and ``slot`` are those of a
+:class:`~suricate.primitives.located.LocatedBatch`. ``entries`` are the indices of its entries that change the graph,
+``places`` their slots. ``weight`` has the bits of the weights by position in the batch before sorting; it is not read
+on an unweighted graph.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def least_in(slots, level, height):
 
 @inner
 def leaf_of(head, low, high, v):
-    """Return the leaf in which destination ``v`` of a row belongs; the row covers leaves ``low`` to ``high``."""
+    """Return the leaf, of ``low`` to ``high`` that a row covers, in which destination ``v`` belongs."""
     while low < high:
         middle = (low + high + 1) >> 1
         if head[np.uint64(middle)] <= v:
@@ -91,8 +93,7 @@ def search(g, u, v):
 def locate(g, keys, kind, slot, wanted, begin, end):
     """Fill in kind and slot of the sorted entries ``[begin, end)``; return how many are of kind ``wanted``.
 
-    ``keys`` (uint64) have the source in the upper half. The slot is that of a stored edge, the place that an absent one
-    goes to, or -1 for a duplicate that is not the last.
+    The slot is that of a stored edge, the place that an absent one goes to, or -1 for a duplicate that is not the last.
     """
     count, last = 0, np.uint64(len(keys) - 1)
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -117,7 +118,7 @@ def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
 
 @kernel
 def find_edges(g, src, dst, found, result, begin, end):
-    """Look up the edges ``[begin, end)``; write ``found``, and the weights of stored ones (bits) to ``result``."""
+    """Look up the edges ``[begin, end)``: write ``found``, and the weights (bits) of stored ones to ``result``."""
     for i in range(begin, end):
         at, _ = search(g, np.int64(src[i]), dst[i])
         found[i] = at >= 0
@@ -148,12 +149,12 @@ def first_from(places, slot):
 
 @kernel
 def plan(g, places, inserts, begins, levels, first, last):
-    """List the segments that entries ``first`` to ``last`` (exclusive) rebalance, from place ``first`` of the lists on.
+    """List the segments to rebalance for the changes ``first`` to ``last``; return the index behind the last one.
 
-    ``begins`` and ``levels`` are the lists: first leaf and level of each segment. ``places`` are the slots of the
-    changed entries. An insertion (before it is made) rebalances, for each entry, the smallest segment around its leaf
-    that will not be too full; a deletion (``inserts`` is 0, after it is made) the smallest that is not too empty. Of
-    nested segments only the largest is listed. Returns the index behind the list.
+    ``places`` are the slots of the changes. ``begins`` and ``levels`` receive first leaf and level of each segment,
+    from index ``first`` on. Before an insertion (``inserts``) it is, for each change, the smallest segment around its
+    leaf that will not be too full; after a deletion the smallest that is not too empty. Of nested segments only the
+    largest is listed.
     """
     height, planned = height_of(g.leaves), first
     for i in range(first, last):
@@ -218,9 +219,9 @@ def set_fresh(g, slot, value):
 
 @inner
 def finish_leaves(g, begin, end, owner):
-    """Update the arrays per leaf of ``[begin, end)`` and the slots of guards there from ``g.dst``.
+    """Update the arrays per leaf of ``[begin, end)``, and the slots of the guards there, to what ``g.dst`` holds.
 
-    ``owner`` is the source of the first entry; the source of the next entry behind the leaves is returned.
+    ``owner`` is the source of the first entry there; the source of the next entry behind these leaves is returned.
     """
     for leaf in range(begin, end):
         first, guards, count, head = leaf << LEAF_BITS, np.uint32(0), 0, LAST
@@ -245,9 +246,9 @@ def finish_leaves(g, begin, end, owner):
 
 @inner
 def pack(g, begin, end, places, low, high):
-    """Move the entries of leaves ``[begin, end)`` to the beginning of these; return their number.
+    """Move the entries of leaves ``[begin, end)`` to the first slots there, without gaps; return their number.
 
-    ``places[low:high]``, the slots where new entries belong there, are changed in place to fit.
+    ``places[low:high]``, the slots of new entries there, are changed in place to where these belong then.
     """
     at, k = begin << LEAF_BITS, low
     for slot in range(begin << LEAF_BITS, end << LEAF_BITS):
@@ -267,8 +268,7 @@ def pack(g, begin, end, places, low, high):
 def spread(g, begin, end, held, places, entries, low, high, keys, order, weight):
     """Spread the packed entries of leaves ``[begin, end)``, and new ones among them, evenly over these, from the back.
 
-    ``held`` is the number of packed entries. New are ``entries[low:high]``, indices in the batch, with their slots in
-    ``places``. ``keys`` and ``order`` are those of the batch; ``weight`` (bits) is in the order before sorting.
+    ``held`` is the number of packed entries. The new ones are ``entries[low:high]``, with their slots in ``places``.
     """
     leaves, total = end - begin, held + high - low
     base = begin << LEAF_BITS
@@ -294,10 +294,10 @@ def spread(g, begin, end, held, places, entries, low, high, keys, order, weight)
 
 @kernel
 def merge(g, begins, levels, places, entries, keys, order, weight, first, last):
-    """Rebalance the segments ``[first, last)`` of a plan, inserting new entries; return how many old ones were moved.
+    """Rebalance the segments ``[first, last)`` of a plan, inserting new entries; return how many old ones they held.
 
-    ``begins`` and ``levels`` describe the segments, ``places`` and ``entries`` the new entries (``places`` is changed).
-    ``keys`` and ``order`` are those of the batch; ``weight`` (bits) is in the order before sorting.
+    ``begins`` and ``levels`` are first leaf and level of each segment; ``places``, the slots of the new entries,
+    change.
     """
     moved = np.int64(0)
     for j in range(first, last):
@@ -314,7 +314,7 @@ def merge(g, begins, levels, places, entries, keys, order, weight, first, last):
 
 @kernel
 def count_changes(g, entries, keys, by, first, last):
-    """Add ``by`` to the degree of the source of each batch entry ``entries[first:last]``; ``keys`` are the batch's."""
+    """Add ``by`` (1 or -1) to the degree of the source of each change ``entries[first:last]``, in place."""
     for i in range(first, last):
         g.degree[keys[entries[i]] >> np.uint64(32)] += np.uint32(by)
 
@@ -333,10 +333,10 @@ def owner_of(g, slot):
 
 @inner
 def passed(g, places, leaf, before, rank):
-    """Find the ``rank``-th merged entry; return the next slot of ``g`` to read and the number of new entries before.
+    """Find the ``rank``-th merged entry; return the next slot of ``g`` to read, and how many new entries precede it.
 
-    New entries are merged before the old ones at their ``places``. ``before`` merged entries precede ``leaf``, where
-    counting begins.
+    New entries are merged before the old ones at their ``places``. Counting begins at ``leaf``, which ``before`` merged
+    entries precede.
     """
     k = first_from(places, leaf << LEAF_BITS)
     while leaf + 1 < g.leaves:
@@ -361,9 +361,8 @@ def passed(g, places, leaf, before, rank):
 def rebuild(g, new, start, before, total, places, entries, keys, order, weight, first, last):
     """Merge entries of ``g`` and new ones into leaves ``[first, last)`` of the empty arrays ``new``, spread evenly.
 
-    The part reads ``g`` from leaf ``start`` on, which ``before`` of the ``total`` merged entries precede. New are the
-    batch entries ``entries``, with their slots in ``g`` in ``places``. Vertices and counters are shared. ``keys`` and
-    ``order`` are those of the batch; ``weight`` (bits) is in the order before sorting.
+    ``g`` is read from leaf ``start`` on, which ``before`` of the ``total`` merged entries precede. The new ones are
+    ``entries``, with their slots in ``g`` in ``places``. Vertices and counters of ``new`` are those of ``g``.
     """
     rank = total * first // new.leaves
     read, k = passed(g, places, start, before, rank)

@@ -43,7 +43,7 @@ class GpmaPool(ArrayManager[Graph]):
         return first_that_fits(lambda number: self._graph_of(self._new_leaves(number), number), *leaves)
 
     def replace(self, graph: Graph) -> None:
-        """Make the arrays of ``graph``, which was rebuilt, the current ones."""
+        """Make the arrays of ``graph``, into which all entries have been merged, the current ones."""
         self.leaves = graph.leaves
         self.attach(dict(zip(Graph._fields[:-1], graph, strict=False)))
 

@@ -37,7 +37,7 @@ DELETION = ("lazy", "strict")
 
 
 class Reservation(NamedTuple):
-    """What is reserved for a batch: the graph in new arrays (None if the arrays stay), and the kernels' plan.
+    """Memory and plan of a batch: ``new``, the graph in new arrays (None: the arrays stay), and the kernels' ``plan``.
 
     ``batch`` is the batch, which is located if there are new arrays.
     """
@@ -48,17 +48,16 @@ class Reservation(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """The first of the vertices that were added last, and the leaf of its guard; valid until an update moves guards."""
+    """The first of the vertices added last, and the leaf of its guard; valid until an update moves guards."""
 
     first: int
     leaf: int
 
 
 class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
-    """A packed memory array. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are ignored.
+    """A packed memory array. See :class:`suricate.store.Store` for the other arguments; ``degree_hints`` are ignored.
 
     Args:
-        num_vertices: see :class:`suricate.store.Store`, as all others but this one.
         deletion: ``"lazy"``: deleted edges leave gaps, which later insertions fill, and nothing is moved.
             ``"strict"``: also rebalance segments that became too empty, and shrink the array.
     """
@@ -108,14 +107,13 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request the exact number of edges on CUDA, because its bound has become loose."""
+        """Return whether to request the exact number of edges on CUDA, as its upper bound has become loose."""
         return ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist()))
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return a located batch for sorted ``keys``, ``order`` and ``guard``, with the entries of ``kind`` counted.
+        """Return a sorted batch, located on the CPU or for a ``LOOKUP``; an update on CUDA locates its batch itself.
 
-        An absent edge gets the slot behind the next smaller one. On CUDA an update locates its batch itself. See
-        :meth:`BatchStore.locate`.
+        The slot of an absent edge is the one behind the last edge below it. See :meth:`BatchStore.locate`.
         """
         if self.device.is_cuda and kind != LOOKUP:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
@@ -162,10 +160,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def apply_insertion(
         self, batch: LocatedBatch, reservation: Reservation | None, weight: Array, report: Report
     ) -> None:
-        """Apply an insertion with what was reserved (None: only weights change); ``report`` is written.
-
-        ``weight`` has bits in the order of the batch. See :meth:`BatchStore.apply_insertion`.
-        """
+        """Apply an insertion; ``reservation`` is None if only weights change. See :class:`BatchStore`."""
         if reservation is None:
             self.report_insertion(batch, weight, report)
             return
@@ -190,10 +185,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return Reservation(new, batch, self.kernels.plan(self.pool.graph, batch, deleting=True))
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Reservation | None, report: Report) -> None:
-        """Apply a deletion with what was reserved (``reservation``; None: nothing is deleted); write ``report``.
-
-        See :meth:`BatchStore.apply_deletion`.
-        """
+        """Apply a strict deletion; ``reservation`` is None if it deletes nothing. See :class:`BatchStore`."""
         if reservation is None:
             self.report_deletion(batch, report)
             return
@@ -234,9 +226,9 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             return partial(self._clear, delete, [(insert, self._sorted_batch(insert))])
 
     def _clear(self, delete: DeviceBatch, later: Sequence[tuple[DeviceBatch, tuple[Array, Array, int, int]]]) -> None:
-        """Carry out a lazy deletion ``delete``, then plan and carry out each insertion in ``later`` (one or none).
+        """Apply the lazy deletion ``delete``, then plan and apply each insertion in ``later`` (one or none).
 
-        An insertion is a batch and what :meth:`_sorted_batch` has returned for it.
+        An insertion is a batch and the result of :meth:`_sorted_batch` for it.
         """
         self._fused.clear_batch(self.pool.graph, delete)
         self.queued(0, delete.size)
@@ -347,7 +339,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return fallbacks.updated(self.view(), self.device) if self.pool.marked else self.edges()
 
     def compact(self) -> None:
-        """Rebuild the array as full as it may be, where memory allows old and new at once; waits for the device."""
+        """Rebuild the array as full as it may be, if memory allows old and new arrays at once; waits for the device."""
         super().compact()
         self.known()
         with suppress(CapacityError), out_of_memory(self.name):
@@ -360,7 +352,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return other
 
     def view(self) -> StoreView:
-        """Return a view with ascending adjacencies, whose segments are leaves: each slot has an owner of its own."""
+        """Return a view with ascending adjacencies; its segments are leaves, and each slot has its own owner."""
         from suricate.backends.gpma.cursor import GpmaView
 
         graph = self.pool.graph

@@ -1,4 +1,4 @@
-"""``hornet_like`` on the CPU: see ``kernels.py``; the loops are in ``loops.py``."""
+"""``hornet_like`` on the CPU: the functions of :class:`HornetKernels`; the loops are in ``loops.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from suricate.store.locating import locate_ascending
 
 @dataclass(slots=True)
 class CpuPlan(Plan):
-    """The blocks of each class that the migrations of each part take and free; the loops find out who migrates.
+    """How many blocks of each class the parts of a batch take and free; the loops find out which vertices move.
 
     ``taken`` and ``freed`` are int64[parts, CLASSES].
     """
@@ -37,17 +37,17 @@ class CpuPlan(Plan):
 
 
 class HornetCpu:
-    """The functions of :class:`HornetKernels`, which work on parts of a batch at the same time.
+    """The functions of :class:`HornetKernels`; threads work on parts of a batch, each with all entries of its vertices.
 
-    ``batch`` is a sorted batch, ``edges`` is not used; ``weight`` has bits in the order before sorting; ``report``
-    receives status and old weight of each edge. ``ascending``: whether rows are ordered by destination.
+    ``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives
+    status and old weight of each of its edges; ``edges`` is not used. ``ascending``: rows are ordered by destination.
     """
 
     def __init__(self, *, ascending: bool) -> None:
         self._ascending = ascending
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``; unless ``kind`` is ``LOOKUP`` count the entries of that kind."""
+        """Fill in ``batch.kind`` and ``batch.slot``; count the entries of ``kind``, if that is not ``LOOKUP``."""
         if self._ascending:
             given = (graph.begin, graph.end, graph.dst, batch.keys, batch.kind, batch.slot, kind)
             batch.most = sum(threads.over(len(batch), locate_ascending, *given))
@@ -85,7 +85,7 @@ class HornetCpu:
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete the present edges of a batch, migrate as ``plan`` says, and write ``report``; return True."""
+        """Delete the present edges of a batch, move vertices as ``plan`` says, and write ``report``; return True."""
         report_deletion(batch, graph.weight, report)
         more = isinstance(plan, CpuPlan) and plan.may_shrink, self._ascending
         _carry_out(graph, plan, loops.apply_delete, (batch.keys, batch.kind, batch.slot), *more)
@@ -95,7 +95,7 @@ class HornetCpu:
 
 
 def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array, ...], *more: Any) -> None:
-    """Run ``loop`` over each part of a located batch as ``plan`` says; do nothing if it is None.
+    """Run ``loop`` over each part of a located batch, with the blocks that ``plan`` reserves; None: do nothing.
 
     ``entries`` are arrays of the batch, of which each call gets its part; ``more`` are further arguments of the loop.
     The edges and pressures counted by the parts are added to the counters of ``graph`` in place.
@@ -113,11 +113,11 @@ def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array,
 
 
 def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
-    """Return two graphs for each part: one to free blocks in, one to take them from.
+    """Return two graphs for each part of a batch: one in which it frees blocks, one from which it takes blocks.
 
     The counters of ``graph`` are changed in place to what they are after all parts. A part takes copies of free blocks
-    while there are some, then slots of the pool behind those of earlier parts. It puts the blocks that it frees on the
-    stacks behind those that are left there and those that earlier parts free.
+    while there are some, then slots of the pool behind those of earlier parts. The blocks that it frees go on the
+    stacks above the blocks left there and those freed by earlier parts.
     """
     if len(plan.parts) == 1:
         return [(graph, graph)]

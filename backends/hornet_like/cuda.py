@@ -1,4 +1,8 @@
-"""``hornet_like`` on CUDA: launches of the kernels in ``hornet.cu``; see ``kernels.py``."""
+"""``hornet_like`` with adjacencies in no order on CUDA: launches of the kernels in ``hornet.cu``.
+
+``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives status
+and old weight of each of its edges; ``edges`` is an upper bound of the number of edges in ``graph``.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +31,19 @@ WORKERS = 132 * 8 * 256  #: threads of the kernels that walk a list whose length
 
 @cache
 def program(bits: int) -> Program:
-    """Return the kernels of ``hornet.cu`` for weights of this many bits."""
+    """Return the program of ``hornet.cu`` for weights of ``bits`` bits (0: unweighted)."""
     return store_program(FOLDER / "hornet.cu", bits, CONSTANTS, (GRAPH, MIGRATIONS))
 
 
 @cache
 def sorted_program(bits: int) -> Program:
-    """Return the kernel of ``sorted.cu`` for weights of this many bits."""
+    """Return the program of ``sorted.cu``, for ascending adjacencies, and weights of ``bits`` bits (0: unweighted)."""
     numbers, structs = {**CONSTANTS, **SORTED_CONSTANTS}, (GRAPH, CHANGING, UPDATE)
     return store_program(FOLDER / "sorted.cu", bits, numbers, structs, cooperative=True)
 
 
 def programs(store: Store) -> list[Program]:
-    """Return all programs that stores of these weights launch, whether their adjacencies are ascending or not."""
+    """Return all programs that stores with the weights of ``store`` launch, with ascending adjacencies or without."""
     dtype = store.weight_dtype
     own = [program(weight_bits(dtype)), sorted_program(weight_bits(dtype))]
     return [*own, *sorter.programs(dtype)]
@@ -70,10 +74,7 @@ class CudaPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch in place; unless ``kind`` is ``LOOKUP`` rank it.
-
-    ``edges`` is an upper bound of the edges in ``graph``.
-    """
+    """Fill in ``batch.kind`` and ``batch.slot``; rank the entries of ``kind``, if that is not ``LOOKUP``."""
     import cupy
 
     code, data, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), packed_batch(batch)
@@ -106,7 +107,7 @@ def plan(graph: Graph, batch: LocatedBatch, edges: int, *, deleting: bool, may_s
 def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
     """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``; return True.
 
-    ``plan`` comes from :func:`plan`; ``weight`` has bits in the order of the batch.
+    ``plan`` is the result of :func:`plan`.
     """
     assert isinstance(plan, CudaPlan)
     data, bits = packed(GRAPH, *graph), bits_of(graph.weight)
@@ -118,10 +119,7 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 
 
 def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-    """Delete the ``PRESENT`` entries of ``batch`` from ``graph``, migrate as ``plan`` says, and report; return True.
-
-    The outcome is written to ``report``.
-    """
+    """Delete the present edges of a batch, move vertices as ``plan`` says, and write ``report``; return True."""
     assert isinstance(plan, CudaPlan)
     code, data, size, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), len(batch), packed_batch(batch)
     pairs, sums, holes, survivors = plan.holes
@@ -135,7 +133,7 @@ def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report)
 
 
 def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign: int) -> None:
-    """Carry ``plan`` out: hand out blocks, move rows, and update the index of ``graph``.
+    """Carry ``plan`` out: hand out blocks, move the edges of vertices to them, and update the index of ``graph``.
 
     ``data`` is the struct of the graph; ``sign`` is 1 for an insertion, -1 for a deletion.
     """

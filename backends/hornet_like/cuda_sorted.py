@@ -1,4 +1,4 @@
-"""``hornet_like`` with ascending adjacencies on CUDA: a batch is one launch of ``sorted.cu``; see ``kernels.py``."""
+"""``hornet_like`` with ascending adjacencies on CUDA: a batch is one launch of ``sorted.cu``."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
 
 @dataclass(slots=True)
 class SortedPlan(Plan):
-    """An update that has not been applied yet: its batch, an upper bound of the edges to move, and its scratch memory.
+    """An update that is yet to be applied: its batch, an upper bound of the edges in the graph, and its scratch memory.
 
-    The kernel plans the migrations itself; a second launch continues after that plan.
+    The launch that applies it also plans it; if that launch is refused, a second one continues from the plan.
     """
 
     kernels: HornetSorted
@@ -49,7 +49,12 @@ class SortedPlan(Plan):
 
 
 class HornetSorted:
-    """The functions of :class:`HornetKernels` for one store with ascending rows."""
+    """The functions of :class:`HornetKernels` for one store with ascending rows.
+
+    ``batch`` is a sorted batch, ``edges`` an upper bound of the number of edges in ``graph``. ``weight`` has the
+    weights of the batch as bits, in the order before sorting; ``report`` receives status and old weight of each of its
+    edges.
+    """
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
@@ -82,7 +87,7 @@ class HornetSorted:
         return self._planned.get()[NEED : NEED + CLASSES]
 
     def insert(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-        """Launch the insertion of a batch, which writes ``report``; return whether it was applied.
+        """Launch the insertion of a batch, planned as ``plan``; return whether it was applied.
 
         It is refused, with nothing changed, if ``plan.unchecked`` is set and the pool is too small.
         """
@@ -90,10 +95,7 @@ class HornetSorted:
         return self._launch(graph, plan, weight, report)
 
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Launch the deletion of a batch, which writes ``report``; return whether it was applied.
-
-        It is refused, with nothing changed, if ``plan.unchecked`` is set and the pool is too small.
-        """
+        """Launch the deletion of a batch, planned as ``plan``; the result is that of :meth:`insert`."""
         assert isinstance(plan, SortedPlan)
         return self._launch(graph, plan, report.before, report)
 
@@ -102,8 +104,8 @@ class HornetSorted:
     ) -> bool:
         """Launch the update of ``plan``, or with ``only_plans`` its planning; return False if the kernel refused it.
 
-        Only an unchecked plan can be refused; the host waits for that answer. ``graph`` is the present one, which may
-        have grown since the plan was made. ``weight`` (bits) are the weights of the batch; ``report`` is written.
+        Only an unchecked plan can be refused; the host waits for that answer. ``graph`` has the present arrays, which
+        may be larger than when the plan was made.
         """
         kernel, batch = self._kernel, plan.batch
         if kernel is None:
@@ -129,10 +131,10 @@ class HornetSorted:
         return not plan.unchecked or only_plans or self._was_applied()
 
     def _offsets(self, size: int, rows: int, chunks: int) -> tuple[int, ...]:
-        """Return the offsets of the scratch arrays in bytes, in the order of ``Update``, and their size in all.
+        """Return the offsets of the scratch arrays in bytes, in the order of ``Update``, and last the size of all.
 
-        ``size``: entries of the batch; ``rows``: length of the arrays with an entry per vertex whose block moves;
-        ``chunks``: of those with one per ``MOVE_CHUNK`` edges that move.
+        The batch has ``size`` entries; ``rows`` and ``chunks`` are the lengths of the arrays with an entry per vertex
+        whose edges move, and per ``MOVE_CHUNK`` edges that move.
         """
         return scratch_offsets(
             size, self._blocks, 8 * size, *(4 * size,) * 3, *(8 * size,) * 3, *(4 * size,) * 4, size,

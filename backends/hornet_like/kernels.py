@@ -13,7 +13,7 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class Plan(ABC):
-    """Which vertices an update moves to other blocks; made before anything changes.
+    """Which vertices an update moves to blocks of another class, determined before anything changes.
 
     Each device has its own subclass, and its kernels accept only that.
     """
@@ -34,7 +34,7 @@ class HornetKernels(Protocol):
     """
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``; unless ``kind`` is ``LOOKUP`` rank the entries of that kind."""
+        """Fill in ``batch.kind`` and ``batch.slot``; rank the entries of ``kind``, if that is not ``LOOKUP``."""
 
     def plan(
         self, graph: PlacedGraph, batch: LocatedBatch, edges: int, *, deleting: bool, may_shrink: bool = True

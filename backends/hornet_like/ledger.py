@@ -1,6 +1,8 @@
 """The arithmetic of ``hornet_like``: size classes, and how many slots and free blocks a batch may lead to.
 
-It works on the counters as the host knows them (``int64[COUNTERS]``) and needs no other arrays.
+A block of class k has 2^k slots, which were *carved* from the pool. A vertex *migrates* when it moves to a block of
+another class; its *pressure* says how soon it may. ``counters`` are those of the store as the host knows them
+(``int64[COUNTERS]``); no other arrays are needed.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_ver
 
 
 def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> Demand:
-    """Return the worst-case demand of a batch of ``inserted`` and ``deleted`` edges.
+    """Return what a batch of ``inserted`` and ``deleted`` edges needs at worst.
 
     ``counters`` do not include the ``unseen`` updates (insertions and deletions, int64[2]).
     """
@@ -89,7 +91,7 @@ def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, delete
 
 
 def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_vertices: int) -> Demand:
-    """Return the demand of a batch of ``updates`` edges that takes ``need[k]`` blocks of each class ``k``.
+    """Return what a batch of ``updates`` edges needs that takes ``need[k]`` blocks of each class k.
 
     ``counters`` must be exact.
     """
@@ -99,7 +101,7 @@ def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_verti
 
 
 def reserve_demand(counters: np.ndarray, num_edges: int, num_vertices: int) -> Demand:
-    """Return the worst-case demand of ``num_edges`` insertions, in one batch or many, from exact counters."""
+    """Return what ``num_edges`` insertions, in one batch or many, need at worst; ``counters`` are exact."""
     slots = int(counters[USED]) + most_carved(counters[GROW:SHRINK], num_edges) + (2 + GRAIN) * num_edges
     edges = int(counters[layout.EDGES]) + num_edges
     most = [min(num_edges, num_vertices, edges >> max(0, k - MIN_CLASS)) for k in range(CLASSES)]
@@ -115,10 +117,10 @@ def scan_parts(edges: int) -> int:
 
 
 def move_chunks(edges: int) -> int:
-    """Return the largest number of chunks that the edges moved by an update are divided into."""
+    """Return the largest number of chunks into which the edges that an update moves are divided."""
     return -(-edges // layout.MOVE_CHUNK)
 
 
 def move_parts(edges: int) -> int:
-    """Return the largest number of parts that the moves of long adjacencies are divided into."""
+    """Return the largest number of parts into which the moves of long adjacencies are divided."""
     return 2 * (edges // layout.CONSTANTS["LONG_MOVE"])

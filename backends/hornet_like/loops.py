@@ -1,11 +1,12 @@
 """Loops of ``hornet_like`` on the CPU: locate, plan, apply; the specification of ``hornet.cu``.
 
-They are called for parts of a batch, each of which has all edges of its vertices, at the same time. Blocks are taken
-from the stacks and the pool of ``free`` and given back to those of ``g``: the same graph where there is one part, else
-shares of it (see ``cpu.py``).
+They are called for parts of a batch at the same time; a part has all entries of its vertices. Blocks are taken from the
+stacks and the pool of ``free`` and freed in those of ``g``: the same graph where there is one part, else one of its own
+(see ``cpu.py``). A block of class k has 2^k slots.
 
-``keys``, ``order``, ``kind`` and ``slot`` are those of a :class:`~suricate.primitives.located.LocatedBatch`;
-``batch_weight`` (bits) is in the order of the batch before sorting. ``ascending``: rows are ordered by destination.
+``keys`` (uint64, source in the upper half), ``order``, ``kind`` and ``slot`` are those of a
+:class:`~suricate.primitives.located.LocatedBatch`; ``batch_weight`` (bits) is in the order of the batch before sorting.
+``ascending``: rows are ordered by destination.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ def scan(g, u, v):
 
 @inner
 def match_row(g, u, keys, kind, slot, table):
-    """Match every edge of ``u`` with the batch entries of ``u`` in a hash table, and fill in kind and slot.
+    """Match every edge of ``u`` with the batch entries of ``u``, and fill in kind and slot of those found.
 
-    ``keys``, ``kind``, ``slot`` are those of the batch, ``table`` (int64) is the one of :func:`locate_runs`.
+    ``table`` (int64) is the hash table of these entries that :func:`locate_runs` has filled.
     """
     for at in range(g.begin[u], g.end[u]):
         match(g.dst[at], at, keys, kind, slot, table)
@@ -89,16 +90,13 @@ def match_row(g, u, keys, kind, slot, table):
 
 @allocating_kernel
 def locate(g, keys, kind, slot):
-    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch, for rows that do not ascend.
-
-    ``keys`` (uint64) have the source in the upper half, the destination in the lower.
-    """
+    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch, for rows that do not ascend."""
     locate_runs(g, keys, kind, slot, np.empty(table_size(keys), np.int64), degree, scan, match_row)
 
 
 @kernel
 def plan(begin, end, klass, keys, kind, changes, may_shrink, need, freed):
-    """Add to ``need`` and ``freed`` the blocks of each class that the migrations of a located batch take and free.
+    """Add to ``need`` and ``freed`` how many blocks of each class a located batch takes and frees by moving vertices.
 
     ``begin``, ``end`` and ``klass`` are by vertex. ``changes`` is the kind of the entries that change the graph:
     ``ABSENT`` for an insertion, ``PRESENT`` for a deletion. A deletion always frees empty blocks; other shrinking
@@ -142,10 +140,10 @@ def new_block(g, k):
 
 @inner
 def add_pressure(counters, degree, k, times):
-    """Add ``times`` (1 or -1) the contribution of a vertex of this degree and class ``k`` to ``counters`` in place.
+    """Add ``times`` (1 or -1) the pressure of a vertex of this degree and class ``k`` to ``counters`` in place.
 
-    The counters are the pressures of ``ledger.py``. Slots are a power of two, so the ratio of 2^n slots to ``cost``
-    updates has n - ceil(log2(cost)) + 1 bits.
+    See :func:`ledger.pressure`. Slots are a power of two, so the ratio of 2^n slots to ``cost`` updates has n -
+    ceil(log2(cost)) + 1 bits.
     """
     if k != NONE:
         bits, stored = np.int64(k), np.int64(degree)
@@ -193,9 +191,7 @@ def put(g, at, key, weight, item):
 def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
     """Insert the ``ABSENT`` entries of a located batch, moving vertices that overflow to larger blocks.
 
-    New edges are appended in order of destination, or, if rows are ``ascending``, merged into the row from its end. New
-    blocks are taken from the graph ``free``, which may be ``g``. ``keys``, ``order`` and ``kind`` are those of the
-    batch; ``batch_weight`` (bits) is in the order before sorting.
+    New edges are appended in order of destination, or, if rows are ``ascending``, merged into the row from its end.
     """
     first = 0
     while first < len(keys):
@@ -250,9 +246,8 @@ def close_up(g, begin, end):
 def apply_delete(g, free, keys, kind, slot, may_shrink, ascending):
     """Delete the ``PRESENT`` entries of a located batch, and move vertices to smaller blocks.
 
-    Gaps are filled with edges from the end of the row, or, if rows are ``ascending``, closed in order. New blocks are
-    taken from the graph ``free``, which may be ``g``. Unless it ``may_shrink``, only empty blocks are given up.
-    ``keys``, ``kind`` and ``slot`` are those of the batch.
+    Gaps are filled with edges from the end of the row, or, if rows are ``ascending``, closed in order. Unless it
+    ``may_shrink``, only blocks without edges are given up.
     """
     first = 0
     while first < len(keys):

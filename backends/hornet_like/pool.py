@@ -53,7 +53,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         return EdgeList(self["dst"][:0], self["dst"], self["weight"])
 
     def kept_back(self) -> int:
-        """Return the bytes reserved for stacks that hold every block; see :meth:`ArrayManager.kept_back`."""
+        """Return the bytes reserved for stacks that can hold every block; see :meth:`ArrayManager.kept_back`."""
         return len(self["dst"])
 
     def ensure(self, *demands: Demand) -> int:

@@ -95,9 +95,9 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return {"blocks": int(self.known()[USED])}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return a located batch for sorted ``keys``, ``order`` and ``guard``; ``kind`` is what the caller looks for.
+        """Return the sorted batch, located; an update of ascending rows on CUDA locates its batch itself.
 
-        On CUDA an update of ascending rows locates its batch itself. See :meth:`BatchStore.locate`.
+        See :meth:`BatchStore.locate`.
         """
         if self.ascending and self.device.is_cuda:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
@@ -122,10 +122,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self._work_out(0, 0, self._aheads(num_edges)[1:])
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
-        """Reserve memory for an insertion; return the plan of its migrations, None if there is nothing to do.
-
-        See :meth:`BatchStore.reserve_insertion`.
-        """
+        """Reserve memory for an insertion; return its plan, None if there is nothing to do. See :class:`BatchStore`."""
         if not batch.most:
             return None
         plan = self.kernels.plan(self.pool.graph, batch, self.edge_bound(), deleting=False)
@@ -133,9 +130,9 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return plan
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
-        """Apply an insertion; if the kernel refuses the plan ``reservation`` as too large, grow the pool and try again.
+        """Apply an insertion; if the kernel refuses it, as the pool is too small, grow the pool and launch it again.
 
-        ``weight`` (bits) and ``report`` are in the order of the batch. See :meth:`BatchStore.apply_insertion`.
+        ``reservation`` is its plan. See :meth:`BatchStore.apply_insertion`.
         """
         if not self.kernels.insert(self.pool.graph, batch, reservation, weight, report):
             with out_of_memory(self.name):
@@ -143,10 +140,9 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Plan | None:
-        """Reserve memory for a deletion; return the plan of its migrations, None if there is nothing to do.
+        """Reserve memory for a deletion; return its plan, None if there is nothing to do. See :class:`BatchStore`.
 
-        Without memory to move vertices to smaller blocks, blocks stay as large as they are. See
-        :meth:`BatchStore.reserve_deletion`.
+        Without memory to move vertices to smaller blocks, blocks stay as large as they are.
         """
         if not batch.most:
             return None
@@ -158,16 +154,16 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return plan
 
     def _stay(self, batch: LocatedBatch) -> Plan:
-        """Return the plan of a deletion that leaves blocks as large as they are, for want of memory."""
+        """Return the plan of a deletion that leaves blocks as large as they are, for lack of memory."""
         plan = self.kernels.plan(self.pool.graph, batch, self.edge_bound(), deleting=True, may_shrink=False)
         self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
         self.pool.tight = False
         return plan
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Plan | None, report: Report) -> None:
-        """Apply a deletion; if the kernel refuses the plan ``reservation``, grow the pool, or leave blocks as they are.
+        """Apply a deletion; if the kernel refuses it, grow the pool or leave blocks as they are, and launch it again.
 
-        The second launch is never refused. ``report`` is written. See :meth:`BatchStore.apply_deletion`.
+        ``reservation`` is its plan. See :meth:`BatchStore.apply_deletion`.
         """
         if self.kernels.delete(self.pool.graph, batch, reservation, report):
             return
@@ -194,16 +190,16 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._grow_for(plan, updates)
 
     def _grow_for(self, plan: Plan | None, updates: int) -> None:
-        """Reserve what a planned batch of ``updates`` edges really needs; on CUDA waits for the device."""
+        """Reserve the memory that a planned batch of ``updates`` edges really needs; on CUDA waits for the device."""
         assert plan is not None
         self.pool.ensure(ledger.exact_demand(self.known(), plan.need(), updates, self.num_vertices))
         plan.unchecked, self._stack_allowance = False, 0
 
     def _covers(self, inserted: int, deleted: int) -> bool:
-        """Return whether pool and stacks hold what ``inserted`` and ``deleted`` edges may need, by the host's bounds.
+        """Return whether the host's bounds show that pool and stacks suffice for ``inserted`` and ``deleted`` edges.
 
-        The edges are first taken from the allowance: updates for which the bounds were worked out in advance. Where the
-        bounds do not suffice, smaller batches are tried again only when newer counters have arrived.
+        The edges are first taken from the allowance: updates for which this was shown in advance. Where the bounds do
+        not suffice, smaller batches are tried again only when newer counters have arrived.
         """
         updates = inserted + deleted
         if updates <= self._allowance:
@@ -219,9 +215,9 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return covered
 
     def _work_out(self, inserted: int, deleted: int, aheads: tuple[int, ...]) -> bool:
-        """Return whether pool and stacks hold what a batch and one of ``aheads`` more updates behind it may need.
+        """Return whether pool and stacks suffice, by the host's bounds, for a batch and one of ``aheads`` more updates.
 
-        The batch has ``inserted`` and ``deleted`` edges. The first of ``aheads`` for which they do is the new
+        The batch has ``inserted`` and ``deleted`` edges. The first number in ``aheads`` that fits becomes the
         allowance.
         """
         known, unseen = self.counters.values, self.counters.unseen
@@ -237,12 +233,12 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return False
 
     def _aheads(self, updates: int) -> tuple[int, ...]:
-        """Return for how many later updates, as multiples of ``updates``, bounds are tried: none behind a bulk load."""
+        """Return the numbers of later updates to try bounds for, multiples of ``updates``; none for a bulk load."""
         most = max(self.edge_bound(), MANY)
         return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])
 
     def _ensure_stacks(self, updates: int) -> None:
-        """Make space for the blocks that a batch of ``updates`` edges may free, and for more if memory allows it."""
+        """Make space on the stacks for blocks that ``updates`` edges may free, and for more if memory allows it."""
         if updates <= self._stack_allowance:
             self._stack_allowance -= updates
             return
@@ -276,8 +272,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
 
-        Once a batch was not for this store alone, no batch may be refused after its launch. See
-        :meth:`BatchStore.apply`.
+        From the first batch on that other stores share, no kernel may refuse a batch. See :meth:`BatchStore.apply`.
         """
         for batch in (delete, insert):
             if isinstance(batch, DeviceBatch) and not batch.alone:
@@ -289,8 +284,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None.
 
-        Ascending rows are searched; otherwise the edges are sorted, so that a long row is read once. See
-        :meth:`suricate.store.Store.find`.
+        Ascending rows are searched; otherwise the edges are sorted, so that a long row is read once.
         """
         return fallbacks.find(self.view(), self.device, src, dst) if self.ascending else self.find_sorted(src, dst)
 
