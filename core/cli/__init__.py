@@ -48,7 +48,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Have the null device stand for standard streams that the caller has closed (``>&-``)."""
+    """Open the null device in place of standard streams that the caller has closed (``>&-``)."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (until the process ends)

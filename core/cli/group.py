@@ -28,7 +28,7 @@ class Misused(click.ClickException):
 
 
 class Commands(click.Group):
-    """The built-in commands and those of plugins; a built-in keeps its name."""
+    """The built-in commands and those of plugins; a built-in command hides a plugin's command of the same name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -39,7 +39,7 @@ class Commands(click.Group):
         return self.commands.get(cmd_name) or plugins.commands().get(cmd_name)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse the options ahead of the command."""
+        """Parse the options that precede the name of the command."""
         with errors_in_one_line():
             return super().make_context(*args, **kwargs)
 

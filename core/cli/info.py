@@ -55,7 +55,10 @@ def show_plugins(ctx: click.Context, table_format: str) -> None:
 
 
 def update_row(algorithm: type[Algorithm]) -> tuple[str, str, str, str]:
-    """Return the name of an algorithm, its update kind, the kind in words, and what differs on several processes."""
+    """Return the cells of an algorithm in ``suricate plugins``.
+
+    They are its name, its update kind, that kind in words, and how it differs on a graph of several processes.
+    """
     kind = algorithm.update_kind
     return algorithm.name, kind, UPDATE_KINDS[kind], algorithm.divided or "the same"
 

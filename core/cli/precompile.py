@@ -96,7 +96,8 @@ def _functions_of_networkx(device: Device) -> Iterator[Step]:
 def _dispatch(nx: Any, served: Any, function: Callable[..., Any], device: Device) -> None:
     """Call ``function`` of NetworkX through the backend on ``device``, with and without weights and directions.
 
-    ``nx`` is the module ``networkx``; ``served`` says what the backend serves of the function.
+    ``nx`` is the module ``networkx``. ``served`` is the backend's implementation: its ``signature``, its ``cost``, and
+    ``directed``, whether it takes directed or undirected graphs (None: both).
     """
     has_weight = "weight" in served.signature.parameters
     weights: tuple[dict[str, Any], ...] = ({"weight": None}, {"weight": "weight"}) if has_weight else ({},)

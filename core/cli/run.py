@@ -120,10 +120,12 @@ def build_graph(
 
 
 def options_for(kinds: Iterable[type[Algorithm]], directed: bool | None) -> dict[str, Any]:
-    """Return the options of a graph that algorithms need; ``directed`` is what was asked for.
+    """Return the keyword arguments of ``Graph`` that the algorithms ``kinds`` need.
+
+    ``directed`` is what the user chose, None if nothing.
 
     Raises:
-        click.UsageError: they need graphs of both directions, and nothing was asked for.
+        click.UsageError: some need a directed graph, others an undirected one.
     """
     requires = [kind.requires for kind in kinds]
     needed = {not each.undirected for each in requires if each.undirected is not None}
@@ -138,7 +140,10 @@ def options_for(kinds: Iterable[type[Algorithm]], directed: bool | None) -> dict
 
 
 def own_params(kind: type[Algorithm], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments without ``weight``, the column of edges that gives the weights, unless it is a parameter."""
+    """Return ``arguments`` without ``weight``, unless the algorithm ``kind`` has a parameter of that name.
+
+    ``--param weight=fee`` otherwise names the column of edges whose values are the weights.
+    """
     own = inspect.signature(kind).parameters
     return {name: value for name, value in arguments.items() if name != "weight" or name in own}
 
@@ -146,7 +151,7 @@ def own_params(kind: type[Algorithm], arguments: dict[str, Any]) -> dict[str, An
 def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool) -> dict[str, Any]:
     """Return ``params``, pairs ``NAME=VALUE``, as keyword arguments of the algorithm ``kind``.
 
-    Values are Python literals, else texts. Where edges have ``columns``, ``weight`` names one of them.
+    Values are Python literals, else texts. ``columns``: the edges have columns, and ``weight`` may name one of them.
     """
     known = {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind is not p.VAR_KEYWORD}
     names = ", ".join(known) or "none"
@@ -166,10 +171,10 @@ def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool)
 
 
 def named_vertices(arguments: dict[str, Any], params: Sequence[str]) -> dict[str, list[str]]:
-    """Return the original ids, as texts, that ``arguments`` contain, by the name of the argument.
+    """Return the original ids of vertices, as texts, in the algorithm's ``arguments``, a list by argument.
 
-    They are those of arguments that are vertices, and the keys of dicts. ``params`` are the texts ``NAME=VALUE`` of the
-    arguments; several vertices are a Python list, or texts between commas.
+    These are the values of arguments that name vertices, such as ``source``, and the keys of dicts. ``params`` are the
+    texts ``NAME=VALUE`` that ``arguments`` were parsed from; several vertices are a Python list or separated by commas.
     """
     from suricate.graph.naming import VERTICES
 
@@ -183,7 +188,10 @@ def named_vertices(arguments: dict[str, Any], params: Sequence[str]) -> dict[str
 
 
 def replaced(arguments: dict[str, Any], named: dict[str, list[str]], vertex: Callable[[str], int]) -> dict[str, Any]:
-    """Return the parameters in ``named``, with ``vertex(text)`` in place of each original id."""
+    """Return the arguments that are keys of ``named``, with ``vertex(text)`` in place of each original id ``text``.
+
+    ``named`` is the result of :func:`named_vertices`.
+    """
     found: dict[str, Any] = {}
     for name, texts in named.items():
         ids, value = [vertex(text) for text in texts], arguments[name]
@@ -215,7 +223,7 @@ def vertex_of(text: str, graph: Graph, path: Path) -> int:
 
 
 def literal(text: str) -> Any:
-    """Return the value of a Python literal, of true or false, or the text if it is none of them."""
+    """Return the value of ``text`` as a Python literal, or as true or false in any case; else ``text`` itself."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
@@ -225,7 +233,10 @@ def literal(text: str) -> Any:
 
 
 def per_vertex(graph: Graph, result: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return host arrays with an entry per live vertex, ascending by id, and everything else, of a result by name."""
+    """Split a result of an algorithm into ``(columns, rest)``, both host arrays by name.
+
+    ``columns`` are the fields with an entry per vertex, reduced to live vertices in the order of ids.
+    """
     import numpy as np
 
     from suricate.graph import frames
@@ -243,7 +254,7 @@ def per_vertex(graph: Graph, result: Any) -> tuple[dict[str, Any], dict[str, Any
 
 
 def columns_of(graph: Graph, vertices: Any) -> dict[str, Any]:
-    """Return the columns ``vertex`` and, if the graph has names, ``name``; it is empty where a vertex has none."""
+    """Return the columns ``vertex`` and, if the graph has names, ``name``: "" for a vertex without one."""
     from suricate.graph import naming
 
     columns = naming.columns_of(graph, vertices)
@@ -253,7 +264,10 @@ def columns_of(graph: Graph, vertices: Any) -> dict[str, Any]:
 
 
 def list_rows(array: Any, graph: Graph, top: int) -> list[list[Any]]:
-    """Return the cells of the first ``top`` rows of an array of vertices that have any, each up to its first EMPTY."""
+    """Return ``[row, vertices]`` of the first ``top`` rows of a 2-d array of vertices that are not all EMPTY.
+
+    ``vertices`` is a text: the names or ids in the row up to its first EMPTY, with blanks between.
+    """
     from suricate.base.types import EMPTY
 
     filled = (array != EMPTY).any(axis=1).nonzero()[0][:top]
@@ -262,7 +276,7 @@ def list_rows(array: Any, graph: Graph, top: int) -> list[list[Any]]:
 
 
 def called(graph: Graph, vertices: Any) -> list[Any]:
-    """Return the names of vertices, or the ids of those without one."""
+    """Return, for each of ``vertices`` (array of ids), its name, or its id if it has none."""
     from suricate.graph import naming
 
     ids = vertices.tolist()
@@ -273,9 +287,10 @@ def called(graph: Graph, vertices: Any) -> list[Any]:
 
 
 def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int) -> Grid:
-    """Return the ``top`` vertices by the first array of a ``result`` of the algorithm ``kind``, or the largest groups.
+    """Return a table of the ``top`` vertices by the first array of a ``result``, or of the largest groups.
 
-    Vertices have their names where the graph has names, else their ids.
+    ``kind`` is the algorithm; if its result is a partition of the vertices (``kind.groups``), groups are listed.
+    Vertices are shown by name, those without one by id.
     """
     from suricate.graph import frames
 
@@ -305,7 +320,7 @@ def check_output(path: Path) -> None:
 
 
 def write_columns(path: Path, columns: dict[str, Any]) -> None:
-    """Write one row per vertex, replacing ``path`` at once: ``.npz``, or CSV with a header."""
+    """Write arrays with an entry per vertex to ``.npz``, or to CSV with a header; ``path`` appears when complete."""
     import numpy as np
 
     from suricate.io.files import writing

@@ -24,14 +24,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class SourceType(click.Path):
-    """A file that is there; ``-`` is standard input. With ``parts`` also a folder, or a pattern with ``*``."""
+    """An existing file; ``-`` is standard input. With ``parts`` also a folder, or a pattern with ``*``."""
 
     def __init__(self, *, parts: bool = False) -> None:
         super().__init__(exists=True, dir_okay=parts, path_type=Path)
         self._parts = parts
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path to read; ``-`` is standard input, and a pattern stays as it is."""
+        """Return the path to read; ``-`` is standard input, and a pattern is not expanded."""
         if str(value) == "-":
             return Path("/dev/stdin")
         if self._parts and glob.has_magic(str(value)) and not Path(value).exists():
@@ -54,10 +54,10 @@ FILE, GRAPH_FILE, TARGET = SourceType(), SourceType(parts=True), TargetType()
 
 
 class ReadingCommand(click.Command):
-    """A command with :func:`reading_options`, whose ``--relabel`` may stand without a value, before a file too."""
+    """A command with :func:`reading_options`, whose ``--relabel`` needs no value, even if a file name follows."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give ``--relabel`` its value: the next argument if that is one of its values, else ``auto``."""
+        """Parse ``args``: ``--relabel`` takes the next argument if that is one of its values, else ``auto``."""
         given: list[str] = []
         for at, arg in enumerate(args):
             if arg == "--relabel" and "--" not in args[:at]:
@@ -97,7 +97,7 @@ class FurtherType(click.ParamType):
 
 
 def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | str:
-    """Return the ``relabel`` that ``suricate.read`` takes: "text", or whether the option was given."""
+    """Return the argument ``relabel`` of ``suricate.read``: "text", or True if the option was given, else False."""
     return "text" if value == "text" else value is not None
 
 

@@ -104,7 +104,7 @@ def stream(
 ) -> None:  # fmt: skip
     """Keep a window over the events in FILE as a graph.
 
-    What it holds, and the top vertices of what is tracked, are printed slide by slide.
+    The sizes of the graph, and the top vertices of each tracked algorithm, are printed slide by slide.
 
     FILE may be text, CSV, Parquet, Arrow or an event file, a folder or a pattern of them, or - for standard input.
     Ctrl-C and SIGTERM end the job after the current slide; with --checkpoint the next call goes on from there.
@@ -133,9 +133,13 @@ def stream(
 
 
 def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each algorithm in ``kinds``: ``NAME=VALUE`` of ``params`` goes to all that have it.
+    """Return the parameters, a dict by name, of each algorithm in ``kinds``.
 
-    ``weight`` names one of the attributes in ``rules``.
+    Each text ``NAME=VALUE`` in ``params`` sets the parameter of all algorithms that have one of this name. If there
+    are attributes, the keys of ``rules``, algorithms that read weights have ``weight`` too, the name of an attribute.
+
+    Raises:
+        click.BadParameter: a text has another form, no algorithm has the parameter, or the value is not allowed.
     """
     known = {name: set(inspect.signature(kind).parameters) for name, kind in kinds.items()}
     for name, kind in kinds.items():
@@ -160,9 +164,9 @@ def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[
 
 
 def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, directed: bool | None) -> dict[str, Any]:
-    """Return the options of the graph that the algorithms ``kinds`` need, with ``backend`` and ``device``.
+    """Return keyword arguments of ``Graph`` for the algorithms ``kinds``, with ``backend`` and ``device``.
 
-    ``directed`` None: the algorithms decide.
+    ``directed``: what the user chose; None: what the algorithms need, else True.
     """
     found = {"device": device, "directed": True, **options_for(kinds.values(), directed)}
     if backend is not None:
@@ -172,9 +176,10 @@ def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, di
 
 
 def target_of(output: Path, name: str, number: int) -> Any:
-    """Return where the rows of the algorithm ``name`` go: standard output, ``output``, or a file beside that.
+    """Return where the rows of the algorithm ``name`` are written, a path or a :class:`RowPrinter`.
 
-    If ``number``, that of algorithms, is above 1, each has a file whose name ends in ``-name``.
+    With one algorithm (``number``) that is ``output``; with more, each has a file beside it, ``STEM-NAME.SUFFIX``.
+    Standard output (``-``) can take only one.
     """
     if output == STDOUT:
         if number > 1:
@@ -184,13 +189,16 @@ def target_of(output: Path, name: str, number: int) -> Any:
 
 
 class RowPrinter:
-    """A sink that writes rows as CSV, with the names of the columns ahead of the first."""
+    """A function of a window's sink that writes rows by ``writer``, a ``csv.writer`` on stdout, below a header."""
 
     def __init__(self, writer: Any) -> None:
         self._writer, self._begun = writer, False
 
     def __call__(self, end: Any, columns: Mapping[str, Any]) -> None:
-        """Write the ``columns`` of the slide that ends at ``end``, a row per entry; the first call writes a header."""
+        """Write the ``columns``, arrays by name, of the slide that ends at ``end``; the first call writes a header.
+
+        Each entry of the columns is a row, which begins with ``end``.
+        """
         if not self._begun:
             self._writer.writerow(["end", *columns])
             self._begun = True
@@ -202,14 +210,17 @@ class RowPrinter:
 
 
 def facts_of(w: Slide) -> dict[str, Any]:
-    """Return what is printed of the slide ``w``, by name: :data:`FACTS`."""
+    """Return the numbers to print of the slide ``w``, by the names in :data:`FACTS`."""
     end = w.end if isinstance(w.end, int) else str(w.end).removesuffix(".000000000")
     values = end, w.events, w.late, w.graph.num_live, w.graph.num_edges
     return dict(zip(FACTS, values, strict=True))
 
 
 def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
-    """Return a function that prints a line per slide, and below it a table per algorithm."""
+    """Return a function ``show(facts, tops)`` that prints a line per slide, and below it a table per algorithm.
+
+    ``facts`` come from :func:`facts_of`; ``tops`` has, by algorithm, the frame of its top vertices or groups.
+    """
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
         click.echo("  ".join(str(value) if name == "end" else f"{name} {value}" for name, value in facts.items()))
@@ -223,7 +234,10 @@ def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], No
 
 
 def csv_printer(names: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
-    """Return a function that prints a CSV row per slide; with ``names`` of algorithms, one per vertex or group."""
+    """Return a function ``show(facts, tops)``, as :func:`table_printer` does, that prints CSV with a header.
+
+    Without ``names`` of algorithms a slide is one row; with them it is a row per algorithm and top vertex or group.
+    """
     writer, begun = csv.writer(sys.stdout, lineterminator="\n"), False
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
@@ -252,7 +266,7 @@ def ranked(frame: Any) -> Iterator[list[Any]]:
 
 
 def json_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
-    """Return a function that prints each slide as a JSON object on a line."""
+    """Return a function ``show(facts, tops)``, as :func:`table_printer` does, that prints a slide as a line of JSON."""
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
         tables = {name: records(frame.columns, frame) for name, frame in tops.items()}
@@ -267,7 +281,7 @@ PRINTERS = {"table": table_printer, "csv": csv_printer, "json": json_printer}
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
-    """Show rate, lag and memory on a terminal; yield the function to call with each slide and the job."""
+    """Show events per second, lag and memory on a terminal; yield a function to call with each slide and the window."""
     begin, events, shown_at = time.perf_counter(), 0, 0.0
     with console(stderr=True).status("reading") as status:
 
@@ -286,7 +300,7 @@ def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
 
 
 def summary(job: Window) -> str:
-    """Return a line about a job that has ended."""
+    """Return a line with the numbers of slides and events, and the rate, of a window that has ended."""
     past = job.past
     parts = [f"{past.slides} slides, {past.events} events"]
     parts += [f"{count} {what}" for what, count in (("late", job.late), ("not valid", job.skipped)) if count]

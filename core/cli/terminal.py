@@ -35,7 +35,7 @@ class Grid(NamedTuple):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console; on anything but a terminal it is plain, and as wide as ``COLUMNS`` says."""
+    """Return a ``rich`` console; on a pipe or a file without colours, ``COLUMNS`` characters wide (if set)."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -46,7 +46,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def columns_of_pipes() -> int | None:
-    """Return the width that the environment variable ``COLUMNS`` asks for, or None."""
+    """Return the number of characters per line in the environment variable ``COLUMNS``, or None."""
     text = os.environ.get("COLUMNS", "")
     return int(text) if text.isdecimal() and int(text) > 0 else None
 
@@ -74,12 +74,12 @@ def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = N
 
 
 def records(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a table as JSON has them."""
+    """Return the rows of a table as dicts from column to a value that JSON can hold (see :func:`as_json`)."""
     return [dict(zip(columns, map(as_json, row), strict=True)) for row in rows]
 
 
 def as_json(value: Any) -> Any:
-    """Return a value as JSON has it: a number of NumPy as one of Python, what is not finite as None."""
+    """Return a value that JSON can hold: NumPy's converted to Python's, NaN and infinity to None, others to text."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -98,7 +98,7 @@ def _csv(grid: Grid) -> str:
 
 
 def _print_table(grid: Grid) -> None:
-    """Print a table whose cells are folded, not cut."""
+    """Print a table to stdout; long cells are folded into several lines, not cut."""
     cells = [[rounded(value) for value in row] for row in grid.rows]
     if not sys.stdout.isatty():
         click.echo(plain_table(grid.columns, cells))
@@ -115,7 +115,7 @@ def _print_table(grid: Grid) -> None:
 
 
 def rounded(value: Any) -> str:
-    """Return a cell of a table as text: floats with six digits."""
+    """Return a cell of a table as text: a float with six significant digits, line breaks escaped."""
     import numpy as np
 
     if isinstance(value, (float, np.floating)):
@@ -124,19 +124,19 @@ def rounded(value: Any) -> str:
 
 
 def printable(value: Any) -> str:
-    """Return a text that any stream can print: bytes of a file that were no UTF-8 become question marks."""
+    """Return ``value`` as text that any stream can print: bytes that were not UTF-8 become replacement characters."""
     return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def printable_rows(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Return rows of numbers and texts with texts that any stream can print."""
+    """Return rows of numbers and texts, the texts made :func:`printable`."""
     return [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table with the headers ``columns`` and these ``rows`` as text without a frame.
 
-    It is no wider than ``COLUMNS`` where that is set, unless every column has one character.
+    If the environment variable ``COLUMNS`` is set, cells are folded to make the lines fit.
     """
     cells = [list(map(str, row)) for row in (columns, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -148,7 +148,7 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _folded(row: list[str], widths: list[int]) -> list[str]:
-    """Return the lines of one row; a cell that is too long goes on in the next line."""
+    """Return the lines of text of one row; a cell longer than its width is continued in the next line."""
     parts = [
         [cell[at : at + width] for at in range(0, len(cell), max(width, 1))] or [""]
         for cell, width in zip(row, widths, strict=True)
@@ -159,7 +159,7 @@ def _folded(row: list[str], widths: list[int]) -> list[str]:
 
 
 def grid_of(table: Table) -> Grid:
-    """Return the texts of a table of rich, named by its title."""
+    """Return the plain texts of a ``rich`` table as a :class:`Grid`, whose name is the title of the table."""
     from rich.text import Text
 
     def text(cell: Any) -> str:
@@ -171,7 +171,7 @@ def grid_of(table: Table) -> Grid:
 
 
 def show_rich(console: Console, table: Table) -> None:
-    """Print a table of rich to a console; without its frame if that is no terminal but a pipe or a file."""
+    """Print a ``rich`` table to a console; if that is a pipe or a file, without colours and frame."""
     if console.is_terminal or console.record:
         console.print(table)
         return
@@ -185,7 +185,7 @@ def show_rich(console: Console, table: Table) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A context in which a terminal shows that ``what`` is going on."""
+    """A context during which a terminal shows the text ``what`` with a spinner, on stderr."""
     from rich.markup import escape
 
     with console(stderr=True).status(escape(what)):

@@ -31,7 +31,7 @@ def warmup(backend: str | None, device: str, networkx: bool) -> None:
 
 
 def kernel_cache(kind: str) -> Path | None:
-    """Return the folder that keeps compiled kernels of a kind of device, None if they are not kept."""
+    """Return the folder that caches compiled kernels of a device ``kind``, "cpu" or "cuda"; None if none are cached."""
     if kind == "cuda":
         return Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
     from suricate.base import cache

@@ -29,7 +29,7 @@ ROUNDS = 4  #: of a permutation
 
 
 def mixed(x: Any) -> Any:
-    """Return 64 mixed bits of each ``uint64``, NumPy or CuPy: SplitMix64 (Steele, Lea and Flood, 2014)."""
+    """Return a 64-bit hash of each ``uint64`` in ``x``, NumPy or CuPy: SplitMix64 (Steele, Lea and Flood, 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -38,8 +38,8 @@ def mixed(x: Any) -> Any:
 class Permutation:
     """A pseudo-random permutation of the integers below ``2**bits``, applied to ``uint64`` arrays.
 
-    It depends on ``seed`` and ``purpose``. Each round is an exclusive or, a multiplication by an odd number, and a
-    shift of the upper half onto the lower one.
+    Another ``seed``, or another text ``purpose``, gives another permutation. Each of ``ROUNDS`` rounds is an exclusive
+    or, a multiplication by an odd number, and a shift of the upper half onto the lower one.
     """
 
     def __init__(self, bits: int, seed: int, purpose: str) -> None:
@@ -51,14 +51,14 @@ class Permutation:
         ]
 
     def __call__(self, x: Any) -> Any:
-        """Return the image of each number."""
+        """Return the image of each number in ``x``, ``uint64``."""
         for flipped, factor, _ in self._rounds:
             x = ((x ^ flipped) * factor) & self._mask
             x = x ^ (x >> self._shift)
         return x
 
     def inverse(self, x: Any) -> Any:
-        """Return the numbers that the permutation maps to ``x``."""
+        """Return the numbers, ``uint64``, that the permutation maps to ``x``."""
         for flipped, _, inverse in reversed(self._rounds):
             x = x ^ (x >> self._shift)
             x = ((x * inverse) & self._mask) ^ flipped
@@ -115,7 +115,7 @@ class UniformStream(EdgeStream):
         return EdgeList((pair >> np.uint64(self.scale)).astype(np.uint32), self._low(pair).astype(np.uint32))
 
     def numbers(self, src: Any, dst: Any) -> Any:
-        """Return the places (``uint64``) that the edges ``src`` to ``dst`` have in the stream; nothing is drawn."""
+        """Return the number, ``uint64``, of each edge ``(src[i], dst[i])`` in the stream: the inverse of :meth:`at`."""
         return self._pairs.inverse(src.astype(np.uint64) << np.uint64(self.scale) | dst.astype(np.uint64))
 
     def _low(self, pair: Any) -> Any:
@@ -123,7 +123,7 @@ class UniformStream(EdgeStream):
 
 
 class RMATStream(EdgeStream):
-    """Arcs of a recursive matrix with the parameters of Graph500, vertices under random ids; arcs come repeatedly."""
+    """Arcs of an R-MAT graph with the parameters of Graph500 and permuted vertex ids; arcs may occur repeatedly."""
 
     length = 1 << 62  # has no end in practice
 
@@ -145,9 +145,10 @@ class RMATStream(EdgeStream):
 
 
 class LevelTable:
-    """The ``4**levels`` outcomes of several levels of R-MAT with their bits, drawn by Walker's alias method.
+    """Draws several levels of the recursion of R-MAT at once, out of ``4**levels`` outcomes, by Walker's alias method.
 
-    ``quarters``: probability of the upper left, upper right, lower left and lower right quarter.
+    Each level adds a bit to the row (source) and to the column (destination). ``quarters`` has the probabilities of
+    the upper left, upper right, lower left and lower right quarter of the matrix, at every level.
     """
 
     def __init__(self, levels: int, quarters: tuple[float, ...]) -> None:
@@ -165,9 +166,10 @@ class LevelTable:
         self._arrays = whole, alias, row, column
 
     def draw(self, random: Any, xp: Any = np) -> tuple[Any, Any]:
-        """Return the bits of rows and columns, ``uint32``, for random numbers ``uint64`` that are uniform.
+        """Return the ``levels`` bits of the row and of the column, ``uint32``, that each number of ``random`` draws.
 
-        The upper bits of a number choose an entry of the table, the others one of its two outcomes.
+        ``random`` is an ``xp`` array of uniform ``uint64``. The upper bits of a number choose an entry of the alias
+        table, the others one of the two outcomes of that entry.
         """
         threshold, alias, row, column = (xp.asarray(array) for array in self._arrays)
         place = (random >> self._bits).astype(np.int64)
@@ -177,7 +179,10 @@ class LevelTable:
 
 
 def _alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Walker's table: outcome k stays k with probability ``threshold[k]``, else it becomes ``alias[k]``."""
+    """Return Walker's table for outcomes of these probabilities: ``(threshold, alias)``.
+
+    An outcome k, drawn uniformly, stays k with probability ``threshold[k]``, else it becomes ``alias[k]``.
+    """
     share = probability * (len(probability) / probability.sum())
     threshold, alias = np.ones(len(share)), np.arange(len(share))
     small, large = list(np.flatnonzero(share < 1)), list(np.flatnonzero(share >= 1))
@@ -191,5 +196,5 @@ def _alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def word_of(seed: int, purpose: str) -> int:
-    """Return 64 bits that depend on every bit of ``seed`` and ``purpose``."""
+    """Return a 64-bit hash of ``seed`` and ``purpose``."""
     return int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:8], "little")

@@ -1,8 +1,8 @@
 """Graphs and batches from a seed: R-MAT, uniform random, grid, random geometric; update and query batches.
 
 Everything is vectorised NumPy on the host and the same for the same arguments on every machine; ``seed`` is an int or a
-``numpy.random.Generator``, which then goes on. With ``device="cuda"`` the arrays are made on the host and moved, so
-both devices get the same edges. Ids are uint32.
+``numpy.random.Generator``, whose state then advances. With ``device="cuda"`` the arrays are made on the host and moved,
+so both devices get the same edges. Ids are uint32.
 
 R-MAT follows Chakrabarti, Zhan and Faloutsos (2004) with the parameters of Graph500; ``suricate.generate.edge_streams``
 draws it in pieces, on the device. The streams of batches follow the protocols of the papers: sliding windows (GPMA),
@@ -281,10 +281,10 @@ def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
 
 
 def _edges_of(edges: Any) -> EdgeList:
-    """Return edges that were given as ``(src, dst)`` or ``(src, dst, weight)`` in arrays.
+    """Return an argument ``edges``, ``(src, dst)`` or ``(src, dst, weight)`` in arrays, as an ``EdgeList``.
 
     Raises:
-        ShapeError, DTypeError: they are none.
+        ShapeError, DTypeError: ``edges`` has another form.
     """
     from suricate.graph.delta import edge_list
     from suricate.intake.arrays import as_array
@@ -400,7 +400,7 @@ def temporal_batches(
 
 
 def _share(label: str, value: float) -> float:
-    """Return ``value`` as a float from 0 to 1; raise ``ParameterError``, which names it ``label``, if it is none."""
+    """Return ``value`` as a float; raise ``ParameterError``, which calls it ``label``, unless it is from 0 to 1."""
     return real(label, value, low=0, high=1, include_high=True)
 
 
@@ -410,7 +410,10 @@ def _check_flags(generator: str, **flags: bool) -> None:
 
 
 def _generator(name: str, seed: Seed) -> np.random.Generator:
-    """Return the random numbers of ``seed``: an integer of at least 0, or a generator, which goes on."""
+    """Return the generator for ``seed``: an integer from 0 on, or a generator, which is returned itself.
+
+    ``name`` is the calling function, for error messages.
+    """
     return (
         seed if isinstance(seed, np.random.Generator) else np.random.default_rng(integer(f"{name}: seed", seed, low=0))
     )
@@ -426,7 +429,7 @@ def _draw_weights(count: int, weights: Weights | None, rng: np.random.Generator)
 
 
 def _weight_range(weights: Any) -> tuple[float, float]:
-    """Return ``weights`` as two integers or two floats, in order."""
+    """Return ``weights`` as (low, high), both integers or both floats; raise ``ParameterError`` if it is neither."""
     try:
         low, high = weights
     except (TypeError, ValueError):
@@ -481,7 +484,10 @@ def _part(stream: EdgeList, begin: int, end: int) -> EdgeList:
 
 
 def _next_occurrence(stream: EdgeList, *, directed: bool) -> np.ndarray:
-    """Return for every place of the stream the next one with the same edge, or the stream's length."""
+    """Return, for each position in the stream, the next position of the same edge, or the stream's length; int64[n].
+
+    Unless ``directed``, ``(u, v)`` and ``(v, u)`` are the same edge.
+    """
     src, dst, count = stream.src, stream.dst, len(stream.src)
     keys = edge_keys(src, dst) if directed else edge_keys(np.minimum(src, dst), np.maximum(src, dst))
     order = np.argsort(keys, kind="stable")

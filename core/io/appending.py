@@ -1,4 +1,4 @@
-"""Files that rows are appended to, and that are cut back to the size that a checkpoint has."""
+"""Files that rows are appended to, and that are truncated to the size in a checkpoint."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def size_on_disk(path: Path) -> int:
 def cut_to(path: Path, size: int) -> None:
     """Truncate a file to ``size`` bytes, as it was at a checkpoint; raises ``ParameterError`` if it is shorter.
 
-    Devices and pipes are left alone.
+    Devices and pipes are not changed.
     """
     if is_special(path):
         return

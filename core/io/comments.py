@@ -1,4 +1,4 @@
-"""What the comments ahead of the edges say: direction, number of vertices, names of columns, KONECT's header."""
+"""Facts in the comments before the edges of a file: whether edges are directed, and the header of KONECT."""
 
 from __future__ import annotations
 

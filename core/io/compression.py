@@ -1,4 +1,4 @@
-"""Compression of files as a whole, and binary formats that are recognised only to be named in a message."""
+"""Compression of whole files; other binary formats are only recognised, so that error messages can name them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Gunzip:
 class _Zstandard:
     """A decompressor of the package ``zstandard`` with the interface of those of ``lzma`` and ``bz2``.
 
-    It has no limit for what comes out, so little goes in at a time.
+    The package cannot limit the size of its output, so each call decompresses at most 16 KiB of input.
     """
 
     _STEP = 1 << 14
@@ -96,7 +96,7 @@ class _Zstandard:
 
 
 def decompressor(kind: str) -> Any:
-    """Return a decompressor for one member of a file of this ``kind``, with the interface of ``bz2.BZ2Decompressor``.
+    """Return a decompressor, like ``bz2.BZ2Decompressor``, for one member of a file of this ``kind`` (``".gz"`` ...).
 
     Raises:
         MissingLibraryError: the package for it is not installed.
@@ -114,7 +114,7 @@ def decompressor(kind: str) -> Any:
 
 
 def compressed(raw: IO[bytes], kind: str) -> Any:
-    """Return a context manager: a stream that compresses to ``raw``, which stays open.
+    """Return a stream, also a context manager, that compresses to ``raw`` as ``kind`` (".gz" ...), and leaves it open.
 
     It uses fast presets, and writes neither name nor time, so that equal graphs give equal files.
 
@@ -137,7 +137,7 @@ def compressed(raw: IO[bytes], kind: str) -> Any:
 
 
 def _zstd() -> Any:
-    """Return the first module for Zstandard that is installed: Python 3.14's, its backport, or ``zstandard``."""
+    """Return the first module that is installed of ``compression.zstd``, ``backports.zstd`` and ``zstandard``."""
     return _first_of(("compression.zstd", "backports.zstd", "zstandard"), "zstd", "backports.zstd")
 
 
@@ -160,10 +160,9 @@ def kind_of(start: bytes) -> str:
 
 
 def other_kind(path: Path, start: bytes) -> str | None:
-    """Return the unsupported format of a file, described for an error message; None if it is not known to be one.
+    """Return a text for an error message that says which unsupported format a file has; None if none is recognised.
 
-    ``start`` has its first bytes. If they are not ASCII, the extension of ``path`` decides: Brotli, for one, has no
-    magic number.
+    The first bytes, ``start``, decide; if they are not ASCII and have no known magic number, the extension of ``path``.
     """
     if start[257:262] == b"ustar":
         return "a tar archive: unpack it first"
@@ -174,7 +173,7 @@ def other_kind(path: Path, start: bytes) -> str | None:
 
 
 def split_suffix(path: Path) -> tuple[str, str]:
-    """Return two extensions of a file, of its format and of its compression: ``(".txt", ".gz")``."""
+    """Return the extensions of a file's format and compression: ``(".txt", ".gz")``; ``""`` for one that is missing."""
     last = path.suffix.lower()
     compression = _ALIASES.get(last, last) if _ALIASES.get(last, last) in MAGIC else ""
     return (Path(path.stem) if compression else path).suffix.lower(), compression

@@ -47,7 +47,8 @@ class EventStep:
         src, dst: uint32[n].
         weight: int32, uint32 or float64 [n] (0 for deletions), or None.
         time: int64[n], or None.
-        num_vertices, num_edges: what the file says about the graph after the step (vertices that have edges), or None.
+        num_vertices, num_edges: numbers that the file declares for the graph after the step, or None; only vertices
+            with edges are counted.
     """
 
     label: str
@@ -64,7 +65,7 @@ class EventStep:
 
     @cached_property
     def _last(self) -> np.ndarray:
-        """Return ``bool[n]``: whether an event is the last one of its edge in this step."""
+        """Return ``bool[n]``: whether each event is the last one of its edge in this step."""
         keys = edge_keys(self.src, self.dst)[::-1]
         last = np.zeros(len(keys), bool)
         last[len(keys) - 1 - np.unique(keys, return_index=True)[1]] = True
@@ -87,7 +88,7 @@ class EventStep:
 
     @property
     def reweights(self) -> EdgeList:
-        """The edges that the step gives a new weight, with these weights."""
+        """The edges whose weight the step replaces, with their new weights."""
         return self._select([REWEIGHT], weighted=True)
 
     def batch(self, *, weighted: bool = True) -> Batch:
@@ -109,7 +110,7 @@ class EventStream(Sequence[EventStep]):
     Attributes:
         steps: the steps, in order.
         num_vertices: largest id + 1 over all steps.
-        path: where they came from.
+        path: the file.
     """
 
     steps: tuple[EventStep, ...]
@@ -166,7 +167,10 @@ def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None
 
 
 def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
-    """Return the layout and the pattern that marks a step; ``head``: up to the first insertion, for the columns."""
+    """Return the layout of a file of events and the pattern of the lines that begin or end a step.
+
+    ``head`` is the beginning of the file, including the first insertion, which tells the columns.
+    """
     lines = (line for line in lines_of(head) if line.text and not line.text.startswith(b"#"))
     first = next(lines, Line(1, b"I", 0))
     if first.text[:1] not in b"ID+-=@":
@@ -187,7 +191,10 @@ Columns = dict[str, np.ndarray]
 
 
 class _StepReader:
-    """Cuts chunks at the marks of steps and collects the columns of each step."""
+    """Cuts chunks at the lines that begin or end a step, and collects the columns of each step.
+
+    ``marker`` is the pattern of such a line, ``# window NAME`` or ``@ NAME VERTICES EDGES``.
+    """
 
     def __init__(self, path: Path, layout: Layout, marker: re.Pattern[bytes]) -> None:
         self._path, self._marker = path, marker
@@ -201,9 +208,10 @@ class _StepReader:
         return {name: [np.empty(0, dtype)] for name, dtype in self._dtypes.items()}
 
     def parse(self, tokenizer: Tokenizer, chunk: bytes, line: int) -> list[Columns | Mark | FileFormatError]:
-        """Return the content of ``chunk`` (whole lines), in order: columns, marks between steps, and the first error.
+        """Return what ``chunk`` (whole lines) contains, in order: columns, marks, and the first error.
 
-        A mark comes with the number of lines up to its own; ``line`` is the number of lines before the chunk.
+        A mark is a line between steps: its match with the pattern, and its number from 1. ``line`` is the number of
+        lines before the chunk.
         """
         found: list[Columns | Mark | FileFormatError] = []
         at = 0
@@ -218,9 +226,9 @@ class _StepReader:
         return found
 
     def _columns(self, tokenizer: Tokenizer, piece: bytes, line: int, found: list[Any]) -> int:
-        """Append the columns of the lines in ``piece``, if any, to ``found``; return the number of lines so far.
+        """Append the columns of the lines in ``piece``, a dict by name, to the list ``found``, unless it is empty.
 
-        ``line`` is the number of lines before ``piece``.
+        ``line`` is the number of lines before ``piece``; the number of lines up to its end is returned.
         """
         if piece:
             rows = tokenizer.parse(piece, line)
@@ -228,7 +236,7 @@ class _StepReader:
         return line + files.newlines(piece)
 
     def take(self, pieces: list[Columns | Mark | FileFormatError]) -> None:
-        """Append the columns of a parsed chunk, and end a step at each mark; raise the error if ``pieces`` has one."""
+        """Add ``pieces``, a result of :meth:`parse`: append columns, end a step at each mark, and raise an error."""
         for piece in pieces:
             if isinstance(piece, dict):
                 for name, parts in self._parts.items():
@@ -260,7 +268,10 @@ class _StepReader:
         self._steps.append(EventStep(label=label, **columns, num_vertices=num_vertices, num_edges=num_edges))
 
     def finish(self, lines: int, *, plain_weights: bool) -> EventStream:
-        """Return the events read so far as a stream; ``lines`` is the number of lines of the file, for messages."""
+        """Return the events read so far as a stream.
+
+        ``lines`` is the number of lines of the file, for messages; ``plain_weights``: all weights are integers.
+        """
         rest = sum(map(len, self._parts["op"]))
         if self._marker is _SNAPSHOT and self._steps and rest:
             raise FileFormatError(
@@ -273,7 +284,7 @@ class _StepReader:
         return EventStream(tuple(steps), 1 + max(highest, default=-1), self._path)
 
     def _with_weight_dtype(self) -> list[EventStep]:
-        """Return the steps with integer weights where all of them fit."""
+        """Return the steps with weights as int32, or else uint32, if the weights of all steps fit; else as they are."""
         weights = [step.weight for step in self._steps if step.weight is not None and len(step)]
         low, high = (fn(map(fn, weights), default=0) for fn in (min, max))
         for dtype in (np.int32, np.uint32):

@@ -28,7 +28,7 @@ _START = 8  # bytes that tell compression and binary formats
 
 
 class _DamagedError(Exception):
-    """The compressed data cannot be read on."""
+    """The compressed data is damaged."""
 
 
 class ByteSource:
@@ -105,13 +105,13 @@ class ByteSource:
                 self._fetched.append(str(error))
 
     def _read(self) -> bytes:
-        """Return the next bytes of the file; its first bytes, which were read in advance, come first."""
+        """Return the next bytes of the file; the first call begins with those read to recognise the compression."""
         piece, self._ahead = self._ahead + self._raw.read(CHUNK - len(self._ahead)), b""
         self._consumed += len(piece)
         return piece
 
     def report_end(self) -> None:
-        """Report that all of the file is consumed (for readers that do not use :meth:`pieces`)."""
+        """Call ``progress`` with the whole size of the file (for readers that do not use :meth:`pieces`)."""
         self._consumed = self._size
         self._report()
 

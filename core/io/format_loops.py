@@ -34,7 +34,7 @@ def format_lines(prefix, separator, is_text, wholes, texts, out):
 
     Args:
         prefix: uint8[k], in front of every line. ``separator``: uint8, between columns.
-        is_text: bool[columns], where a column comes from.
+        is_text: bool[columns], whether a column is read from ``texts`` or from ``wholes``.
         wholes: int64[columns, rows]. ``texts``: uint8[columns, rows, width], a text ends at a zero byte or the width.
     """
     at = 0

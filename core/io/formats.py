@@ -118,7 +118,7 @@ def _body(head: bytes, comment: str) -> Iterator[Line]:
 
 
 def head_of(chunks: Iterator[bytes]) -> bytes:
-    """Return the first chunks of a file, up to one with a line that is a comment in no format."""
+    """Return the first chunks of a file, up to the first one that has a line which is not a comment in any format."""
     head = next(chunks, b"")
     while not any(True for _ in _body(head, _ANY_COMMENT)) and (more := next(chunks, b"")):
         head += more
@@ -159,12 +159,12 @@ def _looks_temporal(path: Path, head: bytes, body: list[bytes]) -> bool:
 
 
 def _is_time(token: bytes) -> bool:
-    """Return whether a third column is a time, not a weight: Unix time of some size, or ISO 8601."""
+    """Return whether ``token``, in the third column, is a time and not a weight: a large Unix time, or ISO 8601."""
     return LOOKS_LIKE_TIME.fullmatch(token) is not None or (token.isdigit() and len(token.lstrip(b"0")) >= _TIME_DIGITS)
 
 
 def _named_columns(head: bytes) -> list[str]:
-    """Return the roles that the last comment ahead of the edges names, as in ``# src dst time``; [] if it does not."""
+    """Return the roles of the columns if the last comment before the edges names them (``# src dst time``), else []."""
     roles: list[str] = []
     for line in lines_of(head):
         if not line.text.startswith((b"#", b"%")):
@@ -221,7 +221,7 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
 
 
 def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:
-    """Return the tokens of the first line behind the header, by their roles in the ``layout``."""
+    """Return the tokens of the first line after the header, by their roles in the ``layout``."""
     line = next(_body(head[layout.header_bytes :], _TEXT_COMMENT if layout.comments else _NO_COMMENT), None)
     tokens = [] if line is None else split_columns(line.text, layout.delimiter)
     return dict(zip(layout.fields, tokens, strict=False))
@@ -275,7 +275,7 @@ def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: 
 
 
 def usual_columns(names: Sequence[str]) -> dict[str, str | int]:
-    """Return the columns of the roles that have a usual name (``"source"``, ``"timestamp"``), in any case."""
+    """Return, by role, the column in ``names`` with a usual name of the role (``"source"``, ``"Timestamp"``)."""
     columns: dict[str, str | int] = {}
     lower = [name.lower() for name in names]
     for role in _ROLES:
@@ -359,7 +359,7 @@ def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str
 
 
 def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -> int:
-    """Return the count of ``what`` that a file declares by ``digits`` in a line.
+    """Return the integer ``digits``, the number of ``what`` ("edges") that line number ``line`` of a file declares.
 
     Raises:
         FileFormatError: it is more than ``most``, however many digits it has.
@@ -390,9 +390,9 @@ def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) ->
 
 
 def _counts(line: Line, vertices: tuple[int, int], edges: int) -> dict[str, Any]:
-    """Return the fields of a layout that are set by a header which ends with ``line`` and declares these counts.
+    """Return the fields of ``Layout`` for a header whose last line is ``line`` and that declares these counts.
 
-    ``vertices`` has the number of sources and of destinations.
+    ``vertices`` has the number of sources and that of destinations.
     """
     header = {"header_bytes": line.end, "header_lines": line.number, "counts_line": line.number}
     return {**header, "first_id": 1, "num_vertices": vertices, "least_vertices": max(vertices), "num_edges": edges}

@@ -49,18 +49,18 @@ class ReadOptions:
 
     @property
     def further(self) -> dict[str, str | int]:
-        """Return the columns of the file that become columns of edges, by name."""
+        """The columns of edges to read: a dict from name to the column of the file, by name or position."""
         assert isinstance(self.edge_columns, dict)
         return self.edge_columns
 
     @property
     def dtype(self) -> np.dtype | None:
-        """The dtype that the weights are to have, or None."""
+        """The dtype that the user chose for the weights; None: it depends on the weights."""
         return None if self.weight_dtype is None else np.dtype(self.weight_dtype)
 
 
 def _named_columns(given: object) -> dict[str, str | int]:
-    """Return columns of edges by name."""
+    """Return the option ``edge_columns``, a list of names or a dict, as a dict from name to name or position."""
     if isinstance(given, Mapping):
         columns = dict(given)
     elif isinstance(given, Sequence) and not isinstance(given, str):

@@ -15,8 +15,8 @@ from suricate.io.formats import BY_SUFFIX, TABLE_FORMATS
 def parts_of(path: Path) -> list[Path] | None:
     """Return the files that a folder or a pattern stands for, in natural order; None if ``path`` is neither.
 
-    Of a folder, also one that matches the pattern, these are all files with the extension of a table, those in
-    subfolders ``KEY=VALUE`` included. Hidden files and files that start with ``_`` (marks of Spark) are left out.
+    A folder, or one that the pattern matches, stands for its files with an extension of Parquet or Arrow, those in
+    subfolders ``KEY=VALUE`` included. Hidden files, and those whose names start with ``_``, are left out.
 
     Raises:
         OSError: there are none.
@@ -47,17 +47,20 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 def _natural(file: Path) -> list[int | str]:
-    """Return the sort key of a file: the texts of its name and the numbers between them, alternately."""
+    """Return the sort key of a file: its path split into texts and integers, alternately."""
     return [int(part) if at % 2 else part for at, part in enumerate(_DIGITS.split(str(file)))]
 
 
 def _tables_in(folder: Path) -> list[Path]:
-    """Return the tables among the files of a folder."""
+    """Return the files of :func:`_files_in` with an extension of Parquet or Arrow."""
     return [file for file in _files_in(folder) if file.suffix.lower() in _TABLE_SUFFIXES]
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder and of the folders ``KEY=VALUE`` in it, as Spark and Hive make them."""
+    """Yield the files of a folder and of the folders ``KEY=VALUE`` (partitions of Spark and Hive) in it.
+
+    Names that begin with ``.`` or ``_`` are left out.
+    """
     for entry in folder.iterdir():
         if entry.name.startswith((".", "_")):
             continue

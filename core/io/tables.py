@@ -102,10 +102,10 @@ def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions
 
 
 def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
-    """Return the columns of all ``parts`` by role, joined in order; with ``text`` ids become texts.
+    """Return the columns of all ``parts`` by role, concatenated in order; with ``text`` ids become texts.
 
     Raises:
-        FileFormatError: a part lacks a column that the first part has, or its type does not go with that of the others.
+        FileFormatError: a part has other columns than the first, or a column of another type (see :func:`_family`).
     """
     pa, first = load_pyarrow(), parts[0]
     if len(parts) == 1:
@@ -132,7 +132,10 @@ def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
 
 
 def _family(type: Any) -> str:
-    """Return the kind of a type within which parts may differ: texts, numbers, or the type itself."""
+    """Return the family of a type of pyarrow: "text", "number", or the type's own name.
+
+    Columns of one family can be concatenated.
+    """
     types = load_pyarrow().types
     if _is_text(type):
         return "text"
@@ -150,9 +153,9 @@ def errors_of(path: Path) -> Iterator[None]:
 
 
 def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions) -> _Part:
-    """Return the columns of ``file`` that have a role, and the metadata of its schema.
+    """Return the columns of ``file`` that have a role or become columns of edges, and the metadata of its schema.
 
-    ``path`` is its name in messages.
+    ``path`` names it in messages; ``format`` is "parquet" or "arrow".
     """
     if options.delimiter is not None:
         raise ParameterError(f"format {format!r} has no delimiter")
@@ -173,7 +176,7 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
 
 
 def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[int, str, str]]:
-    """Return place, name and role of each column that becomes one of edges; ``names`` are all columns of the file.
+    """Return (position, name, role) of each column that ``options.further`` asks for; ``names`` are those of the file.
 
     Raises:
         ParameterError: the file has no such column.
@@ -208,7 +211,7 @@ def _attribute(column: _Column) -> np.ndarray:
 
 
 def opened(file: IO[bytes] | Path, format: str) -> tuple[Any, Any]:
-    """Return the reader of a file, and its schema; an Arrow file may be of the file or the stream format."""
+    """Return (pyarrow's reader, schema) of a file; ``format`` is "parquet" or "arrow" (IPC file or stream)."""
     pa = load_pyarrow()
     if format == "parquet":
         parquet = pa.parquet.ParquetFile(file)
@@ -227,7 +230,7 @@ def opened(file: IO[bytes] | Path, format: str) -> tuple[Any, Any]:
 
 
 class _Column(NamedTuple):
-    """A column of a file and its name."""
+    """A column of a file, named ``name``; its values may be dictionary-encoded."""
 
     path: Path
     name: str
@@ -235,7 +238,7 @@ class _Column(NamedTuple):
     parts: tuple[tuple[Path, int], ...] = ()  #: the files that it was joined from, with the number of entries of each
 
     def error(self, reason: str, row: int | None = None) -> FileFormatError:
-        """Return an error that says ``reason`` of this column, or of its entry ``row``, and names the entry's file."""
+        """Return an error whose message names the file, the column, the entry ``row`` (if given) and ``reason``."""
         path = self.path
         for part, length in self.parts:
             path = part
@@ -245,12 +248,12 @@ class _Column(NamedTuple):
         return FileFormatError(path, None, f"{self.name}{'' if row is None else f'[{row}]'} {reason}")
 
     def decoded(self) -> pa.ChunkedArray:
-        """Return the values without a dictionary."""
+        """Return the values; if they are dictionary-encoded, decoded."""
         kind = self.values.type
         return self.values.cast(kind.value_type) if load_pyarrow().types.is_dictionary(kind) else self.values
 
     def plain(self) -> _Column:
-        """Return the column without a dictionary; raises ``FileFormatError`` if an entry is missing."""
+        """Return the column with decoded values; raises ``FileFormatError`` if a value is null."""
         pa, values = load_pyarrow(), self.decoded()
         if values.null_count:
             raise self.error("is missing", pa.compute.index(pa.compute.is_null(values), True).as_py())
@@ -266,7 +269,7 @@ class _Column(NamedTuple):
         return self.cast(pa.large_string())
 
     def cast(self, type: Any) -> pa.ChunkedArray:
-        """Return the values with another type; raises ``FileFormatError`` if one does not fit."""
+        """Return the values cast to a ``type`` of pyarrow; raises ``FileFormatError`` if one does not fit."""
         try:
             return self.values.cast(type)
         except load_pyarrow().ArrowException as error:
@@ -274,7 +277,7 @@ class _Column(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """One file: its columns by role, and the metadata of its schema."""
+    """The columns of one file by role, and the metadata of its schema."""
 
     path: Path
     columns: dict[str, _Column]
@@ -313,7 +316,7 @@ def _least(values: np.ndarray) -> int:
 
 
 def _check_lowest(column: _Column, first_id: int | None) -> None:
-    """Raise ``FileFormatError`` for an id below ``first_id``; without one, ids that are mapped may be negative."""
+    """Raise ``FileFormatError`` if an id in ``column`` is below ``first_id``; None: any id is allowed."""
     values = column.values.to_numpy()
     if first_id is not None and len(values) and _least(values) < first_id:
         row = int(values.argmin())
@@ -324,7 +327,7 @@ def _check_lowest(column: _Column, first_id: int | None) -> None:
 
 
 def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
-    """Return the integer ids of ``column`` as uint32, less ``options.first_id``; they must then be below ``most``."""
+    """Return the ids in ``column`` less ``options.first_id``, as uint32; raise unless they are in 0..``most``-1."""
     first_id = options.first_id or 0
     _check_lowest(column, first_id)
     values = column.values.to_numpy()
@@ -397,7 +400,7 @@ def _times(column: _Column) -> tuple[np.ndarray, str | None]:
 
 
 def _iso_times(column: _Column) -> np.ndarray:
-    """Return microseconds since 1970; a long column goes through compiled code."""
+    """Return a column of ISO 8601 texts as microseconds since 1970; long columns are parsed by compiled code."""
     pa = load_pyarrow()
     times = np.empty(len(column.values), np.int64)
     if len(times) > SMALL_COLUMN:
@@ -438,7 +441,7 @@ def _count_vertices(
 ) -> int:
     """Return the number of vertices: from the options, else of ``labels``, else as the file declares or contains.
 
-    ``metadata`` has the schema's of each file; ``path`` is named in errors.
+    ``metadata`` has the metadata of each file's schema; ``path`` is named in errors.
     """
     count = options.num_vertices
     if labels is not None:

@@ -25,7 +25,7 @@ def microseconds(text: str) -> int:
     ``parse_loops.parse_iso`` is the compiled equivalent.
 
     Raises:
-        ValueError: not a date or time, or it has a fraction of a microsecond.
+        ValueError: ``text`` is not a date or time, or has a fraction of a microsecond.
     """
     if not _TIME.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is no time of ISO 8601, as 2024-05-17T13:45:00.25Z")

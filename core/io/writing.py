@@ -143,7 +143,11 @@ def _check_names(columns: Iterable[str]) -> None:
 
 
 def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
-    """Return the name of every vertex of a graph, None if it has no names; raises unless all ends of edges have one."""
+    """Return the name of every vertex of a graph; None if the graph has no names.
+
+    Raises:
+        ParameterError: a vertex has edges and no name.
+    """
     names = getattr(graph, "names", None)
     if names is None:
         return None
@@ -158,7 +162,7 @@ def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
 
 
 def _arrays_of(edges: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Return sources, destinations, weights and times as host arrays."""
+    """Return (src, dst, weight or None, time or None) of the argument ``edges`` of :func:`write` as host arrays."""
     parts = edges.edges() if callable(getattr(edges, "edges", None)) else edges  # a Graph, or what holds arrays
     if hasattr(parts, "src"):
         src, dst, weight = parts.src, parts.dst, parts.weight
@@ -287,7 +291,7 @@ def _numbers(values: np.ndarray) -> Column:
 
 
 def _further(values: np.ndarray) -> Column:
-    """Return the cells of a column of edges: numbers, bools as 0 and 1, or texts."""
+    """Return the function that gives cells of a column of edges for a slice of rows; bools become 0 and 1."""
     if values.dtype.kind in "iufb":
         return _numbers(values.astype(np.uint8) if values.dtype.kind == "b" else values)
     texts = [str(value) for value in values]
@@ -298,7 +302,7 @@ def _further(values: np.ndarray) -> Column:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a field of CSV."""
+    """Return a text as a field of CSV, in quotes if it needs them."""
     return '"' + text.replace('"', '""') + '"' if _needs_quotes(text) else text
 
 
@@ -311,7 +315,7 @@ def _shifted(ids: np.ndarray) -> Column:
 
 
 def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
-    """Return labels as bytes; in CSV those with a delimiter or a quote inside are quoted."""
+    """Return labels as an array of bytes; with ``quote`` those that contain a delimiter or a quote are quoted."""
     if labels.dtype.kind in "iu":
         return labels.astype("S20")
     texts = [str(label) for label in labels]

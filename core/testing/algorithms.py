@@ -70,7 +70,7 @@ OTHER_WEIGHTS = (  #: kinds with the other weight dtypes: tried on one backend, 
 
 
 def _checking_indices(test: Callable[..., None]) -> Callable[..., None]:
-    """Return ``test`` such that it runs with indices checked: one out of range raises, and does not end the process."""
+    """Wrap ``test`` so that array indices of edge functions are checked: one out of range raises an exception."""
 
     @wraps(test)
     def checked(*args: Any, **options: Any) -> None:
@@ -201,7 +201,7 @@ class AlgorithmConformance:
         return kit.oracle is not base.oracle or kit.verify is not base.verify
 
     def takes_live(self) -> bool:
-        """Return whether the source of right results, ``verify``, ``oracle`` or ``reference()``, takes ``live``."""
+        """Return whether the ``verify``, ``oracle`` or ``reference()`` that judges results has a parameter ``live``."""
         base, kit = AlgorithmConformance, type(self)
         source: Any = kit.verify if kit.verify is not base.verify else kit.oracle
         if not self.brings_oracle():
@@ -209,7 +209,7 @@ class AlgorithmConformance:
         return "live" in inspect.signature(source).parameters
 
     def kinds_of_changes(self) -> tuple[str, ...]:
-        """Return the kinds of changes, less deleting and recycling vertices if the oracle takes no ``live``."""
+        """Return the kinds of changes to test; deletions of vertices only if :meth:`takes_live`."""
         return tuple(kind for kind in CHANGE_KINDS if self.takes_live() or kind not in ("delete_vertices", "recycle"))
 
     def judge(self, result: Any, graph: Graph, params: Params) -> None:
@@ -238,7 +238,7 @@ class AlgorithmConformance:
                 assert np.array_equal(got, right), f"at() gives {got} instead of {right}"
 
     def entries_of(self, tracker: Tracker, graph: Graph) -> tuple[Any, ...]:
-        """Return the tracker's result at every third vertex, as parts on the host; () if ``at`` is not overridden."""
+        """Return ``tracker.at()`` for every third vertex, a tuple of host arrays; () if ``at`` is not overridden."""
         if self.algorithm.at is Algorithm.at or not graph.num_vertices:
             return ()
         return as_parts(on_host(tracker.at(np.arange(graph.num_vertices)[::3]), graph))
@@ -336,7 +336,7 @@ class AlgorithmConformance:
             self.verify(answer, graph.num_vertices, *arcs, **known)
 
     def test_mismatch(self, variant: Variant, params: Params) -> None:
-        """``mismatch()`` accepts the result beside the ``reference()``, and does not accept any result."""
+        """``mismatch()`` finds no difference between result and ``reference()``, and finds one for random results."""
         if not self.algorithm.has_reference():
             pytest.skip("there is no reference() to compare with")
         graph = self.build(self.on_cpu(), "cpu", variant)

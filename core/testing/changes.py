@@ -129,7 +129,10 @@ def deleted_vertices(changer: Changer, chosen: Sequence[int]) -> Iterator[None]:
 
 
 def mixed_batches(changer: Changer) -> Iterator[None]:
-    """Apply batches that delete and insert, also the same edges, nothing, or all edges; yield after each."""
+    """Apply batches that both delete and insert; yield after each.
+
+    Some delete and insert the same edges, one deletes all edges of the graph, and one is empty.
+    """
     graph = changer.graph
     src, dst = changer.some(12)
     new = changer.draw(12)
@@ -147,7 +150,7 @@ def mixed_batches(changer: Changer) -> Iterator[None]:
 
 
 def replaced_weights(changer: Changer) -> Iterator[None]:
-    """Replace weights of stored edges: some, all, beside deletions, by the same ones; yield after each change."""
+    """Insert stored edges again with other weights or the same ones, and once delete others too; yield after each."""
     graph = changer.graph
     for count in (1, 15):
         graph.insert_edges(*changer.weighted(*changer.some(count)))

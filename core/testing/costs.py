@@ -68,7 +68,7 @@ def measure(action: Callable[[], Any], device: Device) -> Costs:
 
 @contextmanager
 def _visits(device: Device) -> Iterator[list[Callable[[], int]]]:
-    """Yield a list that gets a function per operator call in the ``with`` block; each returns the vertices visited."""
+    """Yield a list; each operator call in the ``with`` block appends a function that returns the vertices visited."""
     visits: list[Callable[[], int]] = []
     driver = driver_on(device)
     with ExitStack() as stack:
@@ -87,7 +87,10 @@ def _counting_starts(operator: Callable[..., Any], visits: list[Callable[[], int
 
 
 def _size(graph: Any, given: Any) -> int:
-    """Return the number of vertices in ``given``, the start of an operator's driver; an arc counts like a vertex."""
+    """Return the number of vertices, and of arcs, in ``given``, the frontier or other start of an operator.
+
+    None means all vertices of ``graph``.
+    """
     if given is None:
         return graph.num_vertices
     if isinstance(given, Start):

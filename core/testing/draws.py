@@ -56,7 +56,11 @@ def draw_ids(rng: np.random.Generator, count: int, num_vertices: int, spread: in
 
 
 def edge_weights(dtype: np.dtype) -> np.ndarray:
-    """Return weights of ``dtype`` that differ in little: both zeros, subnormals, neighbours, one bit or 32-bit word."""
+    """Return weights of ``dtype`` that are easily confused.
+
+    Floats: both zeros, subnormals, adjacent numbers, and numbers that differ in the upper or lower 32 bits only.
+    Integers: powers of two and the ends of the range.
+    """
     if dtype.kind != "f":
         top = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
         return np.concatenate([np.array([0, 1, 2, 256, 65536, 1 << 24], dtype), top, top - np.array([1, 0], dtype)])
@@ -70,7 +74,7 @@ def edge_weights(dtype: np.dtype) -> np.ndarray:
 
 
 def draw_weights(rng: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
-    """Return ``dtype[count]`` from few values, some of them extreme, so that batches repeat stored weights."""
+    """Return ``count`` random weights out of few values, some of them extreme; batches so repeat stored weights."""
     if dtype.kind == "f":
         least = np.nextafter(dtype.type(0), dtype.type(1))
         values = np.array([0.0, -0.0, 0.1, 1.0, -2.5, np.finfo(dtype).max, np.finfo(dtype).tiny, least], dtype)

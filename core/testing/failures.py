@@ -1,4 +1,4 @@
-"""A store keeps what it has when an allocation fails in the middle of an operation."""
+"""A store is unchanged after an operation in which an allocation failed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,22 @@ NUM_VERTICES = 300
 
 
 class Allocations:
-    """Counts the arrays that a module makes, and raises ``error`` in place of the one with number ``at``."""
+    """Counts the arrays that a module allocates, and lets one allocation fail.
+
+    Args:
+        at: the number, from 0, of the allocation that raises ``error``; None: none does.
+        error: the exception to raise.
+
+    Attributes:
+        count: number of allocations so far, the failed one included.
+    """
 
     def __init__(self, at: int | None = None, error: type[Exception] = MemoryError) -> None:
         self.at, self.error, self.count = at, error, 0
 
     @contextmanager
     def watched(self, xp: ModuleType) -> Iterator[None]:
-        """Count, and let fail, calls of the allocating functions of ``xp`` in the ``with`` block."""
+        """Count the calls of ``xp.empty``, ``xp.zeros`` and so on in the ``with`` block; let number ``at`` fail."""
         with ExitStack() as patches:
             for name in ALLOCATORS:
                 patches.enter_context(patch.object(xp, name, self._wrapped(getattr(xp, name))))
@@ -81,7 +89,10 @@ def operations(seed: int) -> dict[str, Callable[[ModelledStore], object]]:
 
 
 def failing_allocations(build: Callable[[], ModelledStore]) -> None:
-    """Assert for each operation and allocation: if that fails, the store is unchanged and the operation works later."""
+    """Let every allocation of every operation fail in turn; assert that the store is unchanged, and a retry works.
+
+    ``build`` returns an empty store of ``NUM_VERTICES`` vertices.
+    """
     rng = np.random.default_rng(41)
     for name, operation in operations(42).items():
         model, allocations = filled(build), Allocations()
@@ -98,14 +109,14 @@ def fail_once(
     allocations: Allocations,
     rng: np.random.Generator,
 ) -> None:
-    """Do an operation while one allocation fails; then the store must be unchanged, and the operation works.
+    """Run an operation of which one allocation fails; assert that the store is unchanged, and that a retry works.
 
     Args:
         model: the store to change, with edges and a mark.
         name: the operation's name, for messages.
-        operation: a function that does it.
+        operation: the operation, a function of the store.
         allocations: which allocation fails, and with which exception.
-        rng: draws what is queried to compare the store with its table.
+        rng: draws the edges and vertices by which the store is compared with its table.
     """
     model.calling = partial(allocations.watched, model.device.xp)
     failed = False

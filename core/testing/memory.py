@@ -281,7 +281,7 @@ def traced_steps(make: Callable[[], Store]) -> Iterator[tuple[Store, Step, int, 
 
 
 def repeated_batches(build: Build) -> None:
-    """Assert that after ``mark()`` the same batches over and over do not take more and more memory."""
+    """Assert that after ``mark()``, repeating the same batches does not use ever more memory."""
     model, rng = build(None), np.random.default_rng(35)
     store = model.store
     batch = random_batch(rng, 1000, store.weight_dtype)

@@ -229,7 +229,7 @@ class ModelledStore:
         compare_edges(what, edges, wanted, self.device)
 
     def verify(self, rng: np.random.Generator) -> None:
-        """Compare all that the store can be asked with the table; ``rng`` draws which edges and vertices to query."""
+        """Compare the answers to all queries with the table; ``rng`` draws which edges and vertices to query."""
         store = self.store
         store.check()
         edges = store.edges()

@@ -28,7 +28,10 @@ class Snapshot(NamedTuple):
     live: np.ndarray
 
     def changed(self, before: Snapshot) -> np.ndarray:
-        """Return the ends of the arcs that are in only one of this snapshot and ``before``, ascending, int64."""
+        """Return the vertices at either end of an arc that only one of this snapshot and ``before`` has.
+
+        They are int64, ascending, without repeats. Weights are not compared.
+        """
         keys, old = (part.src.astype(np.int64) << 32 | part.dst for part in (self, before))
         different = np.setxor1d(keys, old)
         return np.unique(np.concatenate((different >> 32, different & 0xFFFFFFFF)))

@@ -1,6 +1,6 @@
 """What only shows at scale: large ids, large batches, batches and adjacencies around the powers of two.
 
-Every function takes an empty store beside its model, of the number of vertices that it names.
+Functions that take a ``model`` expect it empty, with the number of vertices that their docstring names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def weights_for(model: ModelledStore, rng: np.random.Generator, count: int) -> n
 
 
 def ids_beyond_16_bits(model: ModelledStore) -> None:
-    """Insert and delete edges between ids on both sides of 2**16; a store of ``MANY_VERTICES`` vertices."""
+    """Insert and delete edges between ids on both sides of 2**16, in a store of ``MANY_VERTICES`` vertices."""
     rng = np.random.default_rng(20)
     ids = np.array([0, 1, 4463, 4464, 32767, 32768, 65534, 65535, 65536, 65537, MANY_VERTICES - 1], np.uint32)
     src, dst = np.repeat(ids, len(ids)), np.tile(ids, len(ids))
@@ -43,7 +43,7 @@ def ids_beyond_16_bits(model: ModelledStore) -> None:
 
 
 def batch_sizes(model: ModelledStore) -> None:
-    """Insert and delete batches around the powers of two, half of them duplicates; ``FEW_VERTICES`` vertices."""
+    """Insert and delete ``BATCH_SIZES`` edges, about half duplicates, in a store of ``FEW_VERTICES`` vertices."""
     rng = np.random.default_rng(21)
     for size in BATCH_SIZES:
         src, dst = (rng.integers(0, FEW_VERTICES, size // 2 + 1).astype(np.uint32) for _ in range(2))
@@ -55,7 +55,10 @@ def batch_sizes(model: ModelledStore) -> None:
 
 
 def large_batch(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``count`` edges of ``MANY_VERTICES`` vertices: a quarter duplicates, half out of 12 hubs (uint32)."""
+    """Return random ``(src, dst)``, ``uint32[count]``, below ``MANY_VERTICES``.
+
+    A quarter of the edges are duplicates, and half of them start at one of 12 vertices.
+    """
     distinct = count - count // 4
     src, dst = (rng.integers(0, MANY_VERTICES, distinct) for _ in range(2))
     src[::2] = src[::2] % 12 * 5833
@@ -64,7 +67,7 @@ def large_batch(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.nd
 
 
 def large_batches(model: ModelledStore) -> None:
-    """Insert and delete batches of 40,000 and 70,000 edges with duplicates; ``MANY_VERTICES`` vertices."""
+    """Insert and delete batches of up to 70,000 edges with duplicates, in a store of ``MANY_VERTICES`` vertices."""
     rng = np.random.default_rng(22)
     first, other = large_batch(rng, 40_000), large_batch(rng, 70_000)
     model.insert(*first, weights_for(model, rng, 40_000))
@@ -82,7 +85,7 @@ def large_batches(model: ModelledStore) -> None:
 
 
 def one_edge_at_a_time(model: ModelledStore) -> None:
-    """Grow three adjacencies to about 260 edges and shrink one, an edge per batch; ``FEW_VERTICES`` vertices."""
+    """Grow three adjacencies to about 250 edges and shrink one, an edge per batch; ``FEW_VERTICES`` vertices."""
     rng = np.random.default_rng(23)
     hubs = np.array([3, 64, 2999], np.uint32)
     targets = rng.permutation(FEW_VERTICES)[:260].astype(np.uint32)
@@ -119,7 +122,7 @@ def change_one(model: ModelledStore, rng: np.random.Generator, source: int, targ
 
 
 def every_replacement(model: ModelledStore) -> None:
-    """Replace every weight of :func:`edge_weights` by every other one, and by itself; ``FEW_VERTICES`` vertices."""
+    """Replace every weight of :func:`edge_weights` by each of them, in a store of ``FEW_VERTICES`` vertices."""
     rng = np.random.default_rng(24)
     assert model.store.weight_dtype is not None
     values = edge_weights(model.store.weight_dtype)

@@ -173,7 +173,7 @@ class StoreConformance:
         assert got == wanted, f"{operation}{got}, but the protocol has {operation}{wanted}"
 
     def test_constructor(self) -> None:
-        """The constructor takes what the protocol passes; everything else is a keyword with a default."""
+        """The constructor has the parameters of the store protocol; all others are keywords with defaults."""
         protocol = inspect.signature(Store.__init__).parameters
         parameters = inspect.signature(self.backend.__init__).parameters
         if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
@@ -208,7 +208,10 @@ class StoreConformance:
             assert store.copy_to(store.device).options() == store.options(), "a copy has other options"
 
     def _with_each_option(self) -> Iterator[tuple[dict[str, Any], Store]]:
-        """Yield ``(given, store)``: {} and a store as configured, then each value of ``knobs`` that is valid here."""
+        """Yield ``(given, store)``, options and a store built with them besides ``self.options``.
+
+        First without any, then with each value of each option in ``backend.knobs`` that ``self.options`` allow.
+        """
         kind = "cpu" if "cpu" in self.backend.devices else "cuda"
         if kind == "cuda" and no_cuda():
             pytest.skip("there is no CUDA device")
@@ -220,7 +223,7 @@ class StoreConformance:
     # -- behaviour -----------------------------------------------------------------------------------------------------
 
     def test_every_operation(self, device_kind: str, weight_dtype: str | None) -> None:
-        """A fixed tour through all operations leaves the store equal to a table, in everything it can be asked."""
+        """After each step of a fixed sequence of all operations, every query gives what a table of edges gives."""
         model = self.modelled(self.build(40, device_kind, weight_dtype, memory_limit=AMPLE))
         for step in TOUR:
             model.step(*step)
@@ -242,7 +245,7 @@ class StoreConformance:
         )
 
     def test_shrinks_again(self, device_kind: str, weight_dtype: str | None) -> None:
-        """``resize`` removes vertices without edges, repeatedly, and later operations of the store are right."""
+        """``resize`` to fewer vertices, repeatedly, works when those removed have no edges; so do later operations."""
         model, rng = self.modelled(self.build(40, device_kind, weight_dtype)), np.random.default_rng(9)
         model.step("insert", 300, 40, 1, 1)
         for round_, more in enumerate((1, 300, 5000)):
@@ -289,7 +292,7 @@ class StoreConformance:
         model.verify(rng)
 
     def test_guard(self, device_kind: str, weight_dtype: str | None) -> None:
-        """``insert`` and ``delete`` with a guard that is not zero report and change nothing; zero has no effect."""
+        """``insert`` and ``delete`` do nothing if their ``guard`` is not zero; a guard of zero has no effect."""
         if not self.backend.guarded:
             pytest.skip(f"{self.backend.name} takes no guard: the graph checks every batch before it")
         model, rng = self.modelled(self.build(4, device_kind, weight_dtype)), np.random.default_rng(7)
@@ -334,12 +337,12 @@ class StoreConformance:
         wholes.unchecked_queries(self.modelled(self.build(wholes.NUM_VERTICES, device_kind, weight_dtype)))
 
     def test_failing_allocations(self, device_kind: str) -> None:
-        """Whichever allocation fails, with whichever exception: the store is as it was, and can go on."""
+        """An operation in which an allocation raises leaves the store unchanged, and succeeds when it is repeated."""
         dtype = next((dtype for dtype in self.weight_dtypes if dtype is not None), None)
         failures.failing_allocations(lambda: self.modelled(self.build(failures.NUM_VERTICES, device_kind, dtype)))
 
     def test_copy_to_other_device(self, weight_dtype: str | None) -> None:
-        """A copy on another device holds the same edges, mark and settings, there and back."""
+        """A copy on CUDA of a CPU store, and a CPU copy of that one, have the same edges, mark and settings."""
         if len(self.backend.devices) < 2 or no_cuda():
             pytest.skip("needs a backend for both devices, a CUDA device and CuPy")
         model = self.modelled(self.build(40, "cpu", weight_dtype, memory_limit=self.limit()))
@@ -365,7 +368,7 @@ class StoreConformance:
     # -- scale ---------------------------------------------------------------------------------------------------------
 
     def test_hub(self, device_kind: str) -> None:
-        """One vertex takes thousands of edges, in growing batches, and gives them back."""
+        """Batches of growing size give one vertex thousands of edges, and others delete them again."""
         model = self.modelled(self.build(5000, device_kind))
         rng = np.random.default_rng(1)
         every = rng.permutation(5000).astype(np.uint32)
@@ -403,7 +406,7 @@ class StoreConformance:
     # -- memory --------------------------------------------------------------------------------------------------------
 
     def test_reuses_memory(self, device_kind: str) -> None:
-        """Inserting and deleting the same edges over and over does not take more and more memory."""
+        """Repeatedly inserting and deleting the same edges does not use ever more memory."""
         store = self.build(300, device_kind)
         rng = np.random.default_rng(2)
         src, dst = (store.device.xp.array(rng.integers(0, 300, 4000), np.uint32) for _ in range(2))
@@ -418,7 +421,7 @@ class StoreConformance:
         assert allocated[-1] <= max(allocated[:3]), f"memory() goes up: {allocated}"
 
     def test_repeated_batches_after_mark(self, device_kind: str, weight_dtype: str | None) -> None:
-        """After ``mark()`` the same batches over and over do not take more and more memory."""
+        """After ``mark()``, repeating the same batches does not use ever more memory."""
         memory.repeated_batches(self.limited(device_kind, weight_dtype))
 
     def test_memory_goes_with_the_store(self, device_kind: str) -> None:
@@ -446,7 +449,7 @@ class StoreConformance:
         memory.memory_is_what_is_held(lambda: self.build(memory.NUM_VERTICES, "cpu", weight_dtype))
 
     def test_memory_limit(self, device_kind: str, weight_dtype: str | None) -> None:
-        """At the memory limit a batch fails as a whole: the store keeps what it had, and can go on."""
+        """At the memory limit a batch fails as a whole: the store keeps its edges, and later batches succeed."""
         self.skip_unless_limited("batches")
         memory.batches_at_the_limit(self.limited(device_kind, weight_dtype))
 

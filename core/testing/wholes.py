@@ -1,4 +1,4 @@
-"""Changes that a store takes as a whole (``Store.apply``), and unvalidated queries (``Store.query``)."""
+"""Tests of ``Store.apply``, which deletes and inserts in one change, and of unvalidated batches in ``Store.query``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TWO_SIDED = ((1, 1), (30, 50), (2000, 3000))
 
 
 def whole_changes(model: ModelledStore, sizes: Iterable[tuple[int, int]], *, dropped: bool = False) -> None:
-    """Offer valid and invalid changes to a store of ``NUM_VERTICES`` vertices by ``apply()``, and compare.
+    """Prepare valid and invalid changes by ``Store.apply()``, and compare the store with its table after each.
 
     Args:
-        model: the store, empty.
+        model: the store, empty, of ``NUM_VERTICES`` vertices.
         sizes: ``(edges to delete, edges to insert)`` of each change.
-        dropped: whether to drop the changes that ``apply()`` prepares, or carry them out.
+        dropped: True: do not carry out the changes that ``apply()`` prepares.
     """
     rng, n = np.random.default_rng(31), model.store.num_vertices
     src, dst = rng.integers(0, n, (2, 400)).astype(np.uint32)
@@ -48,9 +48,10 @@ def whole_changes(model: ModelledStore, sizes: Iterable[tuple[int, int]], *, dro
 
 
 def _offers(model: ModelledStore, removed: EdgeList | None, added: EdgeList | None) -> Iterator[tuple[Any, bool]]:
-    """Yield ``(batches, valid)`` for each form in which a graph offers a change.
+    """Yield ``(batches, valid)`` for each form in which a graph passes a change to ``Store.apply()``.
 
-    ``batches``: the batch of the edges ``removed`` and that of the edges ``added``, None where there are none.
+    ``batches`` is a list of two batches: of the edges ``removed`` and of the edges ``added``, None if there are none.
+    They are host batches, and on CUDA also device batches: one with a bad id (``valid`` False), one without.
     """
     yield [None if part is None else HostBatch(part) for part in (removed, added)], True
     if not model.device.is_cuda:
@@ -66,7 +67,7 @@ def _offers(model: ModelledStore, removed: EdgeList | None, added: EdgeList | No
 
 
 def _given(model: ModelledStore, edges: EdgeList | None, *, valid: bool) -> tuple[Any, Any, Any] | None:
-    """Return ``edges`` as ``(src, dst, weight)`` on the device; unless ``valid`` the last destination is no id."""
+    """Return ``edges`` as ``(src, dst, weight)`` on the device; unless ``valid`` the last ``dst`` is out of range."""
     if edges is None:
         return None
     dst = edges.dst.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The loop that finds one column in lines which were parsed before."""
+"""The loop that finds the texts of one column in lines."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def trimmed(data, start, stop, blank):
 
 @inner
 def field_end(data, at, stop, delimiter, blank):
-    """Return where the field that begins at ``at`` ends, at most ``stop``, the end of the line.
+    """Return where the field that begins at ``data[at]`` ends (exclusive); ``stop`` is the end of the line.
 
-    ``delimiter`` is a byte, or -1 for fields between blanks (``blank``, by byte); with one, quoted fields may contain
-    it.
+    ``delimiter`` is a byte, which quoted fields may contain, or -1 for fields separated by blanks; ``blank``
+    (``bool[256]``) says which bytes are blanks.
     """
     quoted = False
     while at < stop and (quoted or not (blank[data[at]] if delimiter < 0 else data[at] == delimiter)):
@@ -41,14 +41,14 @@ def field_end(data, at, stop, delimiter, blank):
 
 @kernel
 def list_fields(data, blank, comment, delimiter, column, spans):
-    """Write the place of one column in each line that is neither blank nor a comment; return their number.
+    """Find one column in each line that is neither blank nor a comment; return the number of these lines.
 
     Args:
         data: bytes of whole lines.
-        blank, comment: by byte, whether it is a blank, and whether it begins a comment.
+        blank, comment: bool[256], whether a byte is a blank, and whether it begins a comment at the start of a line.
         delimiter: a byte, or -1 for columns between blanks.
         column: the column, from 0.
-        spans: written, uint64: ``start << 32 | length`` per line, 0 for too short a line; further lines are counted.
+        spans: uint64[k], gets ``start << 32 | length`` of the text in the first k lines; 0 if a line is too short.
     """
     begin, row, size = 0, 0, len(data)
     while begin < size:

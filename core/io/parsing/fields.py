@@ -19,9 +19,10 @@ class Fields:
     """Finds further columns in the lines of a file.
 
     Args:
-        path: for messages. head: the beginning of the file, including the header.
+        path: the file, for messages.
+        head: the beginning of the file, including the header.
         layout: what a line contains.
-        columns: names or positions of the columns, by the name under which they are returned.
+        columns: ``{name: column}``: the column, by its name in the header or its position, to be returned as ``name``.
 
     Raises:
         ParameterError: there is no such column.
@@ -44,7 +45,10 @@ class Fields:
         self._comment[list(layout.comments)] = True
 
     def of(self, chunk: bytes, rows: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return, by column, the bytes of a chunk with ``rows`` rows, and ``start << 32 | length`` of each text."""
+        """Return, by name of the column, ``(data, spans)``: the bytes of ``chunk``, and where the texts are in them.
+
+        Spans are ``uint64[rows]``, ``start << 32 | length``; ``rows`` is the number of rows in the chunk.
+        """
         if not self.places:
             return {}
         from suricate.io.parsing.field_loops import list_fields  # compiles something
@@ -73,7 +77,7 @@ def texts_at(data: np.ndarray, spans: np.ndarray, *, quotes: bool = False) -> np
 
 
 def numbers_of(texts: np.ndarray) -> np.ndarray | None:
-    """Return ``texts`` as ``int64``, or else as ``float64`` with NaN for empty ones; None if one is no number."""
+    """Return ``texts`` as ``int64``, else as ``float64`` (empty texts: NaN); None if one is not a number."""
     given = texts.astype("U")
     try:
         return given.astype(np.int64)

@@ -32,11 +32,11 @@ class Labels(Protocol):
         """
 
     def labels(self, first_id: int) -> np.ndarray:
-        """Return the original ids by dense id: ``str``, or int64 (uint64 if needed) with ``first_id`` added."""
+        """Return the original id of each dense id: ``str``, or int64 (uint64 if needed) with ``first_id`` added."""
 
 
 class DictLabels:
-    """Labels in a dictionary: numbers, or texts if ``text``; with ``quotes`` a doubled quote stands for one."""
+    """Maps ids by a dictionary. ``text``: ids are texts, not numbers. ``quotes``: ``""`` in a text means one quote."""
 
     def __init__(self, *, text: bool, quotes: bool) -> None:
         self._text, self._quotes = text, quotes
@@ -66,10 +66,10 @@ class DictLabels:
 
 
 class TableLabels:
-    """Labels in :class:`Names`; arguments as of :class:`DictLabels`.
+    """Maps ids by the hash table :class:`Names`; arguments are those of :class:`DictLabels`.
 
     Attributes:
-        names: the table; numbers in it are those of the file (uint64).
+        names: the table; it has the ids, if numbers as uint64 less ``first_id``.
     """
 
     def __init__(self, *, text: bool, quotes: bool) -> None:
@@ -96,7 +96,10 @@ class TableLabels:
 
 
 def _with_single_quotes(chunk: bytes, spans: np.ndarray) -> tuple[bytes, np.ndarray]:
-    """Return bytes and spans of texts in which a quote stands for each doubled one; such texts are put at the end."""
+    """Replace doubled quotes by single ones in the texts at ``spans`` (``start << 32 | length``) of ``chunk``.
+
+    Returns the chunk with the changed texts appended, and a copy of ``spans`` that refers to them.
+    """
     is_quote = np.frombuffer(chunk, np.uint8) == ord('"')
     doubled = np.zeros(len(chunk) + 1, np.int64)
     np.cumsum(is_quote[:-1] & is_quote[1:], out=doubled[2:])  # pairs that end before a position

@@ -26,7 +26,10 @@ _QUOTE = ord('"')
 
 
 class Values(NamedTuple):
-    """One parsed line; texts are ``start << 32 | length``. ``marks``: see ``codes``."""
+    """The values of one line: (src, dst, weight, time, marks); 0 for a field that the line lacks.
+
+    Ids that are texts are ``start << 32 | length`` in the chunk. ``marks``: kinds of numbers, bits of ``codes``.
+    """
 
     src: int
     dst: int
@@ -36,7 +39,10 @@ class Values(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Columns of parsed lines: uint64 ids (or places of texts), float64, int64 and the letter (uint8) of each line."""
+    """Columns of parsed lines: ``src`` and ``dst`` (uint64), ``weight`` (float64), ``time`` (int64), ``op`` (uint8).
+
+    Ids that are texts are ``start << 32 | length`` in the chunk; ``op`` is the first byte of the line.
+    """
 
     src: np.ndarray
     dst: np.ndarray
@@ -46,7 +52,11 @@ class Rows(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a chunk was parsed, and the first error in it; see ``parse_loops.parse_lines``."""
+    """Where the parsing of a chunk ended: the result of ``parse_loops.parse_lines``.
+
+    These are the numbers of rows and of weights left to the caller (``hards``), the ``marks`` (kinds of numbers, bits
+    of ``codes``), and the first error: its code (0: none), line, column, and ``start`` and ``stop`` of its token.
+    """
 
     rows: int
     hards: int
@@ -63,8 +73,8 @@ class OrdinaryLines:
 
     Args:
         layout: what a line contains.
-        limits: largest source and destination, as they are in the file.
-        bounds: least and largest weight.
+        limits: largest source and largest destination allowed, before ``first_id`` is subtracted.
+        bounds: least and largest weight allowed.
     """
 
     def __init__(self, layout: Layout, limits: tuple[int, int], bounds: tuple[float, float]) -> None:
@@ -80,7 +90,7 @@ class OrdinaryLines:
     def parse(self, chunk: bytes, rows: Rows, parse_odd: Callable[[bytes, int, int], End]) -> End | None:
         """Parse a chunk into ``rows``; None if more than :data:`MOST_ODD_LINES` lines are not ordinary.
 
-        ``parse_odd(line, at, row)`` parses a line that is not, which starts at byte ``at`` of the chunk.
+        Each of these is parsed by ``parse_odd(line, at, row)``, with its first byte and its row in the chunk.
         """
         row, at, odd, marks = 0, 0, 0, 0
         for number, line in enumerate(chunk.split(b"\n")):
@@ -104,7 +114,7 @@ class OrdinaryLines:
         return End(row, 0, marks)
 
     def _read(self, line: bytes, at: int) -> Values | None:
-        """Return the values of a line, if it is an ordinary one.
+        """Return the values of a line, or None if it is not an ordinary one.
 
         ``line`` has no blanks at its ends and starts at byte ``at`` of the chunk.
         """

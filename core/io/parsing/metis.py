@@ -1,4 +1,4 @@
-"""METIS files: line i + 1 lists the neighbours of vertex i, so that a file has every edge at both of its ends."""
+"""METIS files: the i-th row lists the neighbours of vertex i, so a file has every edge twice, once at either end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Rows:
-    """Parses chunks of METIS rows, as ``Tokenizer`` parses lines of other formats."""
+    """Parses chunks of a METIS file: each line has the neighbours of a vertex, if weighted each with its weight.
+
+    ``interpreted``: run the loop as plain Python instead of compiling it.
+    """
 
     def __init__(self, path: Path, layout: Layout, *, interpreted: bool) -> None:
         assert layout.num_vertices is not None
@@ -57,7 +60,7 @@ class Rows:
 
 
 def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool, arcs: bool) -> Columns:
-    """Return source, destination and weight of the edges of a METIS file, each once, at its smaller end.
+    """Return source, destination and weight of the edges of a METIS file, each once, with ``src <= dst``.
 
     ``body`` are the chunks of its rows. With ``arcs`` every entry is an arc, and a row may list a neighbour that does
     not list it. ``little``: do not compile.
@@ -96,10 +99,10 @@ def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, litt
 
 
 def _balance(balance: np.uint64, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> np.uint64:
-    """Return ``balance`` plus the hashes of edges listed at their smaller end, less those listed at the other.
+    """Return ``balance`` plus the hashes of entries with ``src < dst``, less those of entries with ``src > dst``.
 
-    ``src``, ``dst`` and ``weight`` have some entries. At the end of a file the balance is 0 if both ends list every
-    edge equally often and with equal weights, else by a chance of 2**-64.
+    An entry and its reverse of the same weight have the same hash. So at the end of a file the balance is 0 if both
+    ends list every edge equally often and with equal weights, and otherwise with a probability of 2**-64.
     """
     low, high = np.minimum(src, dst).astype(np.uint64), np.maximum(src, dst).astype(np.uint64)
     code = _mixed((low << np.uint64(32)) | high)

@@ -50,7 +50,7 @@ ONE, TEN, SIGN = np.uint64(1), np.uint64(10), np.uint64(1 << 63)
 
 @inner
 def parse_whole(data, p):
-    """Read digits from ``p``: return (value, position after them, whether the value fits into 64 bits)."""
+    """Read digits from ``data[p]`` on: return (value, position after them, whether the value fits into 64 bits)."""
     value, fits = np.uint64(0), True
     while p < len(data):
         digit = np.uint8(data[p] - ZERO)
@@ -65,10 +65,10 @@ def parse_whole(data, p):
 
 @inner
 def parse_decimal(data, p):
-    """Read a decimal number from ``p``: return (value, position after it, whether exact, whether it has only digits).
+    """Read a decimal number from ``data[p]``: return (value, position after it, whether exact, whether only digits).
 
     The value is correctly rounded if ``exact``: the digits fit into 53 bits and the power of ten is one of
-    :data:`POWERS`, so there is a single rounding. The position is that of the start if there is no number.
+    :data:`POWERS`, so there is a single rounding. If there is no number, the position is ``p``.
     """
     start, n = p, len(data)
     negative = p < n and data[p] == MINUS
@@ -113,14 +113,14 @@ def parse_decimal(data, p):
 
 @inner
 def parse_two(data, p):
-    """Return the number of the two digits from ``p``, or -1; the data must reach beyond them."""
+    """Return the number that the digits ``data[p]`` and ``data[p + 1]`` form, or -1 if one is not a digit."""
     tens, ones = np.uint8(data[p] - ZERO), np.uint8(data[p + 1] - ZERO)
     return np.int64(tens) * 10 + np.int64(ones) if tens <= 9 and ones <= 9 else np.int64(-1)
 
 
 @inner
 def parse_date(data, p):
-    """Return (days since 1970, whether it is one) of the date ``YYYY-MM-DD`` from ``p``; the data reach so far."""
+    """Parse the date ``YYYY-MM-DD`` in ``data[p:p + 10]``; return (days since 1970, whether it is a valid date)."""
     century, year = parse_two(data, p), parse_two(data, p + 2)
     month, day = parse_two(data, p + 5), parse_two(data, p + 8)
     if century < 0 or year < 0 or data[p + 4] != MINUS or data[p + 7] != MINUS or month < 1 or month > 12 or day < 1:
@@ -136,9 +136,9 @@ def parse_date(data, p):
 
 @inner
 def parse_iso(data, p, stop):
-    """Return (microseconds since 1970, whether it is one) of the ISO 8601 time ``data[p:stop]``.
+    """Parse the ISO 8601 time ``data[p:stop]``; return (microseconds since 1970, whether it is a valid time).
 
-    The forms are those of ``times.microseconds``.
+    It accepts the forms that ``times.microseconds`` accepts.
     """
     if stop - p < 10:
         return np.int64(0), False
@@ -188,7 +188,10 @@ def parse_iso(data, p, stop):
 
 @kernel
 def parse_times(data, starts, times):
-    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]``; return the index of the first invalid one, or -1."""
+    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]`` into ``times``, microseconds since 1970.
+
+    Returns the index of the first invalid one, or -1.
+    """
     for row in range(len(times)):
         times[row], fine = parse_iso(data, starts[row], starts[row + 1])
         if not fine:
@@ -198,9 +201,10 @@ def parse_times(data, starts, times):
 
 @inner
 def text_end(data, p, classes, delimited):
-    """Return where the text token from ``p`` on ends in ``data``; ``classes`` has the classes of each byte.
+    """Return where the text that begins at ``data[p]`` ends (exclusive), without blanks at its end.
 
-    If columns are ``delimited``, blanks inside belong to the token.
+    ``classes``: uint8[256], the class bits of each byte. ``delimited``: columns are separated by a delimiter, so that
+    blanks do not end the text.
     """
     start, stops = p, NEWLINE | DELIMITER if delimited else BREAK
     while p < len(data) and not classes[data[p]] & stops:
@@ -212,7 +216,7 @@ def text_end(data, p, classes, delimited):
 
 @inner
 def closing_quote(data, p):
-    """Return the position of the quote that closes the field whose text starts at ``p``, or -1 if the line has none."""
+    """Return the position of the quote that closes the quoted field whose text starts at ``p``; -1 if there is none."""
     while p < len(data) and data[p] != LF:
         if data[p] == QUOTE:
             if p + 1 == len(data) or data[p + 1] != QUOTE:

@@ -28,7 +28,7 @@ from suricate.io.parsing.tokenizer import Tokenizer
 
 
 class _Column:
-    """An array that grows at its end."""
+    """An array of ``dtype`` that grows at its end."""
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._data, self._size = np.empty(0, dtype), 0
@@ -41,13 +41,13 @@ class _Column:
         self._size = size
 
     def finish(self) -> np.ndarray:
-        """Return the array and give the unused capacity back."""
+        """Shrink the array to its size in place and return it."""
         self._data.resize(self._size, refcheck=False)
         return self._data
 
 
 class _Edges:
-    """Collects the columns that a layout has."""
+    """The edges read so far, as arrays that grow: ``weight`` and ``time`` only if the ``layout`` has them."""
 
     def __init__(self, layout: Layout) -> None:
         self.src, self.dst = _Column(np.uint32), _Column(np.uint32)
@@ -108,7 +108,7 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
 
 
 def _attribute(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return a column of texts as numbers, if all are, else as texts."""
+    """Return the concatenation of arrays of texts: as numbers if all texts are numbers, else as an array of ``str``."""
     texts = np.concatenate([np.empty(0, object), *parts])
     numbers = numbers_of(texts)
     return texts if numbers is None else numbers
@@ -139,10 +139,10 @@ def _parse(
     *,
     small: bool,
 ) -> tuple[_Edges, int]:
-    """Return the edges of ``body``, the file without its header, and what kinds of numbers occurred (see ``codes``).
+    """Return the edges in ``body``, the chunks behind the header, and the kinds of numbers found (bits of ``codes``).
 
-    ``labels`` maps ids (None: they stay), ``fields`` reads further columns; ``small``: nothing is compiled for the
-    file.
+    ``labels`` maps ids to 0..n-1 (None: ids are not mapped), ``fields`` reads further columns; ``small``: nothing is
+    compiled.
     """
     most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
     declared, dtype = layout.num_vertices or (most, most), options.dtype
@@ -169,7 +169,7 @@ def _parse(
 
 
 def original_ids(labels: np.ndarray, marks: int, path: Path) -> np.ndarray:
-    """Return the ids of a file (uint64) as they were: int64 if some are negative.
+    """Return ids (uint64) with their signs: viewed as int64 if some are negative, else unchanged.
 
     Args:
         labels: the ids, negative ones in two's complement.

@@ -44,12 +44,15 @@ from suricate.io.times import microseconds
 
 
 class Tokenizer:
-    """Parses chunks of a file of lines; ``marks`` holds the kinds of numbers found so far (see ``codes``).
+    """Parses chunks of a file of lines.
+
+    Attributes:
+        marks: the kinds of numbers found so far, bits ``DECIMAL``, ``NEGATIVE`` and ``LARGE`` of ``codes``.
 
     Args:
-        path: for messages.
+        path: the file, for messages.
         layout: what a line contains.
-        id_limits: number of sources and of destinations; ids must be below.
+        id_limits: number of sources and number of destinations; ids less ``first_id`` must be below.
         weight_bounds: least and largest weight allowed.
         whole_weights: refuse a weight with a fraction.
         small: parse without compiled code; for files of a few chunks at most.
@@ -139,9 +142,9 @@ class Tokenizer:
         return End(*loop(np.frombuffer(chunk, np.uint8), form, rows, self._hard))
 
     def _parse_odd(self, line: bytes, at: int, row: int) -> End:
-        """Parse a line that the usual pattern does not match, by the loop as plain Python, into ``row`` of the buffers.
+        """Parse one line into row ``row`` of the buffers, by the loop ``parse_lines`` run as plain Python.
 
-        The line begins at byte ``at`` of its chunk; positions of errors in the ``End`` returned are those in the chunk.
+        The line begins at byte ``at`` of its chunk. ``start`` and ``stop`` of the result count from that chunk's begin.
         """
         rows = Rows(*(column[row : row + 1] for column in self._rows))
         with np.errstate(over="ignore"):  # the loop wraps unsigned integers on purpose
@@ -228,7 +231,7 @@ class Tokenizer:
 
 
 def _time_reason(token: bytes) -> str:
-    """Return why a token is no time of ISO 8601."""
+    """Return a text that says why ``token`` is not a time in ISO 8601."""
     for text in (token.removesuffix(b'"'), token):  # a quote may belong to the field
         try:
             microseconds(text.decode("utf-8", "replace"))
@@ -245,9 +248,9 @@ def _loop() -> Any:
 
 
 def _line_of_row(chunk: bytes, row: int, classes: np.ndarray) -> int:
-    """Return the line of ``chunk`` (from 0) with the parsed ``row``: lines that are blank or comments have none.
+    """Return the number, from 0, of the line of ``chunk`` that gave row ``row``; blank lines and comments give none.
 
-    ``classes`` has the classes of each byte.
+    ``classes``: uint8[256], the class bits of each byte (see ``codes``).
     """
     for line, text in enumerate(chunk.split(b"\n")):
         text = text.strip(b" \t\r")

@@ -18,7 +18,10 @@ TEXTS_TOO = "texts have the rules first and last, all of them if edge_columns of
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A column of texts in place: ``start << 32 | length`` (``uint64[n]``) in ``data`` (bytes)."""
+    """A column of texts that are left in the bytes of their file.
+
+    ``data`` is uint8, a chunk of the file; ``spans``, ``uint64[n]``, has ``start << 32 | length`` of each text in it.
+    """
 
     data: np.ndarray
     spans: np.ndarray
@@ -33,7 +36,7 @@ def part_of(column: Any, begin: int, end: int | None = None) -> Any:
 
 
 def as_array(column: Any) -> np.ndarray:
-    """Return a column as an array; texts as objects, bytes that are not UTF-8 as surrogates."""
+    """Return a column as a NumPy array; texts as an array of ``str``, bytes that are not UTF-8 as surrogates."""
     if isinstance(column, Texts):
         return texts_at(column.data, column.spans)
     return on_host(column) if is_cuda_array(column) else np.asarray(column)
@@ -104,5 +107,5 @@ def as_codes(column: Any, label: str, names: Names) -> tuple[np.ndarray, np.ndar
 
 
 def in_order(columns: Sequence[Any], order: np.ndarray) -> np.ndarray:
-    """Return the concatenation of columns, reordered by ``order``."""
+    """Return the concatenation of ``columns``, indexed by ``order``."""
     return np.concatenate([as_array(column) for column in columns])[order]

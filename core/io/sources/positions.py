@@ -11,7 +11,11 @@ from suricate.base.parameters import shown
 
 
 def as_json(position: Any) -> Any:
-    """Return a position as JSON that :func:`from_json` reads; raises ``ParameterError`` if it has other parts."""
+    """Return a position as a value of JSON that :func:`from_json` reads.
+
+    Raises:
+        ParameterError: it contains objects that have no form in JSON.
+    """
     if isinstance(position, np.number | np.bool_ | np.str_):
         position = position.item()
     if isinstance(position, dict):

@@ -1,4 +1,4 @@
-"""What is not taken of a source: malformed rows, events that are not valid or late; counted, or written to a file."""
+"""Refused rows and events of a source (malformed, not valid or late): counted, and written to a file if wanted."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ class BadLine(NamedTuple):
 
 
 class Refusals:
-    """Refused rows and events: counts them, writes them to a CSV file, or raises an error, as an option says.
+    """Counts the rows or events that a source or window refuses, and writes them to a CSV file if the user wants it.
 
     Args:
-        label: name of the option, for messages. choice: its value: ``"raise"``, ``silent``, or a file's name.
-        silent: the value that means to count only.
+        label: name of the user's option, for messages.
+        choice: value of the option: ``"raise"`` (the caller raises errors), ``silent``, or the name of the file.
+        silent: the value that means to count only, such as ``"skip"``.
     """
 
     def __init__(self, label: str, choice: Any, silent: str) -> None:
@@ -51,7 +52,7 @@ class Refusals:
         self._path = None
 
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
-        """Keep the malformed ``lines`` of a chunk of the file ``path`` until the chunk is used."""
+        """Append the malformed ``lines`` of a chunk of the file ``path`` to ``held``, until the chunk is used."""
         self.held += [[""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines]
 
     def put(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
@@ -61,18 +62,22 @@ class Refusals:
             write_rows(self._path, HEADER, rows)
 
     def save(self) -> tuple[int, str, int]:
-        """Flush the file to disk; return the count, and the file's name and size."""
+        """Flush the file to disk; return ``(count, name of the file, its size in bytes)``, ``""`` and 0 without one."""
         return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
 
     def load(self, saved: Any) -> None:
-        """Restore what :meth:`save` returned; raises ``ParameterError`` if the file is shorter than it was then."""
+        """Restore the count in ``saved``, a result of :meth:`save`, and truncate the same file to the size in it.
+
+        Raises:
+            ParameterError: the file is shorter.
+        """
         self.count, name, size = saved
         if self._path is not None and str(self._path) == name:  # another file gets what comes from now on
             cut_to(self._path, size)
 
 
 def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:
-    """Yield each chunk with the malformed lines that each of ``refusals`` holds by then; these hold none afterwards."""
+    """Yield ``(chunk, held)``: per element of ``refusals`` the malformed lines in its ``held``, which is emptied."""
     for chunk in chunks:
         held = [each.held for each in refusals]
         for each in refusals:

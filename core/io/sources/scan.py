@@ -59,7 +59,7 @@ class Scan(Source):
 
     @property
     def refusals(self) -> Sequence[Refusals]:
-        """Return the :class:`Refusals` of the malformed rows of the files."""
+        """The one :class:`Refusals` that counts the malformed rows of all files."""
         return (self._bad,)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
@@ -204,7 +204,7 @@ def _text(
 
 
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
-    """Return the rows of a chunk in pieces, each with the malformed line that follows it.
+    """Return the rows of ``chunk``, cut at malformed lines: a list of (bytes, rows, [malformed line behind them]).
 
     ``lines`` is the number of lines before the chunk. With ``raises`` a malformed line raises ``FileFormatError``.
     """
@@ -227,12 +227,15 @@ def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = 
 
 
 def _copied(pieces: Parsed) -> Parsed:
-    """Return ``pieces`` with copies of their rows, which stay valid when the next chunk is parsed."""
+    """Return ``pieces`` with copies of their rows: the parser overwrites its own when it parses the next chunk."""
     return [(chunk, Rows(*(column.copy() for column in rows)), bad) for chunk, rows, bad in pieces]
 
 
 def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
-    """Return the texts at ``spans`` of a chunk; with ``quotes`` a doubled quote stands for one."""
+    """Return the texts at ``spans`` (``start << 32 | length``) of ``chunk``, a ``Texts`` or an array of ``str``.
+
+    With ``quotes`` a doubled quote stands for one.
+    """
     data = np.frombuffer(chunk, np.uint8)
     return texts_at(data, spans, quotes=True) if quotes and b'""' in chunk else Texts(data, spans)
 
@@ -264,6 +267,6 @@ def _steps(path: Path) -> Iterator[Any]:
 
 
 def step_columns(step: events.EventStep) -> Chunk:
-    """Return the columns of the events of a ``step`` of an event file; a new weight of an edge is a set."""
+    """Return the columns of the events in a ``step`` of an event file; a new weight is an event of kind ``SET``."""
     kind = np.select([step.op == events.INSERT, step.op == events.DELETE], [INSERT, DELETE], SET).astype(np.int8)
     return {"src": step.src, "dst": step.dst, "kind": kind, **({} if step.weight is None else {"weight": step.weight})}

@@ -23,7 +23,7 @@ COLUMNS = ("time", "src", "dst", "weight", "kind")
 
 
 class _Mark:
-    """Marks the end of a step."""
+    """The class of ``MARK``, which marks the end of a step."""
 
     def __repr__(self) -> str:
         return "MARK"
@@ -41,9 +41,9 @@ class Source:
     """Base of sources of events.
 
     Attributes:
-        time_unit: the unit of times that are numbers, None if it is not known.
+        time_unit: the unit of times that are numbers, ``"s"`` for instance; None if it is not known.
         resumes: whether :meth:`read` can start at a position.
-        reads_ahead: whether a thread reads chunks ahead of the loop by default.
+        reads_ahead: whether by default a thread reads further chunks while the current one is used.
     """
 
     time_unit: str | None = None
@@ -56,12 +56,15 @@ class Source:
         self.attributes = attributes
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield (position after it, chunk or ``MARK``), beginning at ``position``; None is the start."""
+        """Yield ``(position behind the chunk, chunk)``; ``MARK`` in place of a chunk ends a step.
+
+        Reading begins at ``position``, one yielded before; None is the start.
+        """
         raise NotImplementedError
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """Return the rules for malformed rows of this source and of its parts (``refusals.Refusals``)."""
+        """The ``refusals.Refusals`` that count malformed rows, one per source of files in this source."""
         return ()
 
     def describe(self) -> str:
@@ -70,7 +73,10 @@ class Source:
 
 
 class Function(Source):
-    """``fn(position)`` yields (position behind it, chunk); the position None is the start."""
+    """A source whose chunks come from a function: ``fn(position)`` yields (position behind the chunk, chunk).
+
+    The position None is the start. ``columns`` maps roles to names of columns, for chunks that name them otherwise.
+    """
 
     resumes = True
 
@@ -85,7 +91,7 @@ class Function(Source):
         self._fn, self._columns, self.time_unit = fn, checked_columns(columns), demand_unit(time_unit)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield what the function yields."""
+        """Yield the positions and chunks of the function; chunks become dicts of arrays by role."""
         for after, chunk in self._fn(position):
             yield after, chunk if chunk is MARK else columns_of(chunk, self._columns, self.attributes)
 
@@ -131,7 +137,7 @@ class Sorted(Source):
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """Where malformed rows of the sorted source go, one per file source."""
+        """The ``Refusals`` that count the malformed rows of the sorted source."""
         return self._source.refusals
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
@@ -156,17 +162,17 @@ class Several(Source):
         self.reads_ahead = bool(self._sources) and all(source.reads_ahead for source in self._sources)
 
     def want(self, attributes: Sequence[str]) -> None:
-        """Have the chunks of all parts include the columns ``attributes``."""
+        """Have the chunks of all its sources include the columns ``attributes``."""
         for source in self._sources:
             source.want(attributes)
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """What counts or writes the malformed rows, of all parts."""
+        """The ``Refusals`` that count the malformed rows, those of all sources in order."""
         return [each for source in self._sources for each in source.refusals]
 
     def describe(self) -> str:
-        """Return the descriptions of its parts."""
+        """Return the name of the class with the descriptions of the sources it is made of."""
         return f"{type(self).__name__}({', '.join(source.describe() for source in self._sources)})"
 
 
@@ -189,7 +195,10 @@ class Merge(Several):
         super().__init__(first, second)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield merged chunks; a position is a pair per source: where its chunk begins, how many events are used."""
+        """Yield merged chunks; a position has two pairs, one per source.
+
+        A pair is the position where the current chunk of the source begins, and the number of its events merged so far.
+        """
         heads = [
             _Head(source, at) for source, at in zip(self._sources, position or ((None, 0), (None, 0)), strict=True)
         ]
@@ -213,9 +222,9 @@ class Merge(Several):
 
 @kernel
 def merge_heads(a, b, order):
-    """Merge sorted times ``a`` and ``b`` into ``order``, indices of both in turn, until one is used up.
+    """Merge the sorted times ``a`` and ``b`` until one of them is used up; return how many of each were used.
 
-    Indices of ``b`` count from ``len(a)``.
+    ``order`` (int64) gets the merged order: index i for ``a[i]``, and ``len(a) + j`` for ``b[j]``.
     """
     i = j = 0
     while i < len(a) and j < len(b):
@@ -229,7 +238,10 @@ def merge_heads(a, b, order):
 
 
 class _Head:
-    """The chunk of a source that is being merged."""
+    """A source that is being merged: its current chunk, without the events that were merged already.
+
+    ``at`` is the position in the source where the chunk begins, and the number of its events that were merged.
+    """
 
     def __init__(self, source: Source, at: tuple[Any, int]) -> None:
         self._source, (self._begin, self._used) = source, at
@@ -244,7 +256,7 @@ class _Head:
         return self._begin, self._used
 
     def fill(self) -> bool:
-        """Return whether there is a next event."""
+        """Read the next chunk if the current one is used up; return False at the end of the source."""
         while len(self.ticks) == 0:
             found = next(self._chunks, None)
             if found is None:
@@ -263,7 +275,7 @@ class _Head:
         return True
 
     def use(self, count: int) -> None:
-        """Remove the next ``count`` events of the chunk."""
+        """Remove the first ``count`` events from the chunk: they were merged."""
         self.rest = {name: part_of(column, count) for name, column in self.rest.items()}
         self.ticks, self._used = self.ticks[count:], self._used + count
         if len(self.ticks) == 0:
@@ -298,7 +310,7 @@ def as_source(value: Any, columns: Mapping[str, str] | None = None, time_unit: s
 
 
 def common_unit(sources: Iterable[Source]) -> str | None:
-    """Return the unit of numbers that several sources share; raises ``ParameterError`` if they differ."""
+    """Return the ``time_unit`` of all ``sources``; raises ``ParameterError`` if they differ."""
     units = {source.time_unit for source in sources}
     if len(units) > 1:
         raise ParameterError(f"the sources have times of different units: {', '.join(map(str, units))}")
@@ -306,7 +318,7 @@ def common_unit(sources: Iterable[Source]) -> str | None:
 
 
 def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return names of columns by role; raises ``ParameterError`` for an unknown role."""
+    """Return ``columns``, the names of columns by role ({} for None); raises ``ParameterError`` for an unknown role."""
     if columns is None:
         return {}
     if not isinstance(columns, Mapping) or not set(columns) <= set(COLUMNS):
@@ -315,9 +327,9 @@ def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str] = ()) -> Chunk:
-    """Return the columns of a chunk that have a role, and those of ``attributes``, as NumPy arrays.
+    """Return the columns of a chunk that have a role in :data:`COLUMNS`, and the ``attributes``, as arrays by role.
 
-    Sources and destinations that are on a CUDA device stay there.
+    ``columns`` maps roles to names that differ. Sources and destinations on a CUDA device stay there.
 
     Raises:
         ParameterError: ``chunk`` is not a table, or ``src`` or ``dst`` is missing.
@@ -344,7 +356,10 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
 
 
 def _column(values: Any, role: str) -> Any:
-    """Return an array; ids on a CUDA device stay there, and a list that has texts keeps its other values."""
+    """Return a column as an array: sources and destinations that are on a CUDA device stay there.
+
+    A list of texts and other values becomes an array of objects, in which the others are unchanged.
+    """
     if type(values) is np.ndarray:
         return values
     if not is_cuda_array(values):

@@ -22,7 +22,7 @@ _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 
 
 def demand_unit(unit: Any) -> str | None:
-    """Return the unit of times that are numbers, one of :data:`UNITS`, or None; raises ``ParameterError``."""
+    """Return ``unit``; raise ``ParameterError`` unless it is one of :data:`UNITS` or None."""
     if unit is not None and unit not in UNITS:
         raise ParameterError(f"time_unit must be 's', 'ms', 'us', 'ns' or None, got {shown(unit)}")
     return unit
@@ -66,7 +66,10 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
 
 
 def _parsed(text: str, label: str) -> tuple[int, bool]:
-    """Return the ticks of a text, and whether it has units."""
+    """Return the duration in ``text`` (nanoseconds, or the number if it has no unit), and whether it has units.
+
+    ``label`` names the parameter in messages.
+    """
     at, total, units = 0, 0.0, set()
     whole = 0
     while at < len(text) and (part := _PART.match(text, at)):
@@ -155,5 +158,5 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
 
 
 def moment(ticks: int, *, has_unit: bool) -> Any:
-    """Return ticks as users see them: ``datetime64[ns]`` if times have a unit, else an int."""
+    """Return a time in ticks as users see it: ``datetime64[ns]`` if times have a unit, else an int."""
     return np.datetime64(ticks, "ns") if has_unit else ticks

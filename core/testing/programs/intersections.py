@@ -19,7 +19,7 @@ from suricate.state.scalar import Scalar
 
 
 def programs(view: StoreView, edges: EdgeSet) -> list[Program]:
-    """Return one program or more of every template over ``view``, and over it and ``edges``, to be compiled."""
+    """Return CUDA programs of ``intersect`` over ``view``, and over ``view`` and ``edges``, to be compiled."""
     walk, second = Walk(view), Walk(edges.view())
 
     def value(i, u, v, x, values, offset):

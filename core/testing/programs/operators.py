@@ -42,7 +42,7 @@ def above(v, x, limit):
 
 
 def at(i, v, x, limit):
-    """Return whether ``x`` at vertex ``v`` is above its position ``i`` plus ``limit``."""
+    """Return whether ``x[v]`` is above ``i + limit``, where ``i`` is the position of ``v`` in the frontier."""
     return x[v] > i + limit
 
 
@@ -53,12 +53,12 @@ def grew(v, value, x, factor):
 
 
 def nearest(u, v, w, x, factor):
-    """Return a word of two fields: a distance, ``x`` at ``u`` plus the weighted ``factor``, and ``u``."""
+    """Return the two fields of a word: the distance ``x[u] + w * factor``, and ``u``."""
     return x[u] + w * factor, u
 
 
 def nearest_hops(u, v, w, x, factor):
-    """Return a word of three fields: a distance, ``x`` at ``u`` plus the weighted ``factor``, ``v`` and ``u``."""
+    """Return the three fields of a word: the distance ``x[u] + w * factor``, ``v`` and ``u``."""
     return x[u] + w * factor, v, u
 
 
@@ -68,7 +68,10 @@ def from_source(u, v, w, x, factor, total):
 
 
 def relax(v, value, x, factor, total):
-    """Add the reduced ``value`` to the scalar ``total``; return 3 (active, wake neighbours) above ``factor`` or 0."""
+    """Add the reduced ``value`` to the scalar ``total``; return 3 (active, wake neighbours) if it is above ``factor``.
+
+    Else return 0.
+    """
     total.add(value)
     return 3 if value > factor else 0
 
@@ -79,7 +82,7 @@ def publish(v, x, factor, total):
 
 
 def adds(i, u, v, w, x, factor):
-    """Add ``factor`` and the position ``i`` to ``x`` at the destination in place."""
+    """Add ``factor`` and ``i``, the position of the edge, to ``x[v]`` in place."""
     x[v] += factor + i
 
 
@@ -99,14 +102,14 @@ def call_of(
     then: Callable[..., Any] | None = None,
     role: str = "edge",
 ) -> Call:
-    """Return a call of ``fn`` with two arguments, an empty array of ``dtype`` and the number 1.
+    """Return the call of an operator with ``fn``, whose arguments are an empty array of ``dtype`` and the number 1.
 
     Args:
-        fn: the function.
+        fn: the edge or vertex function.
         dtype: type of the array and of the reduced value.
         leading: names of the parameters of ``fn`` before the arguments.
         weight_dtype: type of the weights; None: unweighted.
-        reduce: how values are reduced.
+        reduce: how values are reduced, "sum" for instance.
         then: the function called with every reduced value.
         role: the role of ``fn``: "edge" or "effect".
     """
@@ -119,7 +122,7 @@ def call_of(
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return one program or more of every template over ``view``, to be compiled without a GPU."""
+    """Return one CUDA program or more of every operator's template over ``view``, to be compiled without a GPU."""
     walk = Walk(view)
     return [
         MERGE,

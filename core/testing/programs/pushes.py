@@ -36,22 +36,22 @@ def farther(u, v, w, words):
 
 
 def unreached(v, words):
-    """Return the fields of the word of a vertex that no offer reaches."""
+    """Return the fields, distance and parent, of the word of a vertex that no offer reaches."""
     return EMPTY, EMPTY
 
 
 def farther_by_hops(u, v, w, words):
-    """Return the offer of ``u`` to ``v``: a distance, a number of hops, and ``u`` as parent."""
+    """Return the offer of ``u`` to ``v``: a distance, a number of hops, and ``u`` as parent; ``words`` has these."""
     return words.distance[u] + w, words.hops[u] + 1, u
 
 
 def unreached_by_hops(v, words):
-    """Return the three fields of the word of a vertex that no offer reaches."""
+    """Return the fields, distance, hops and parent, of the word of a vertex that no offer reaches."""
     return EMPTY, EMPTY, EMPTY
 
 
 def programs(walk: Walk, view: StoreView) -> list[Program]:
-    """Return some programs of ``advance.cu`` and ``propagate.cu`` over ``view``; ``walk``: its walk for kernels."""
+    """Return some programs of ``advance.cu`` and ``propagate.cu`` over ``view``; ``walk`` is ``Walk(view)``."""
     by_hops = call_by_hops(view)
     return [
         *(_push(walk, view, "advance.cu", "min", dtype) for dtype in (F32, F64, I32, U32, I64, U64)),
@@ -91,7 +91,10 @@ def _push(walk: Walk, view: StoreView, template: str, reduce: str, dtype: np.dty
 
 
 def _by_layer(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
-    """Return a program of a propagation of ``dtype`` with layers, over both views and with a function ``then``."""
+    """Return a program of a propagation that sums by layer, over out- and in-edges, with a function ``then``.
+
+    ``dtype`` is that of the values; ``walk`` is ``Walk(view)``.
+    """
     function = compile_function(plus, _arguments(dtype), weight_dtype=view.weight_dtype, leading=EDGE)
     then = compile_function(
         joins, _arguments(dtype), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
@@ -101,7 +104,7 @@ def _by_layer(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
 
 
 def _once(walk: Walk, view: StoreView) -> Program:
-    """Return a program of a propagation with a function ``then`` that may pull."""
+    """Return a program of a propagation that may pull instead of push, with a function ``then``."""
     function = compile_function(plus, _arguments(U32), weight_dtype=view.weight_dtype, leading=EDGE)
     then = compile_function(
         joins, _arguments(U32), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
