@@ -1,8 +1,8 @@
 """Betweenness centrality: the share of shortest paths that pass through a vertex. Computed from scratch after a change.
 
 Brandes, *A faster algorithm for betweenness centrality* (2001): a breadth-first search from a source counts the
-shortest paths to every vertex, level by level. Then each level, the deepest first, collects the contributions of the
-paths from the level below it. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate,
+shortest paths to every vertex, level by level. Then each level, the deepest first, collects the *credits* of the level
+below it: of a vertex, how many shortest paths from the source it lies on, each counted as its share of all to the same end. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate,
 scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used, unless
 ``weighted`` asks for it (``suricate.algorithms.shared.weighted_paths``). The numbers of paths are float64; a source
 from which one of them overflows is repeated with factors and powers of 2.
@@ -273,7 +273,7 @@ class Betweenness(Algorithm):
 def _reference_credits(
     src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, sources: list[int]
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield each of ``sources``, the mask of the vertices it reaches, and the credits for its paths, ``float64[n]``.
+    """Yield each of ``sources``, the mask of the vertices it reaches, and the credits of all vertices, ``float64[n]``.
 
     ``src`` and ``dst`` are the ends of the arcs. Shortest paths are those by ``weight``, or if it is None by the number
     of edges.

@@ -215,8 +215,9 @@ class Repairs:
     def _invalidated(self, suspects: Array, *, has_back: bool) -> tuple[Array, list[Array]]:
         """Reset vertices whose keys no neighbour explains: ``suspects``, and then descendants of reset vertices.
 
-        Returns the reset vertices, and a list of arrays of other vertices whose keys changed. ``has_back``: whether the
-        graph has in-edges; without them all ``suspects`` and their descendants are reset.
+        A vertex that is not reset takes its best offer. Returns the reset vertices, and a list of arrays of those that
+        were not reset and have better keys now. ``has_back``: whether the graph has in-edges; without them all
+        ``suspects`` and their descendants are reset.
         """
         xp, words = self.xp, self.forest.words
         invalid, changed, starts = [xp.empty(0, np.uint32)], [xp.empty(0, np.uint32)], None

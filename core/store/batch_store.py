@@ -170,7 +170,8 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def _sorted_batch(self, batch: DeviceBatch) -> tuple[Array, Array, int, int]:
         """Sort a batch, and validate and copy it if it is unvalidated; return its keys, order, guard address and kind.
 
-        The kind is ``ABSENT`` for an insertion, ``PRESENT`` for a deletion; see :meth:`locate` for keys and order.
+        The guard is the address of a word on the device that is not 0 if the batch is invalid, or 0; the kind is
+        ``ABSENT`` for an insertion, ``PRESENT`` for a deletion. See :meth:`locate` for keys and order.
         """
         assert self.sorter is not None
         kind = ABSENT if batch.operation == "insert" else PRESENT
