@@ -140,6 +140,7 @@ class Graph(hints.Hinted):
         table = EdgeTable if partition is None else partition.edge_table
         self.edge_table = table(self.device, kinds) if kinds else None  #: rows of edges, None without columns
         self.reserved: np.ndarray | None = None  #: vertices that parameters may name although they are not live
+        self.owner: object = None  #: what alone may change edges and vertices, as a window; None: everybody
         self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
         if partition is None:
@@ -270,7 +271,7 @@ class Graph(hints.Hinted):
 
         Raises:
             VertexRangeError, DTypeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
-            CapacityError: there is not enough memory; the graph is unchanged.
+            CapacityError: memory is short; the graph is unchanged. RequirementError: a window changes the graph.
         """
         if dst is PAIRS:
             self._refuse(hints.pairs_refused("insert_edges"))
@@ -304,7 +305,9 @@ class Graph(hints.Hinted):
         raise error
 
     def _update(self, delete: Any, insert: Any, parts: tuple[int, int] = (0, 0), coming: Coming | None = None, *,
-                disjoint: bool = False) -> Delta:  # fmt: skip
+                disjoint: bool = False, owner: object = None) -> Delta:  # fmt: skip
+        if owner is not self.owner:
+            self.demand_owner(owner)
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 rows = None
@@ -367,6 +370,7 @@ class Graph(hints.Hinted):
             VertexRangeError: there would be more vertices than ids.
             CapacityError: there is not enough memory.
         """
+        self.demand_owner()
         if self.partition is not None:
             self.partition.comm.same({"count": count, "recycle": recycle})
         before = self._begin_change()
@@ -391,6 +395,7 @@ class Graph(hints.Hinted):
         Raises:
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
+        self.demand_owner()
         if self.partition is not None:
             self.partition.comm.same({"ids": ids})
         ids = naming.vertices_of(self, ids, "ids") if naming.are_texts(ids) else ids
@@ -437,6 +442,7 @@ class Graph(hints.Hinted):
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
+    demand_owner = inspection.demand_owner
     reserve = inspection.reserve
     compact = inspection.compact
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from suricate.base.devices import DeviceLike, resolve_device
-from suricate.base.errors import require
+from suricate.base.errors import RequirementError, require
 from suricate.base.parameters import integer
 from suricate.base.types import EdgeList, edge_keys
 from suricate.graph.edge_columns import table_of
@@ -79,6 +79,14 @@ def check(graph: Graph) -> None:
         column.check(graph.num_vertices, graph.deleted_vertices)
     if graph.edge_table is not None:
         table_of(graph).check(graph.device.to_numpy(graph.edges().weight))
+
+
+def demand_owner(graph: Graph, owner: object = None) -> None:
+    """Raise ``RequirementError`` if ``owner``, which is about to change the graph, is not its :attr:`Graph.owner`."""
+    if owner is not graph.owner:
+        raise RequirementError(
+            "the window changes this graph, by the events of its source: change a copy, copy.copy(graph)"
+        )
 
 
 @on_graph_device

@@ -81,6 +81,7 @@ def _checked(graph: Graph, events: Any, tracker: Tracker | None, at: Any) -> tup
 
     ``tracker``: None for degrees; ``at``: the vertices to answer at, or None. Raises before anything changes.
     """
+    graph.demand_owner()
     if graph.device.is_cuda:
         raise DeviceError(
             "replay runs on the CPU: copy the graph with cpu = graph.to('cpu'), and track the algorithm on the copy"

@@ -97,7 +97,7 @@ class Graphs:
             raise RequirementError("the graph has weights, the events have none: combine='count' makes some")
         if any(tracker.symmetric for tracker in self.trackers):
             self.twin = Twin(graph)
-        self.graph = graph
+        self.graph, graph.owner = graph, self
         return graph
 
     def change(self, change: Change, free: np.ndarray) -> Delta:
@@ -120,7 +120,7 @@ class Graphs:
             gone, new = gone if len(gone.src) else None, new if len(new.src) else None
         elif graph.self_loops == "allow" and graph.edge_table is None:
             gone, new = graph.partition.known(gone), graph.partition.known(new)
-        delta = graph._update(gone, new, (1, 2), coming, disjoint=True)
+        delta = graph._update(gone, new, (1, 2), coming, disjoint=True, owner=self)
         if self._names is not None:
             graph.names = self._names.names
             self._names.note_idle()
@@ -181,8 +181,7 @@ class Graphs:
         """
         graph = self.graph
         assert graph is not None
-        graph.insert_vertices(max(num_vertices - graph.num_vertices, 0))
-        self.change(change, deleted)
+        self.change(change._replace(top=max(int(change.top), num_vertices - 1)), deleted)
         for column in self._columns:
             column.begin(graph)
         if self._names is not None:
@@ -197,7 +196,7 @@ class Twin:
         comm = None if graph.partition is None else graph.partition.comm
         options = graph.options.arguments(directed=False, weight_dtype=None, edge_columns=None)
         self.graph = Graph(graph.num_vertices, device=graph.device, comm=comm, **options)
-        self._version = graph.version
+        self._version, self.graph.owner = graph.version, self
 
     def follow(self, graph: Graph, delta: Delta, before: int) -> None:
         """Apply ``delta`` of the directed ``graph``, whose version was ``before``, to the undirected graph."""
@@ -209,7 +208,7 @@ class Twin:
             gone = gone._replace(src=gone.src[left], dst=gone.dst[left])
         deleted: Any = graph.deleted_vertices if self._version != before else delta.deleted_vertices
         coming = Coming(graph.num_vertices - twin.num_vertices, on_host(deleted))
-        twin._update((gone.src, gone.dst, None), (new.src, new.dst, None), (1, 2), coming)
+        twin._update((gone.src, gone.dst, None), (new.src, new.dst, None), (1, 2), coming, owner=self)
         if twin.names is not graph.names:
             twin.names = graph.names
         self._version = graph.version

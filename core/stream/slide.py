@@ -60,7 +60,7 @@ class Slide:
 
     def _demand_current(self) -> None:
         if self._job.current is not self:
-            raise RequirementError(f"the slide that ended at {self.end} is over: graph.copy() keeps a graph")
+            raise RequirementError(f"the slide that ended at {self.end} is over: copy.copy(graph) keeps a graph")
 
     def __repr__(self) -> str:
         return f"<Slide end={self.end} events={self.events}{' partial' if self.partial else ''}>"

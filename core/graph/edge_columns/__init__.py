@@ -89,8 +89,10 @@ class EdgeColumns(Mapping[str, Array]):
             ParameterError: an edge is not stored.
             UnknownNameError: there is no such column.
             VertexRangeError, DTypeError, ShapeError: the ids or values are invalid.
+            RequirementError: a window changes the graph.
         """
         graph, table = self._graph, table_of(self._graph)
+        graph.demand_owner()
         with graph.alike():
             src, dst, known = known_edges(graph, src, dst)
             count = len(src) if known is None else len(known)

@@ -394,17 +394,6 @@ def test_trackers_follow_the_slides() -> None:
         job.track("bfs", source=0)
 
 
-def test_a_slide_is_over_when_the_next_one_closes() -> None:
-    job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=1, slide=1, graph=CPU)
-    first = next(job)
-    kept = first.graph.copy() if hasattr(first.graph, "copy") else None
-    assert first.delta.num_inserted == 1
-    next(job)
-    with pytest.raises(RequirementError, match="is over"):
-        _ = first.graph
-    assert kept is None or kept.num_edges == 1
-
-
 def test_a_slide_that_does_not_fit_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     job = st.Window({"src": [0, 1, 2], "dst": [1, 2, 3]}, size=2, slide=1, graph=CPU)
     next(job)
