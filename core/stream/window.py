@@ -33,7 +33,7 @@ from suricate.stream.ranks import Head, Ranks
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
-from suricate.windows.events import sparse_ids_explained
+from suricate.windows.events import raise_explained
 from suricate.windows.options import WindowOptions
 from suricate.windows.ring.attributes import columns_needed
 
@@ -454,12 +454,14 @@ class Window:
             elif change is not due.change:
                 due = due._replace(change=change)
             self._pending, self._has_lists = due, True
-        with sparse_ids_explained(self.names, max(int(due.change.top) + 1, graph.num_vertices), due.num_pairs):
+        try:
             delta = self.graphs.change(due.change, due.free)
             self._pending, self._has_lists, self.slides = None, False, self.slides + 1
             self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
             for tracker in self.graphs.trackers:
                 tracker.advance()
+        except CapacityError as error:
+            raise_explained(error, self.names, max(int(due.change.top) + 1, graph.num_vertices), due.num_pairs)
         if isinstance(self._reader, ReadAhead):
             self._reader.allow(due.entered * (2 if self._options.prefetch is None else self._options.prefetch))
         took = {"source": due.took[0], "window": due.took[1], "graph": time.perf_counter() - begin}

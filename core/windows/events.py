@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -131,22 +130,18 @@ def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
     )
 
 
-@contextmanager
-def sparse_ids_explained(names: Any, num_vertices: int, num_edges: int) -> Iterator[None]:
-    """Let a ``CapacityError`` of the block say that names may be meant, if ids without ``names`` are sparse.
+def raise_explained(error: CapacityError, names: Any, num_vertices: int, num_edges: int) -> NoReturn:
+    """Raise ``error``; if ids without ``names`` are sparse, a ``CapacityError`` that says that names may be meant.
 
     They are if ``num_vertices``, one more than the largest id, is several times ``num_edges``.
     """
-    try:
-        yield
-    except CapacityError as error:
-        if names is not None or num_vertices <= 4 * num_edges:
-            raise
-        advice = "ids number the vertices from 0, names=True (--names) takes any integers as names"
-        explained = CapacityError(f"{error}; id {num_vertices - 1} makes it {num_vertices} vertices: {advice}")
-        for note in getattr(error, "__notes__", ()):
-            explained.add_note(note)
-        raise explained from error
+    if names is not None or num_vertices <= 4 * num_edges:
+        raise error
+    advice = "ids number the vertices from 0, names=True (--names) takes any integers as names"
+    explained = CapacityError(f"{error}; id {num_vertices - 1} makes it {num_vertices} vertices: {advice}")
+    for note in getattr(error, "__notes__", ()):
+        explained.add_note(note)
+    raise explained from error
 
 
 def checked_weights(values: Any) -> tuple[np.ndarray, np.ndarray | None]:
