@@ -178,7 +178,7 @@ def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
     if first.text[:1] in b"ID":
         fields = ["src", "dst"] if len(first.text.split()) == 3 else ["src", "dst", "time"]
         iso = len(fields) == 3 and LOOKS_LIKE_TIME.fullmatch(first.text.split()[-1]) is not None
-        return Layout("events", {"I": fields, "D": fields}, comments=b"#", iso_times=iso), _WINDOW
+        return Layout("events", {"I": fields, "D": fields}, comments=b"#", time_ticks=int(not iso)), _WINDOW
     insertion = _INSERTION.search(head)
     records = {"+": ["src", "dst"], "-": ["src", "dst"]}
     if insertion is None or len(insertion[0].split()) > 3:

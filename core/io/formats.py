@@ -17,7 +17,7 @@ from suricate.base.types import MAX_VERTICES
 from suricate.io.comments import Konect, direction, konect_header
 from suricate.io.files import split_suffix
 from suricate.io.options import Columns, ReadOptions
-from suricate.io.times import LOOKS_LIKE_TIME
+from suricate.io.times import LOOKS_DECIMAL, LOOKS_LIKE_TIME
 
 TABLE_FORMATS = ("parquet", "arrow")  #: formats of columns with types; the others are text
 #: formats of :func:`suricate.read` and :func:`suricate.write`
@@ -57,7 +57,7 @@ class Layout:
         delimiter: what separates columns; None: blanks and tabs.
         first_id: the least id of the file; after reading ids are counted from 0.
         text_ids: ids are text, not numbers. signed_ids: they are numbers that may be negative.
-        iso_times: times are text in ISO 8601, not numbers.
+        time_ticks: 1: times are whole numbers; 0: texts in ISO 8601; above 1: decimal numbers, read times this.
         header_bytes, header_lines: length of the header, which the tokenizer does not see.
         counts_line: number of the header's line that declares the counts.
         num_vertices: (sources, destinations) declared by the header; None if ids may exceed what it declares.
@@ -75,7 +75,7 @@ class Layout:
     first_id: int = 0
     text_ids: bool = False
     signed_ids: bool = False
-    iso_times: bool = False
+    time_ticks: int = 1
     header_bytes: int = 0
     header_lines: int = 0
     counts_line: int = 0
@@ -90,6 +90,11 @@ class Layout:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", next(iter(self.records.values())))
+
+    @property
+    def iso_times(self) -> bool:
+        """Whether times are texts in ISO 8601."""
+        return self.time_ticks == 0
 
 
 class Line(NamedTuple):
@@ -214,10 +219,11 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
         text_ids = not all(re.fullmatch(rb"-?\d+", tokens[role]) for role in ("src", "dst") if role in tokens)
     if text_ids and layout.dst_offset:
         raise ParameterError("the ids of a bipartite file are numbers that count apart: relabel=True keeps them apart")
-    iso_times = LOOKS_LIKE_TIME.fullmatch(tokens.get("time", b"")) is not None
+    time = tokens.get("time", b"")
+    ticks = 0 if LOOKS_LIKE_TIME.fullmatch(time) else options.time_ticks if LOOKS_DECIMAL.fullmatch(time) else 1
     first_id = layout.first_id if options.first_id is None else options.first_id
     signed_ids = options.relabel is True and not text_ids and first_id == 0
-    return replace(layout, first_id=first_id, text_ids=text_ids, signed_ids=signed_ids, iso_times=iso_times)
+    return replace(layout, first_id=first_id, text_ids=text_ids, signed_ids=signed_ids, time_ticks=ticks)
 
 
 def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:

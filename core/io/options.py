@@ -21,6 +21,8 @@ Columns = Mapping[str, str | int]
 class ReadOptions:
     """The options of ``suricate.read``, validated; see there for their meaning.
 
+    ``time_ticks`` is for windows: times with fractions are read times this, a power of ten.
+
     Raises:
         ParameterError: an option of the wrong type or value.
     """
@@ -33,6 +35,7 @@ class ReadOptions:
     weight_dtype: DTypeLike | None = None
     directed: bool | None = None
     edge_columns: Mapping[str, str | int] | Sequence[str] = ()
+    time_ticks: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edge_columns", _named_columns(self.edge_columns))

@@ -11,11 +11,14 @@ from suricate.base.errors import ParameterError
 
 LOOKS_LIKE_TIME = re.compile(rb"\d{4}-\d\d-\d\d([T ].*)?")  #: what is taken for a time in ISO 8601, not a number
 
+LOOKS_DECIMAL = re.compile(rb"-?\d+\.\d+")  #: what is taken for a time with a fraction
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ](?!24)\d\d:\d\d(?::\d\d(?:[.,]\d{1,6}0*)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
+MOST_TICKS = 1 << 62  #: times with fractions are below
 _UNITS = ("s", "ms", "us", "ns")
 
 
@@ -34,6 +37,19 @@ def microseconds(text: str) -> int:
     except ValueError as error:
         raise ValueError(f"{text[:40]!r} is no time of ISO 8601: {error}") from None
     return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+
+
+def decimal_ticks(text: bytes, ticks: int) -> int | None:
+    """Return the decimal number ``text`` times ``ticks``, a power of ten, rounded to the nearest; None: out of range.
+
+    ``parse_loops.parse_ticks`` is the compiled equivalent.
+    """
+    digits = len(str(ticks)) - 1
+    whole, _, fraction = text.lstrip(b"-").partition(b".")
+    if int(whole) >= MOST_TICKS // ticks:
+        return None
+    total = int(whole) * ticks + int(fraction[:digits].ljust(digits, b"0")) + (fraction[digits : digits + 1] >= b"5")
+    return -total if text[:1] == b"-" else total
 
 
 def to_text(values: np.ndarray, unit: str) -> np.ndarray:

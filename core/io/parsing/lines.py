@@ -14,7 +14,7 @@ import numpy as np
 
 from suricate.io.formats import Layout
 from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
-from suricate.io.times import microseconds
+from suricate.io.times import decimal_ticks, microseconds
 
 MOST_ODD_LINES = 256  #: with more lines left to the interpreted loop in a chunk, compiling it takes less time
 
@@ -80,7 +80,7 @@ class OrdinaryLines:
     def __init__(self, layout: Layout, limits: tuple[int, int], bounds: tuple[float, float]) -> None:
         self._blanks = b" \t\r".replace((layout.delimiter or "\n").encode(), b"")
         self._comments = tuple(layout.comments)
-        self._text, self._signed, self._iso = layout.text_ids, layout.signed_ids, layout.iso_times
+        self._text, self._signed, self._ticks = layout.text_ids, layout.signed_ids, layout.time_ticks
         self._first_id, self._limits, self._bounds = layout.first_id, limits, bounds
         self._records = {
             letter.encode(): _pattern(letter, fields, layout, self._blanks) for letter, fields in layout.records.items()
@@ -143,7 +143,12 @@ class OrdinaryLines:
             if not self._bounds[0] <= weight <= self._bounds[1]:
                 return None
         time = 0
-        if time_group and self._iso:
+        if time_group and self._ticks > 1:
+            value = decimal_ticks(found[time_group], self._ticks)
+            if value is None:
+                return None
+            time = value
+        elif time_group and self._ticks == 0:
             try:
                 time = microseconds(found[time_group].strip(self._blanks).strip(b'"').decode("latin1"))
             except ValueError:
@@ -183,7 +188,9 @@ def _pattern(
         texts, separator, around = b'("[^"\\n]*+"|[^"\\n' + sign + b"]*+)", sign, spaces + b"*+"
     kinds = {"-": texts, "weight": b"(" + _WEIGHT + b")"}
     kinds["src"] = kinds["dst"] = texts if layout.text_ids else b"(" + (_SIGNED_ID if layout.signed_ids else _ID) + b")"
-    kinds["time"] = texts if layout.iso_times else b"(" + _TIME + b")"
+    kinds["time"] = b"(" + _TIME + (rb"(?:\.\d++)?" if layout.time_ticks > 1 else b"") + b")"
+    if layout.iso_times:
+        kinds["time"] = texts
     columns = [around + kinds[field] + around for field in fields]
     line = separator.join([re.escape(letter.encode()), *columns] if letter else columns)
     return re.compile(line), tuple(fields.index(role) + 1 if role in fields else 0 for role in _ROLES)

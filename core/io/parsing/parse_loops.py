@@ -45,7 +45,7 @@ ZERO = np.uint8(ord("0"))
 POWERS = np.array([10.0**k for k in range(23)])  # exact in double precision
 EXACT = np.uint64(1 << 53)
 LAST_SAFE = np.uint64((2**64 - 10) // 10)  # below it another digit fits into 64 bits
-ONE, TEN, SIGN = np.uint64(1), np.uint64(10), np.uint64(1 << 63)
+ONE, TEN, SIGN, MOST_TICKS = np.uint64(1), np.uint64(10), np.uint64(1 << 63), np.uint64(1 << 62)
 
 
 @inner
@@ -186,6 +186,33 @@ def parse_iso(data, p, stop):
     return seconds * 1_000_000 + fraction, p == stop
 
 
+@inner
+def parse_ticks(data, p, ticks):
+    """Return (value, position behind it, whether it is valid) of the decimal number from ``p``, times ``ticks``.
+
+    ``ticks`` is a power of ten; further digits are rounded to the nearest. ``times.decimal_ticks`` does the same.
+    """
+    negative = data[p] == MINUS
+    start = p + negative
+    value, p, fits = parse_whole(data, start)
+    fine = p > start and fits and value < MOST_TICKS // np.uint64(ticks)
+    total, part = np.int64(value if fine else np.uint64(0)) * ticks, ticks
+    if p < len(data) and data[p] == POINT:
+        p += 1
+        start = p
+        while p < len(data) and np.uint8(data[p] - ZERO) <= 9:
+            digit = np.int64(data[p] - ZERO)
+            if part > 1:
+                part //= 10
+                total += digit * part
+            elif part == 1:
+                total += digit >= 5
+                part = 0
+            p += 1
+        fine = fine and p > start
+    return -total if negative else total, p, fine
+
+
 @kernel
 def parse_times(data, starts, times):
     """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]`` into ``times``, microseconds since 1970.
@@ -232,7 +259,7 @@ def parse_lines(data, form, rows, hard):
 
     Args:
         data: whole lines; the last one may lack its newline at the end of the file.
-        form: ``classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds``.
+        form: ``classes, delimited, record_of, layout, widths, ids, ticks, first_id, limits, bounds``.
         rows: ``src, dst, weight, time, op``, the columns to fill.
         classes: uint8[256], the class bits of every byte.
         delimited: whether columns are separated by a delimiter (and may be quoted) rather than by blanks.
@@ -241,7 +268,8 @@ def parse_lines(data, form, rows, hard):
         layout: int8[records, columns], the field of every column. ``widths``: int64[records], columns of a record.
         ids: ``NUMBERS``, ``SIGNED`` (negative ids are stored as two's complement) or ``TEXTS`` (``start << 32 |
             length`` of the token is stored).
-        iso: whether times are text (ISO 8601), stored as microseconds since 1970.
+        ticks: int64: 1: times are whole numbers; 0: texts (ISO 8601), stored as microseconds since 1970; above 1:
+            decimal numbers, stored times ``ticks``.
         first_id: uint64, subtracted from every id. ``limits``: uint64[2], largest src and dst before that.
         bounds: float64[2], least and largest weight. ``op``: uint8[rows], the letter.
         src, dst: uint64[rows]. weight: float64[rows]. time: int64[rows].
@@ -252,7 +280,7 @@ def parse_lines(data, form, rows, hard):
         (rows, hard weights, marks (``DECIMAL``, ``NEGATIVE``, ``LARGE``: kinds of numbers found), error, line from 0,
         column from 0, start and stop of the wrong token).
     """
-    classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds = form
+    classes, delimited, record_of, layout, widths, ids, ticks, first_id, limits, bounds = form
     src, dst, weight, time, op = rows
     n, p, line, row, hards, marks = len(data), 0, 0, 0, 0, 0
     prefixed = record_of[0] != 0
@@ -341,7 +369,11 @@ def parse_lines(data, form, rows, hard):
                     hards += 1
                 elif number < bounds[0] or number > bounds[1]:
                     error = WEIGHT_RANGE
-            elif iso:
+            elif ticks > 1:
+                time[row], p, fine = parse_ticks(data, p, ticks)
+                if not fine:
+                    error = BAD_TIME
+            elif ticks == 0:
                 p = close if close >= 0 else text_end(data, p, classes, delimited)
                 time[row], fine = parse_iso(data, start, p)
                 if not fine:

@@ -40,7 +40,7 @@ from suricate.io.parsing.codes import (
     WEIGHT_RANGE,
 )  # fmt: skip
 from suricate.io.parsing.lines import End, OrdinaryLines, Rows
-from suricate.io.times import microseconds
+from suricate.io.times import LOOKS_DECIMAL, microseconds
 
 
 class Tokenizer:
@@ -137,7 +137,7 @@ class Tokenizer:
         ids = TEXTS if layout.text_ids else SIGNED if layout.signed_ids else NUMBERS
         form = (
             self._classes, layout.delimiter is not None, self._record_of, self._kinds, self._widths, ids,
-            layout.iso_times, np.uint64(layout.first_id), self._limits, self._bounds,
+            np.int64(layout.time_ticks), np.uint64(layout.first_id), self._limits, self._bounds,
         )  # fmt: skip
         return End(*loop(np.frombuffer(chunk, np.uint8), form, rows, self._hard))
 
@@ -198,7 +198,10 @@ class Tokenizer:
         if error == BAD_RECORD:
             return f"a line must start with one of {', '.join(layout.records)}, not {shown}"
         if error == BAD_TIME:
-            return _time_reason(token) if layout.iso_times else f"time {shown} is not a whole number of 64 bits"
+            if layout.time_ticks > 1:
+                return f"time {shown} is no number, or out of range: time_unit= says which unit numbers have"
+            hint = " (a window reads fractions, if the first row has one)" if LOOKS_DECIMAL.fullmatch(token) else ""
+            return _time_reason(token) if layout.iso_times else f"time {shown} is not a whole number of 64 bits{hint}"
         if error == WEIGHT_RANGE:
             hint = "" if abs(self._bounds[1]) > 2**32 else " (weight_dtype='float64' takes it)"
             return f"weight {shown} is not between {self._bounds[0]:.10g} and {self._bounds[1]:.10g}{hint}"

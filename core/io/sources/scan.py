@@ -34,7 +34,7 @@ from suricate.io.sources.columns import Texts, part_of
 from suricate.io.sources.kinds import DELETE, INSERT, SET
 from suricate.io.sources.refusals import BadLine, Refusals
 from suricate.io.sources.source import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
-from suricate.io.sources.times import demand_unit
+from suricate.io.sources.times import NANOSECONDS, demand_unit
 
 PARSED = ("src", "dst", "weight", "time")  #: columns that the readers of text know
 TABLES = ("parquet", "arrow")
@@ -100,7 +100,8 @@ class Scan(Source):
             yield from ((chunk, ()) for chunk in _table(path, kind, self._columns, self.attributes))
         else:
             parse = partial(parse_pieces, raises=self._bad.raises)
-            yield from _text(path, self._format, self._columns, self.attributes, parse, texts=self._texts)
+            columns, unit = self._columns, self.time_unit or "s"
+            yield from _text(path, self._format, columns, self.attributes, parse, texts=self._texts, unit=unit)
 
 
 def scan(
@@ -125,7 +126,8 @@ def scan(
         src, dst, weight, time, kind: the columns, by name or position; None: by the usual names.
         format: ``"events"`` for event files (each step ends with a mark: ``slide="step"``), else one of the formats of
             ``suricate.read``; None: by the extension, else by the first bytes.
-        time_unit: the unit of times that are numbers: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``.
+        time_unit: the unit of times that are numbers: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``. They may
+            have fractions, in text and CSV files if the first row has one; the nearest nanosecond is taken.
         texts: read sources and destinations of text and CSV files as texts even if they look like integers; by default
             the first row decides. Windows take texts with ``names=True``.
         on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
@@ -167,9 +169,10 @@ def _files_of(path: Any) -> list[Path]:
 
 def _text(
     path: Path, format: str | None, columns: Mapping[str, Any], attributes: Sequence[str],
-    parse: Callable[..., Parsed], *, texts: bool,
+    parse: Callable[..., Parsed], *, texts: bool, unit: str,
 ) -> Iterator[tuple[Chunk, list[BadLine]]]:  # fmt: skip
-    options = ReadOptions("text" if texts else True, {k: v for k, v in columns.items() if k in PARSED} or None)
+    named = {role: column for role, column in columns.items() if role in PARSED}
+    options = ReadOptions("text" if texts else True, named or None, time_ticks=NANOSECONDS[unit])
     with ByteSource(path, None) as source:
         chunks = source.chunks()
         head = head_of(chunks)
@@ -198,7 +201,8 @@ def _text(
             if "weight" in layout.fields:
                 found["weight"] = rows.weight.copy()
             if "time" in layout.fields:
-                found["time"] = rows.time.view("M8[us]") if layout.iso_times else rows.time.copy()
+                dates = {0: "M8[us]", 1: "int64"}.get(layout.time_ticks, "M8[ns]")
+                found["time"] = rows.time.copy().view(dates)
             spans = {name: at for name, (_, at) in fields.of(chunk, len(rows.src)).items()}
             yield found | {name: texts_of(chunk, at, quotes=quotes) for name, at in spans.items()}, bad
 

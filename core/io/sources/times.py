@@ -152,7 +152,8 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
         years = "" if unit is None else f", in {unit!r}: years 1824 to 2116; time_unit= says which unit numbers have"
         raise ParameterError(f"time: {shown(worst)} is out of range{years}")
     if array.dtype.kind == "f":
-        return np.round(array.astype(np.float64) * scale).astype(np.int64), unit is not None
+        whole = np.floor(array.astype(np.float64))  # apart: a product of both has fewer digits than nanoseconds
+        return whole.astype(np.int64) * scale + np.round((array - whole) * scale).astype(np.int64), unit is not None
     ticks = array.astype(np.int64, copy=False)
     return ticks if scale == 1 else ticks * scale, unit is not None
 
