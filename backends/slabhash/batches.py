@@ -34,8 +34,8 @@ class BatchKernel:
 
     The struct begins with ``prefix`` bytes that rarely change: the struct of the arrays and, for insertions,
     ``SCRATCH``. The operation's own fields follow, then ``Unvalidated`` if the kernel takes unvalidated batches;
-    ``packer`` packs these two. A tile has ``lanes`` lanes. ``resident`` blocks fill the device; a ``cooperative`` grid
-    has no more.
+    ``packer`` packs both. A tile has ``lanes`` lanes. ``resident`` blocks fill the device; a ``cooperative`` grid has
+    no more.
     """
 
     def __init__(
@@ -49,8 +49,7 @@ class BatchKernel:
     def spread(self, edges: int) -> tuple[int, int]:
         """Return how many of a batch's ``edges`` edges a warp handles at a time, and how many blocks to launch.
 
-        A warp handles one edge per tile until that fills the device; for larger batches more, at most one per lane. See
-        tile.cuh.
+        A warp handles one edge per tile until that fills the device, then more, at most one per lane; see tile.cuh.
         """
         tiles, filling = self._tiles, self._filling
         share = tiles if edges < filling else tiles * min(self._rounds, 1 + edges // filling)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from suricate.base.devices import Device
 from suricate.errors import CapacityError
@@ -24,9 +24,8 @@ class Budget:
     """How many bytes a store on ``device`` may allocate: old and new arrays while they grow, and scratch memory.
 
     ``limit`` is the store's ``memory_limit`` in bytes, or None. Arrays that the store returns, and the temporary arrays
-    of a query, do not count. Bytes allocated now: ``arrays``, those of the store's arrays, which only its ``Pool``
-    writes; ``cached``, scratch memory cached for the next batch, which only its ``Kernels`` write; ``borrowed``,
-    temporary arrays.
+    of a query, do not count. Bytes allocated now: ``arrays``, those of the store, which only its ``Pool`` writes;
+    ``cached``, scratch memory for the next batch, which only its ``Kernels`` write; ``borrowed``, temporary arrays.
     """
 
     def __init__(self, limit: int | None, device: Device) -> None:
@@ -65,10 +64,8 @@ class Budget:
         self.borrow(size)
         try:
             yield
-        except CapacityError:
-            raise
         except MemoryError as error:
-            raise self.out_of_memory(error) from error
+            self.fail(error)
         finally:
             self.repay(size)
 
@@ -76,14 +73,14 @@ class Budget:
         """Return ``make(*args)``; running out of real memory raises ``CapacityError``."""
         try:
             return make(*args)
-        except CapacityError:
-            raise
         except MemoryError as error:
-            raise self.out_of_memory(error) from error
+            self.fail(error)
 
-    def out_of_memory(self, error: MemoryError) -> CapacityError:
-        """Return the ``CapacityError`` to raise where real memory has run out with ``error``."""
-        return CapacityError(f"slabhash cannot allocate memory on {self._device}: {error}")
+    def fail(self, error: MemoryError) -> NoReturn:
+        """Raise ``error`` if it is a ``CapacityError`` already, else a ``CapacityError`` caused by it."""
+        if isinstance(error, CapacityError):
+            raise error
+        raise CapacityError(f"slabhash cannot allocate memory on {self._device}: {error}") from error
 
 
 def memory_left(device: Device, wanted: int) -> int | None:

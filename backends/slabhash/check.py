@@ -31,8 +31,8 @@ CHAIN_INVARIANTS = (
 def check_chains(g, num_vertices, reached):
     """Walk all chains; return ``(i, v)`` if invariant i of ``CHAIN_INVARIANTS`` is broken at vertex v, else ``(0, 0)``.
 
-    ``g`` are the arrays of a store with ``num_vertices`` vertices. ``reached`` (bool per slab, False before) is set for
-    the slabs visited.
+    ``g``: arrays of a store of ``num_vertices`` vertices. ``reached`` (bool per slab, False before): set for slabs
+    visited.
     """
     bump = np.int64(g.counters[BUMP])
     holder = np.zeros(num_vertices, np.int64)  # the last source, plus 1, that had this destination

@@ -181,9 +181,8 @@ class CpuKernels:
     ) -> int:
         """Insert a batch into ``slabs``, and write ``outcome``; return the number of edges inserted.
 
-        ``reservation`` are the slabs set aside for the batch, ``scratch`` comes from :meth:`scratch`. The number is
-        short of the batch if a vertex must be rehashed and the reservation lacks slabs for that: then call
-        :meth:`insert_rest`.
+        ``reservation`` are the slabs set aside for the batch, ``scratch`` comes from :meth:`scratch`. If a vertex must
+        be rehashed and the reservation lacks slabs for that, edges are left: :meth:`insert_rest` inserts them.
         """
         load, self._load = self._load, None
         if load is not None and load.src is batch.src and load.vertex is slabs.vertex:

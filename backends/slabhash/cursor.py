@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.backends.slabhash.layout import (
-    HASH_FACTOR,
-    HASH_SHIFT,
-    MANTISSA_BITS,
-    MIX_FACTOR,
-    MIX_SHIFT,
-    SEVERAL,
-    TOUCHED,
-)
+from suricate.backends.slabhash import layout
 from suricate.base.types import EMPTY, TOMBSTONE
 from suricate.cpu.jit import inner
 from suricate.cpu.plain import int64, uint64
@@ -21,7 +13,7 @@ from suricate.cpu.scratch import scratch
 from suricate.cpu.vector import copy8, match8, trailing_zeros
 
 KEY_EMPTY = np.uint32(EMPTY)
-LEADING_ONE = 1 << MANTISSA_BITS
+LEADING_ONE = 1 << layout.MANTISSA_BITS
 MOST = 128  # keys that are copied before they are looked up
 AHEAD = 8  # buckets ahead at which the second slab is prefetched
 
@@ -29,7 +21,7 @@ AHEAD = 8  # buckets ahead at which the second slab is prefetched
 @inner
 def decode(code):
     """Return the bucket count that a code stands for."""
-    exponent, mantissa = int64(code) >> MANTISSA_BITS, int64(code) & (LEADING_ONE - 1)
+    exponent, mantissa = int64(code) >> layout.MANTISSA_BITS, int64(code) & (LEADING_ONE - 1)
     return (mantissa | LEADING_ONE) << (exponent - 1) if exponent else mantissa
 
 
@@ -48,7 +40,7 @@ def degree_place(u):
 @inner
 def first_slab(word):
     """Return the first slab of the head word ``word``, which is not EMPTY."""
-    return int64(word) & (SEVERAL - 1)
+    return int64(word) & (layout.SEVERAL - 1)
 
 
 @inner
@@ -60,10 +52,10 @@ def bucket_count(g, u):
 @inner
 def bucket_of(v, count):
     """Return the bucket of destination ``v`` in a vertex of ``count`` buckets: a hash of ``v`` below ``count``."""
-    h = (int64(v) * HASH_FACTOR) & 0xFFFFFFFF
-    h ^= h >> HASH_SHIFT
-    h = (h * MIX_FACTOR) & 0xFFFFFFFF
-    h ^= h >> MIX_SHIFT
+    h = (int64(v) * layout.HASH_FACTOR) & 0xFFFFFFFF
+    h ^= h >> layout.HASH_SHIFT
+    h = (h * layout.MIX_FACTOR) & 0xFFFFFFFF
+    h ^= h >> layout.MIX_SHIFT
     return (h * count) >> 32
 
 
@@ -91,7 +83,7 @@ def degree(g, u):
 def buckets(g, u):
     """Return the number of buckets of ``u``; 0 if it has no storage. Its bucket code is read only if it has several."""
     word = g.vertex[head_place(u)]
-    if word < SEVERAL:
+    if word < layout.SEVERAL:
         return int64(1)
     return int64(0) if word == KEY_EMPTY else bucket_count(g, u)
 
@@ -105,7 +97,7 @@ def first(g, u, k):
     """
     word = g.vertex[head_place(u)]
     head = first_slab(word) + k
-    if word >= SEVERAL:
+    if word >= layout.SEVERAL:
         after = np.int32(g.pool[uint64(min(head + AHEAD, len(g.owner) - 1) * g.words + g.keys)])
         second = max(int64(after), int64(0)) * g.words  # slab 0 if there is none, which costs less than a branch
         prefetch(g.pool, second)
@@ -119,7 +111,7 @@ def ahead(g, u):
     word = g.vertex[head_place(u)]
     base = min(first_slab(word), len(g.owner) - 1) * g.words
     prefetch(g.pool, base)
-    if word >= SEVERAL:
+    if word >= layout.SEVERAL:
         prefetch(g.pool, base + 16)
         prefetch(g.pool, base + 32)
         prefetch(g.pool, base + 48)
@@ -192,8 +184,8 @@ def find(g, u, v):
     s = int64(g.vertex[head_place(u)])
     if s == EMPTY:
         return int64(-1)
-    if s & SEVERAL:
-        s += bucket_of(v, bucket_count(g, u)) - SEVERAL
+    if s & layout.SEVERAL:
+        s += bucket_of(v, bucket_count(g, u)) - layout.SEVERAL
     while True:
         hits = match_words(g, s * g.words, np.uint32(v)) & ((1 << g.keys) - 1)
         if hits:
@@ -211,7 +203,7 @@ def listed(g, u, keys, count, into, found):
     Return the new number of entries. All head slabs are prefetched before the first one is read.
     """
     word, several, heads = int64(g.vertex[head_place(u)]), bucket_count(g, u), scratch()
-    head, several = word & (SEVERAL - 1), several if word & SEVERAL else 1
+    head, several = word & (layout.SEVERAL - 1), several if word & layout.SEVERAL else 1
     for i in range(uint64(count)):
         heads[i] = head + bucket_of(keys[i], several)
         prefetch(g.pool, int64(heads[i]) * g.words)
@@ -246,7 +238,7 @@ def common(g, u, v, into):
 @inner
 def updated_count(g):
     """Return the number of slabs that were inserted into since the mark."""
-    return int64(g.counters[TOUCHED])
+    return int64(g.counters[layout.TOUCHED])
 
 
 @inner

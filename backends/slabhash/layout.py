@@ -79,8 +79,7 @@ class Geometry:
 def geometry(slab_bytes: int, weight_dtype: np.dtype | None, *, warp: bool = False) -> Geometry:
     """Return the geometry of slabs of 16, 32, 64 or 128 bytes for weights of ``weight_dtype`` (None: no weights).
 
-    With ``warp`` all 32 lanes of a warp serve a slab, 4 bytes each, as in the papers; otherwise as few lanes as
-    possible, 16 bytes each.
+    With ``warp`` the 32 lanes of a warp serve a slab, 4 bytes each, as in the papers; else few lanes, 16 bytes each.
     """
     words = slab_bytes // 4
     weight_words = 0 if weight_dtype is None else weight_dtype.itemsize // 4

@@ -50,9 +50,8 @@ class Sizing:
 class Supply:
     """Applies batches to a store; before that, gets slabs by reading counters, trimming, growing or rebuilding.
 
+    It changes the arrays of ``pool`` within ``budget``, and alone ``ledger``; ``kernels`` are those of the device.
     Every method that may need memory raises ``CapacityError`` before anything has changed, except for optional growth.
-    It changes the arrays of ``pool``, within ``budget``, by the ``kernels`` of the device, and alone changes
-    ``ledger``.
     """
 
     def __init__(self, pool: Pool, ledger: Ledger, budget: Budget, kernels: Any) -> None:
@@ -93,10 +92,8 @@ class Supply:
             status = np.zeros(edges, np.uint8)
             if weight is not None:
                 before, scratch = np.empty(edges, weight.dtype), kernels.scratch(slabs, edges)
-        except CapacityError:
-            raise
         except MemoryError as error:
-            raise self._budget.out_of_memory(error) from error
+            self._budget.fail(error)
         outcome = Outcome(status, before)
         done = kernels.insert_few(slabs, src, dst, weight, quota, outcome, scratch)
         if done < edges:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.cursor import (
     KEY_EMPTY,
     LEADING_ONE,
@@ -21,20 +22,6 @@ from suricate.backends.slabhash.cursor import (
     first_slab,
     following,
     head_place,
-)
-from suricate.backends.slabhash.layout import (
-    BUMP,
-    DENIED,
-    FREED,
-    LISTED,
-    LISTED_BIT,
-    MANTISSA_BITS,
-    REHASH_AT,
-    REHASH_CHAIN,
-    REHASH_GROWTH,
-    SEVERAL,
-    TAKEN,
-    TOUCHED,
 )
 from suricate.base.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 from suricate.cpu.atomics import add, exchange
@@ -58,7 +45,7 @@ def encode(count):
     while count >= 2 * LEADING_ONE:
         count = (count + 1) >> 1
         exponent += 1
-    return count if count < LEADING_ONE else (exponent + 1) << MANTISSA_BITS | count & (LEADING_ONE - 1)
+    return count if count < LEADING_ONE else (exponent + 1) << layout.MANTISSA_BITS | count & (LEADING_ONE - 1)
 
 
 @inner
@@ -92,14 +79,14 @@ def match_free(g, base):
 def head_of(g, u, v):
     """Return the head slab of the bucket for edge ``(u, v)``; -1 if ``u`` has no storage."""
     word, bucket = int64(g.vertex[head_place(u)]), bucket_of(v, bucket_count(g, u))
-    head = choose(word & SEVERAL != 0, word - SEVERAL + bucket, word)
+    head = choose(word & layout.SEVERAL != 0, word - layout.SEVERAL + bucket, word)
     return choose(word == EMPTY, int64(-1), head)
 
 
 @inner
 def set_head(g, u, slab, code):
     """Record in ``g`` that the head slabs of ``u`` begin at ``slab``; ``code`` encodes the number of its buckets."""
-    g.vertex[head_place(u)] = slab | SEVERAL if code > 1 else slab
+    g.vertex[head_place(u)] = slab | layout.SEVERAL if code > 1 else slab
     g.buckets[u] = code
 
 
@@ -117,12 +104,12 @@ def allocate(g, owner):
     Concurrent threads may count more slabs as taken than the list has; ``cpu.py`` corrects that.
     """
     slab = np.int64(-1)
-    if g.counters[TAKEN] < g.counters[LISTED]:
-        taken = np.int64(add(g.counters, TAKEN, np.uint32(1)))
-        if taken < g.counters[LISTED]:
+    if g.counters[layout.TAKEN] < g.counters[layout.LISTED]:
+        taken = np.int64(add(g.counters, layout.TAKEN, np.uint32(1)))
+        if taken < g.counters[layout.LISTED]:
             slab = np.int64(g.free_list[taken])
     if slab < 0:
-        slab = np.int64(add(g.counters, BUMP, np.uint32(1)))
+        slab = np.int64(add(g.counters, layout.BUMP, np.uint32(1)))
     g.owner[slab] = owner
     return slab
 
@@ -135,9 +122,9 @@ def take(g, owner, begin, end, ahead):
     from the counter that all threads share, because they wait for each other there.
     """
     if begin == end:
-        if ahead < 2 or g.counters[TAKEN] < g.counters[LISTED]:
+        if ahead < 2 or g.counters[layout.TAKEN] < g.counters[layout.LISTED]:
             return allocate(g, owner), begin, end
-        begin = np.int64(add(g.counters, BUMP, np.uint32(ahead)))
+        begin = np.int64(add(g.counters, layout.BUMP, np.uint32(ahead)))
         end = begin + ahead
     g.owner[begin] = owner
     return begin, begin + 1, end
@@ -151,8 +138,8 @@ def release(g, slab):
         g.pool[base + j] = KEY_EMPTY
     g.owner[slab] = KEY_EMPTY
     if g.marked:
-        g.fresh[slab] = np.int64(g.fresh[slab]) & LISTED_BIT
-    add(g.counters, FREED, np.uint32(1))
+        g.fresh[slab] = np.int64(g.fresh[slab]) & layout.LISTED_BIT
+    add(g.counters, layout.FREED, np.uint32(1))
 
 
 @inner
@@ -171,15 +158,15 @@ def mark_slot(g, slot):
     """Record in ``g.fresh`` and ``g.touched`` that the key at index ``slot`` in the pool is new since the mark."""
     slab = slot >> trailing_zeros(g.words)
     before = np.int64(g.fresh[slab])
-    if before & LISTED_BIT == 0:
-        g.touched[add(g.counters, TOUCHED, np.uint32(1))] = slab
-    g.fresh[slab] = before | LISTED_BIT | 1 << (slot & (g.words - 1))
+    if before & layout.LISTED_BIT == 0:
+        g.touched[add(g.counters, layout.TOUCHED, np.uint32(1))] = slab
+    g.fresh[slab] = before | layout.LISTED_BIT | 1 << (slot & (g.words - 1))
 
 
 @inner
 def fresh_slots(g, slab):
     """Return the mask of the key slots of ``slab`` that were inserted into since the mark."""
-    return np.int64(g.fresh[slab]) & (LISTED_BIT - 1) if g.marked else np.int64(0)
+    return np.int64(g.fresh[slab]) & (layout.LISTED_BIT - 1) if g.marked else np.int64(0)
 
 
 @inner
@@ -234,11 +221,11 @@ def move_slab(old, slab, g, head, count):
 @inner
 def carve(g, count):
     """Take ``count`` consecutive slabs that were never used; return the first one, or -1 if the pool has fewer."""
-    first = g.counters[BUMP]
+    first = g.counters[layout.BUMP]
     while np.int64(first) + count <= g.capacity:
-        if exchange(g.counters, BUMP, first, np.uint32(np.int64(first) + count)):
+        if exchange(g.counters, layout.BUMP, first, np.uint32(np.int64(first) + count)):
             return np.int64(first)
-        first = g.counters[BUMP]
+        first = g.counters[layout.BUMP]
     return np.int64(-1)
 
 
@@ -251,7 +238,7 @@ def rehash(g, v, per_bucket, quota):
     """
     head, count = first_slab(g.vertex[head_place(v)]), bucket_count(g, v)
     degree = np.int64(g.vertex[degree_place(v)])
-    code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
+    code = encode(np.int64(np.ceil(degree * layout.REHASH_GROWTH / per_bucket)))
     heads = decode(code)
     need = heads
     for k in range(count):
@@ -261,7 +248,7 @@ def rehash(g, v, per_bucket, quota):
             slab = following(g, slab)
     target = carve(g, heads) if need <= quota else np.int64(-1)
     if target < 0:
-        add(g.counters, DENIED, np.uint32(need))
+        add(g.counters, layout.DENIED, np.uint32(need))
         return np.int64(-1)
     g.owner[target : target + heads] = v
     for k in range(count):
@@ -277,7 +264,7 @@ def rehash(g, v, per_bucket, quota):
 @inner
 def has_outgrown(g, v, per_bucket):
     """Return whether ``v`` is to be rehashed: it has over ``REHASH_AT`` times ``per_bucket`` edges per bucket."""
-    return g.vertex[degree_place(v)] > REHASH_AT * bucket_count(g, v) * per_bucket
+    return g.vertex[degree_place(v)] > layout.REHASH_AT * bucket_count(g, v) * per_bucket
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
@@ -414,16 +401,16 @@ def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, stat
         status[i] = NEW
         if g.marked:
             mark_slot(g, slot)
-        grown = free < 0 and length + 1 >= REHASH_CHAIN
+        grown = free < 0 and length + 1 >= layout.REHASH_CHAIN
         if grown and hashing and quota >= 0 and has_outgrown(g, u, per_bucket):
             used = grow(g, u, per_bucket, quota)
             if used < 0:
-                add(g.counters, FREED, np.uint32(end - left))
+                add(g.counters, layout.FREED, np.uint32(end - left))
                 return i + 1
             quota -= used
             for j in range(i + 1, min(i + MIDWAY + 1, len(src))):
                 heads[j & (RING - 1)] = head_of(g, src[j], dst[j])
-    add(g.counters, FREED, np.uint32(end - left))
+    add(g.counters, layout.FREED, np.uint32(end - left))
     return len(src)
 
 

@@ -42,7 +42,7 @@ class Load(NamedTuple):
     def of(cls, slabs: Slabs, src: np.ndarray, dst: np.ndarray, bits: int) -> Load:
         """Return the load of a batch (``src``, ``dst``) for the empty store ``slabs``, whose ids have ``bits`` bits.
 
-        The batch is sorted here, which needs :func:`suricate.primitives.sorting.can_sort`, and cut into one part per
+        The batch, for which :func:`suricate.primitives.sorting.can_sort` holds, is sorted and cut into a part per
         thread.
         """
         keys, order = sort_batch(src, dst, bits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.backends.slabhash import loops
 from suricate.backends.slabhash.cursor import (
     KEY_EMPTY,
     bucket_count,
@@ -15,22 +16,6 @@ from suricate.backends.slabhash.cursor import (
     head_place,
 )
 from suricate.backends.slabhash.layout import BUMP, SEVERAL, TOUCHED
-from suricate.backends.slabhash.loops import (
-    FAR,
-    KEY_TOMBSTONE,
-    MIDWAY,
-    NEAR,
-    RING,
-    encode,
-    fetch_slab,
-    fresh_slots,
-    head_of,
-    match_free,
-    move_slab,
-    release_chains,
-    set_head,
-    weight_of,
-)
 from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
@@ -41,8 +26,7 @@ from suricate.cpu.vector import one_bits, trailing_zeros
 def put_back(place, size, status, before, all_status, all_before):
     """Write the outcome of a part of a batch to the arrays of the whole batch: edge i of the part is edge ``place[i]``.
 
-    ``status`` (uint8) goes to ``all_status``, and the weights ``before`` (``size`` 32-bit words each) go to
-    ``all_before``.
+    ``status`` (uint8) goes to ``all_status``, weights ``before`` (``size`` 32-bit words each) go to ``all_before``.
     """
     for i in range(len(place)):
         all_status[place[i]] = status[i]
@@ -54,8 +38,8 @@ def put_back(place, size, status, before, all_status, all_before):
 def count_keys(src, counts):
     """Add the number of edges of each source in ``src`` to ``counts`` (uint32 per vertex) in place."""
     for i in range(len(src)):
-        if i + FAR < len(src):
-            prefetch(counts, np.int64(src[i + FAR]))
+        if i + loops.FAR < len(src):
+            prefetch(counts, np.int64(src[i + loops.FAR]))
         counts[src[i]] += np.uint32(1)
 
 
@@ -72,7 +56,7 @@ def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
         if expected[v] > 0:
             several = hashing and expected[v] > fits
             count = np.int64(np.ceil(expected[v] / per_bucket)) if several else np.int64(1)
-            codes[v] = encode(max(np.int64(1), count))
+            codes[v] = loops.encode(max(np.int64(1), count))
             total += decode(codes[v])
     return total
 
@@ -81,8 +65,7 @@ def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
 def write_tables(codes, old, vertex, buckets, first, last, head):
     """Write ``vertex`` and ``buckets`` (as in ``Slabs``) for vertices ``[first, last)`` as the plan ``codes`` says.
 
-    Head slabs are numbered from ``head`` on, in the order of the vertices. Degrees are copied from the old array
-    ``old``.
+    Head slabs are numbered from ``head`` on, in the order of the vertices. Degrees come from the old array ``old``.
     """
     for v in range(first, last):
         code = np.int64(codes[v]) if v < len(codes) else np.int64(0)
@@ -109,7 +92,7 @@ def ask_for_head(g, v):
     """Prefetch the first head slab of vertex ``v``."""
     head = g.vertex[head_place(v)]
     if head != KEY_EMPTY:
-        fetch_slab(g, first_slab(head))
+        loops.fetch_slab(g, first_slab(head))
 
 
 @inner
@@ -117,7 +100,7 @@ def free_slots(g, slab):
     """Return the number of key slots without a key in the chain from ``slab`` on, or 254 if there are more."""
     free = np.int64(0)
     while slab >= 0:
-        free += one_bits(match_free(g, slab * g.words))
+        free += one_bits(loops.match_free(g, slab * g.words))
         slab = following(g, slab)
     return min(free, np.int64(254))
 
@@ -134,25 +117,25 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
         fresh: all head slabs are empty, and the pool is not read.
     """
     need = np.int64(0)
-    for i in range(-FAR, len(src)):
-        if i + FAR < len(src):
-            prefetch(g.vertex, head_place(src[i + FAR]))
-        if 0 <= i + MIDWAY < len(src):
-            ahead = head_of(g, src[i + MIDWAY], dst[i + MIDWAY])
+    for i in range(-loops.FAR, len(src)):
+        if i + loops.FAR < len(src):
+            prefetch(g.vertex, head_place(src[i + loops.FAR]))
+        if 0 <= i + loops.MIDWAY < len(src):
+            ahead = loops.head_of(g, src[i + loops.MIDWAY], dst[i + loops.MIDWAY])
             if ahead < 0:
-                ahead = bump + np.int64(src[i + MIDWAY])
-            heads[(i + MIDWAY) & (RING - 1)] = ahead
+                ahead = bump + np.int64(src[i + loops.MIDWAY])
+            heads[(i + loops.MIDWAY) & (loops.RING - 1)] = ahead
             prefetch(left, ahead)
             if not fresh and ahead < bump:
-                fetch_slab(g, ahead)
-        if not fresh and 0 <= i + NEAR < len(src):
-            ahead = heads[(i + NEAR) & (RING - 1)]
+                loops.fetch_slab(g, ahead)
+        if not fresh and 0 <= i + loops.NEAR < len(src):
+            ahead = heads[(i + loops.NEAR) & (loops.RING - 1)]
             if ahead < bump:
                 after = following(g, ahead)
-                fetch_slab(g, ahead if after < 0 else after)
+                loops.fetch_slab(g, ahead if after < 0 else after)
         if i < 0:
             continue
-        at = heads[i & (RING - 1)]
+        at = heads[i & (loops.RING - 1)]
         slots = np.int64(left[at]) - 1
         if slots < 0:
             slots = np.int64(0) if at >= bump else np.int64(g.keys) if fresh else free_slots(g, at)
@@ -168,21 +151,21 @@ def count_moves(old, plan, left, first, last):
     """Return an upper bound of the slabs, besides heads, that edges of vertices ``[first, last)`` need when they move.
 
     ``old`` are the arrays with the edges, ``plan`` those with the new head words and bucket codes. ``left`` (uint8 per
-    head slab of ``plan``) must be zero; for chains with edges it is set to 1 plus the number of free slots in the last
-    slab.
+    head slab of ``plan``, zero before) is set to 1 plus the number of free slots in the last slab of a chain with
+    edges.
     """
     need = np.int64(0)
     for u in range(first, last):
-        if u + NEAR < last:
-            ask_for_head(old, u + NEAR)
+        if u + loops.NEAR < last:
+            ask_for_head(old, u + loops.NEAR)
         for k in range(buckets(old, u)):
             slab = first_slab(old.vertex[head_place(u)]) + k
             while slab >= 0:
                 base = slab * old.words
                 for j in range(old.keys):
                     v = old.pool[base + j]
-                    if v < KEY_TOMBSTONE:
-                        at = head_of(plan, u, v)
+                    if v < loops.KEY_TOMBSTONE:
+                        at = loops.head_of(plan, u, v)
                         slots = np.int64(left[at]) - 1
                         if slots < 0:
                             slots = np.int64(old.keys)
@@ -198,12 +181,12 @@ def count_moves(old, plan, left, first, last):
 def move_edges(old, g, first, last):
     """Copy the edges of vertices ``[first, last)`` from the arrays ``old`` to their buckets, still empty, in ``g``."""
     for v in range(first, last):
-        if v + NEAR < last:
-            ask_for_head(old, v + NEAR)
+        if v + loops.NEAR < last:
+            ask_for_head(old, v + loops.NEAR)
         for k in range(buckets(old, v)):
             slab = first_slab(old.vertex[head_place(v)]) + k
             while slab >= 0:
-                move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+                loops.move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
                 slab = following(old, slab)
 
 
@@ -241,8 +224,8 @@ def free_vertices(g, vertices):
     """Free all slabs of ``vertices`` (array of ids), which then have no edges and no storage."""
     for v in vertices:
         if g.vertex[head_place(v)] != KEY_EMPTY:
-            release_chains(g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
-            set_head(g, v, KEY_EMPTY, 1)
+            loops.release_chains(g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+            loops.set_head(g, v, KEY_EMPTY, 1)
             g.vertex[degree_place(v)] = 0
 
 
@@ -263,13 +246,13 @@ def copy_slab(g, slab, slots, dst, weights, at):
     Copied are the edges whose key slot is in the mask ``slots`` (-1: all) and holds a key.
     """
     base = slab * g.words
-    slots &= match_free(g, base) ^ ((1 << g.keys) - 1)
+    slots &= loops.match_free(g, base) ^ ((1 << g.keys) - 1)
     while slots:
         slot = base + trailing_zeros(slots)
         slots &= slots - 1
         dst[at] = g.pool[slot]
         for t in range(g.weight_words):
-            weights[at * g.weight_words + t] = g.pool[weight_of(g, slot) + t]
+            weights[at * g.weight_words + t] = g.pool[loops.weight_of(g, slot) + t]
         at += 1
     return at
 
@@ -289,10 +272,10 @@ def copy_vertex(g, v, dst, weights, at):
 def gather(g, vertices, offsets, dst, weights, first, last):
     """Copy the edges of ``vertices[i]``, for i in ``[first, last)``, to ``dst[offsets[i]:]`` and weights likewise."""
     for i in range(first, last):
-        if i + FAR < last:
-            prefetch(g.vertex, head_place(vertices[i + FAR]))
-        if i + NEAR < last:
-            ask_for_head(g, vertices[i + NEAR])
+        if i + loops.FAR < last:
+            prefetch(g.vertex, head_place(vertices[i + loops.FAR]))
+        if i + loops.NEAR < last:
+            ask_for_head(g, vertices[i + loops.NEAR])
         copy_vertex(g, np.int64(vertices[i]), dst, weights, offsets[i])
 
 
@@ -300,8 +283,8 @@ def gather(g, vertices, offsets, dst, weights, first, last):
 def gather_all(g, src, dst, weights, first, last, at):
     """Copy the edges of vertices ``[first, last)`` to ``src[at:]``, ``dst[at:]`` and ``weights``, ordered by source."""
     for v in range(first, last):
-        if v + NEAR < last:
-            ask_for_head(g, v + NEAR)
+        if v + loops.NEAR < last:
+            ask_for_head(g, v + loops.NEAR)
         end = copy_vertex(g, v, dst, weights, at)
         src[at:end] = v
         at = end
@@ -316,7 +299,7 @@ def gather_touched(g, src, dst, weights):
     at = 0
     for t in range(g.counters[TOUCHED]):
         slab = np.int64(g.touched[t])
-        end = copy_slab(g, slab, fresh_slots(g, slab), dst, weights, at)
+        end = copy_slab(g, slab, loops.fresh_slots(g, slab), dst, weights, at)
         src[at:end] = g.owner[slab]
         at = end
     return at

@@ -6,21 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from suricate.backends.slabhash import loops
 from suricate.backends.slabhash.cursor import degree_place, head_place
 from suricate.backends.slabhash.layout import BUMP, DENIED, LISTED, REHASH_CHAIN, TAKEN, Slabs
-from suricate.backends.slabhash.loops import (
-    KEY_TOMBSTONE,
-    allocate,
-    extend,
-    fetch_slab,
-    has_outgrown,
-    head_of,
-    locate,
-    mark_slot,
-    rehash,
-    survey,
-    weight_of,
-)
 from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED
 from suricate.cpu.jit import inner
 from suricate.cpu.prefetch import prefetch
@@ -29,8 +17,8 @@ from suricate.cpu.prefetch import prefetch
 class Edges(NamedTuple):
     """The arrays of a store and its policy of rehashing, for functions that insert or delete one edge.
 
-    Without ``hashing`` no vertex is rehashed. A bucket is sized for ``per_bucket`` edges. Rehashing leaves ``kept``
-    slabs free.
+    Without ``hashing`` no vertex is rehashed. A bucket is sized for ``per_bucket`` edges. Rehashing leaves at least
+    ``kept`` slabs free.
     """
 
     slabs: Slabs
@@ -58,27 +46,27 @@ def insert_edge(s, u, v, weights, before, i):
     arrays of 32-bit words, with the words of one weight after the other.
     """
     g, size = s.slabs, s.slabs.weight_words
-    head = head_of(g, u, v)
+    head = loops.head_of(g, u, v)
     if head < 0:
-        head = allocate(g, u)
+        head = loops.allocate(g, u)
         g.vertex[head_place(u)] = head
-    slot, free, last, length = survey(g, head, v)
+    slot, free, last, length = loops.survey(g, head, v)
     if slot >= 0:
-        at, same = weight_of(g, slot), True
+        at, same = loops.weight_of(g, slot), True
         for t in range(size):
             before[i * size + t] = g.pool[at + t]
             same &= g.pool[at + t] == weights[i * size + t]
             g.pool[at + t] = weights[i * size + t]
         return UNCHANGED if same else REPLACED
-    slot = free if free >= 0 else extend(g, last) * g.words
+    slot = free if free >= 0 else loops.extend(g, last) * g.words
     g.pool[slot] = v
     for t in range(size):
-        g.pool[weight_of(g, slot) + t] = weights[i * size + t]
+        g.pool[loops.weight_of(g, slot) + t] = weights[i * size + t]
     g.vertex[degree_place(u)] += np.uint32(1)
     if g.marked:
-        mark_slot(g, slot)
-    if free < 0 and s.hashing and length + 1 >= REHASH_CHAIN and has_outgrown(g, u, s.per_bucket):
-        rehash(g, u, s.per_bucket, g.capacity - np.int64(g.counters[BUMP]) - s.kept)
+        loops.mark_slot(g, slot)
+    if free < 0 and s.hashing and length + 1 >= REHASH_CHAIN and loops.has_outgrown(g, u, s.per_bucket):
+        loops.rehash(g, u, s.per_bucket, g.capacity - np.int64(g.counters[BUMP]) - s.kept)
     return NEW
 
 
@@ -89,13 +77,13 @@ def delete_edge(s, u, v, before, i):
     ``before`` has the 32-bit words of the weights, one weight after the other.
     """
     g, size = s.slabs, s.slabs.weight_words
-    slot = locate(g, head_of(g, u, v), v)
+    slot = loops.locate(g, loops.head_of(g, u, v), v)
     if slot < 0:
         return UNCHANGED
-    g.pool[slot] = KEY_TOMBSTONE
+    g.pool[slot] = loops.KEY_TOMBSTONE
     g.vertex[degree_place(u)] -= np.uint32(1)
     for t in range(size):
-        before[i * size + t] = g.pool[weight_of(g, slot) + t]
+        before[i * size + t] = g.pool[loops.weight_of(g, slot) + t]
     return REMOVED
 
 
@@ -109,6 +97,6 @@ def fetch_far(s, u):
 @inner
 def fetch(s, u, v):
     """Prefetch the first slab of the bucket of edge ``(u, v)``."""
-    head = head_of(s.slabs, u, v)
+    head = loops.head_of(s.slabs, u, v)
     if head >= 0:
-        fetch_slab(s.slabs, head)
+        loops.fetch_slab(s.slabs, head)

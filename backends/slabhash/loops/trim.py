@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.backends.slabhash import loops
 from suricate.backends.slabhash.cursor import (
     KEY_EMPTY,
     bucket_count,
@@ -20,21 +21,6 @@ from suricate.backends.slabhash.cursor import (
     head_place,
 )
 from suricate.backends.slabhash.layout import BUMP, REHASH_GROWTH, SHRINK_AT
-from suricate.backends.slabhash.loops import (
-    FAR,
-    KEY_TOMBSTONE,
-    NEAR,
-    encode,
-    extend,
-    fetch_slab,
-    fresh_slots,
-    mark_slot,
-    match_free,
-    release,
-    release_chains,
-    set_head,
-    weight_of,
-)
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
 from suricate.cpu.vector import one_bits, trailing_zeros
@@ -43,15 +29,15 @@ from suricate.cpu.vector import one_bits, trailing_zeros
 @inner
 def held_slots(g, slab):
     """Return the mask of the key slots of slab ``slab`` that hold a key."""
-    return match_free(g, slab * g.words) ^ ((1 << g.keys) - 1)
+    return loops.match_free(g, slab * g.words) ^ ((1 << g.keys) - 1)
 
 
 @inner
 def with_free_slot(g, slab):
     """Return the first slab with a free slot in the chain from ``slab`` on, or a new slab put at the chain's end."""
-    while match_free(g, slab * g.words) == 0:
+    while loops.match_free(g, slab * g.words) == 0:
         after = following(g, slab)
-        slab = extend(g, slab) if after < 0 else after
+        slab = loops.extend(g, slab) if after < 0 else after
     return slab
 
 
@@ -61,14 +47,14 @@ def move_key(g, slab, slot, into):
 
     Its weight, and whether it was inserted since the mark, go with it. The old slot is left as it is.
     """
-    j, place = trailing_zeros(match_free(g, into * g.words)), slot - slab * g.words
+    j, place = trailing_zeros(loops.match_free(g, into * g.words)), slot - slab * g.words
     at = into * g.words + j
     g.pool[at] = g.pool[slot]
     for t in range(g.weight_words):
-        g.pool[weight_of(g, at) + t] = g.pool[weight_of(g, slot) + t]
+        g.pool[loops.weight_of(g, at) + t] = g.pool[loops.weight_of(g, slot) + t]
     if g.marked:
-        if fresh_slots(g, slab) >> place & 1:
-            mark_slot(g, at)
+        if loops.fresh_slots(g, slab) >> place & 1:
+            loops.mark_slot(g, at)
         else:
             g.fresh[into] = np.int64(g.fresh[into]) & ~(1 << j)  # of a key that was deleted
 
@@ -98,7 +84,7 @@ def close_up(g, head):
     g.pool[last * g.words + g.keys] = KEY_EMPTY
     while rest >= 0:
         slab, rest = rest, following(g, rest)
-        release(g, slab)
+        loops.release(g, slab)
 
 
 @inner
@@ -118,10 +104,10 @@ def merge_buckets(g, v, head, count, code):
                 bucket = bucket_of(g.pool[slot], kept)
                 if bucket != k:
                     move_key(g, slab, slot, with_free_slot(g, head + bucket))
-                    g.pool[slot] = KEY_TOMBSTONE
+                    g.pool[slot] = loops.KEY_TOMBSTONE
             slab = following(g, slab)
-    release_chains(g, head + kept, count - kept)
-    set_head(g, v, head, code)
+    loops.release_chains(g, head + kept, count - kept)
+    loops.set_head(g, v, head, code)
 
 
 @kernel
@@ -133,21 +119,21 @@ def trim(g, per_bucket, quota, begin, end):
     """
     bump = np.int64(g.counters[BUMP])
     for head in range(begin, end):
-        if head + FAR < bump and g.owner[head + FAR] != KEY_EMPTY:
-            prefetch(g.vertex, head_place(g.owner[head + FAR]))
-        if head + NEAR < bump:
-            after = following(g, head + NEAR)
-            fetch_slab(g, head + NEAR if after < 0 else after)
+        if head + loops.FAR < bump and g.owner[head + loops.FAR] != KEY_EMPTY:
+            prefetch(g.vertex, head_place(g.owner[head + loops.FAR]))
+        if head + loops.NEAR < bump:
+            after = following(g, head + loops.NEAR)
+            loops.fetch_slab(g, head + loops.NEAR if after < 0 else after)
         v = g.owner[head]
         if v == KEY_EMPTY or first_slab(g.vertex[head_place(v)]) != head:
             continue
         degree, count = np.int64(g.vertex[degree_place(v)]), bucket_count(g, v)
         if degree == 0:
-            release_chains(g, np.int64(head), count)
-            set_head(g, v, KEY_EMPTY, 1)
+            loops.release_chains(g, np.int64(head), count)
+            loops.set_head(g, v, KEY_EMPTY, 1)
             continue
         if count > 1:
-            code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
+            code = loops.encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
             if decode(code) * SHRINK_AT <= count and degree // g.keys <= quota:
                 quota -= degree // g.keys
                 merge_buckets(g, v, np.int64(head), count, code)
