@@ -24,8 +24,8 @@ def advise(**asked: Any) -> None:
     """Say which backend suits a graph, and how much memory its edges need.
 
     Times and memory are estimates. The answer names the machine that the times were measured on. Memory is
-    that of a directed graph without weights and in-edges; su.estimate_memory() knows of more, and is exact to a tenth
-    if the degrees are known.
+    that of a directed graph without weights and in-edges. For other graphs call su.estimate_memory(), which is within
+    10 % if it is given the degrees.
     """
     from suricate import plugins
     from suricate.graph.estimates import SHAPES, estimate_memory

@@ -16,13 +16,13 @@ FAILED, MISUSED = 1, 2  #: exit codes besides 0
 
 
 class Failed(click.ClickException):
-    """The run failed: one line on stderr."""
+    """The run failed: click prints the message in one line to stderr, and the exit code is 1."""
 
     exit_code = FAILED
 
 
 class Misused(click.ClickException):
-    """Bad usage or bad input: one line on stderr."""
+    """Bad usage or bad input: click prints the message in one line to stderr, and the exit code is 2."""
 
     exit_code = MISUSED
 
@@ -31,7 +31,7 @@ class Commands(click.Group):
     """The built-in commands and those of plugins; a built-in command hides a plugin's command of the same name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
+        """Return the names of all commands, built-in and of plugins, sorted."""
         return sorted({*self.commands, *plugins.commands()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -53,7 +53,7 @@ class Commands(click.Group):
 def errors_in_one_line() -> Iterator[None]:
     """Turn errors of usage, of suricate and of the system into one line on stderr and an exit code.
 
-    Any other exception is a defect and keeps its traceback.
+    Any other exception is a bug of suricate; it is not caught, and shows its traceback.
     """
     try:
         yield

@@ -138,7 +138,7 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
 
 
 def time_extent(times: np.ndarray, unit: str | None) -> str:
-    """Return the range of times with a unit in ISO 8601."""
+    """Return ``unit`` and the first and last of ``times`` in ISO 8601, as a text; "" if ``unit`` is None."""
     from suricate.io.times import to_text
 
     if unit is None or not len(times):
@@ -148,5 +148,5 @@ def time_extent(times: np.ndarray, unit: str | None) -> str:
 
 
 def extent(values: Any) -> str:
-    """Return dtype and range of an array in words."""
+    """Return dtype, least and greatest value of an array as a text."""
     return f"{values.dtype}, {values.min()} to {values.max()}" if len(values) else str(values.dtype)

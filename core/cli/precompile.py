@@ -48,7 +48,7 @@ def warm_up(
         backend: name of the backend; None: the default one of the device.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
         networkx: also what functions of the NetworkX backend need, on graphs of the default backend.
-        report: called after each step with what it was for and the seconds it took.
+        report: called after each step with (its name, the seconds it took).
 
     Raises:
         UnknownNameError, DeviceError: there is no such backend or device.
@@ -119,7 +119,7 @@ def _drawn(nx: Any, num_vertices: int, num_edges: int, directed: bool) -> Any:
 
 
 def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
-    """Return whether ``sample_params()`` gives every parameter that has no default."""
+    """Return whether the algorithm's ``sample_params()`` has all parameters without a default."""
     given = algorithm.sample_params(VERTICES, 0)
     parameters = inspect.signature(algorithm).parameters.values()
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -103,10 +103,10 @@ def run(
 def build_graph(
     path: Path, reading: dict[str, Any], kind: type[Algorithm], directed: bool | None, **options: Any
 ) -> Graph:
-    """Return the graph of the edge file or snapshot at ``path``; of an edge file it is built as ``kind`` requires.
+    """Return the graph in the edge file or snapshot at ``path``.
 
-    ``reading`` has the options of reading, ``directed`` what the user chose (None: nothing), ``options`` those of the
-    graph.
+    From an edge file, read with the options ``reading``, the graph is built as the algorithm ``kind`` requires.
+    ``directed`` is what the user chose, None if nothing; ``options`` are further arguments of ``Graph``.
     """
     if is_snapshot(path):
         if directed is not None:
@@ -203,15 +203,15 @@ def replaced(arguments: dict[str, Any], named: dict[str, list[str]], vertex: Cal
 
 
 def has_text(value: Any) -> bool:
-    """Return whether a parameter is a text, or a list or a dict that begins with one."""
+    """Return whether the value of a parameter is a text, or a list or dict whose first item or key is a text."""
     return isinstance(value, str) or (isinstance(value, Iterable) and isinstance(next(iter(value), None), str))
 
 
 def vertex_of(text: str, graph: Graph, path: Path) -> int:
-    """Return the vertex of ``graph`` with the original id ``text``; ``path`` is named if there is none.
+    """Return the vertex of ``graph`` with the original id ``text``.
 
     Raises:
-        click.BadParameter: there is no such vertex.
+        click.BadParameter: there is no such vertex; the message names the file ``path``.
     """
     names, found = graph.names, -1
     if names is not None:
@@ -223,7 +223,7 @@ def vertex_of(text: str, graph: Graph, path: Path) -> int:
 
 
 def literal(text: str) -> Any:
-    """Return the value of ``text`` as a Python literal, or as true or false in any case; else ``text`` itself."""
+    """Return the value of ``text`` if it is a Python literal, or true or false in any letter case; else ``text``."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
@@ -307,7 +307,7 @@ def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int) -> Grid
 
 
 def check_output(path: Path) -> None:
-    """Raise ``click.BadParameter`` or ``OSError`` if the values cannot be written to ``path``."""
+    """Raise ``click.BadParameter`` unless ``path`` ends in .npz or .csv, ``OSError`` unless it can be written."""
     from suricate.io.files import split_suffix
 
     extension, compression = split_suffix(path)

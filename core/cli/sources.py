@@ -73,7 +73,7 @@ class ColumnsType(click.ParamType):
     name = "columns"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str | int]:
-        """Return the pairs ``ROLE=COLUMN`` of ``value`` as a dict, as ``suricate.read`` takes them."""
+        """Return a dict from ROLE to column, the argument ``columns`` of ``suricate.read``."""
         columns: dict[str, str | int] = {}
         for pair in value.split(","):
             role, equals, place = pair.partition("=")
@@ -89,7 +89,7 @@ class FurtherType(click.ParamType):
     name = "columns"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str | int]:
-        """Return the columns as ``suricate.read`` takes them."""
+        """Return a dict from NAME to column, the argument ``edge_columns`` of ``suricate.read``."""
         if isinstance(value, dict) or not value:
             return value or {}
         pairs = [entry if "=" in entry else f"{entry}={entry}" for entry in value.split(",")]
@@ -102,7 +102,7 @@ def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> b
 
 
 def reading_options(function: Function) -> Function:
-    """Add ``--from``, ``--relabel`` and the options on columns to a :class:`ReadingCommand`, for ``read_file``."""
+    """Decorate a :class:`ReadingCommand` with ``--from``, ``--relabel``, ``--columns`` and ``--edge-columns``."""
     for option in (
         click.option("--edge-columns", type=FurtherType(), default="", metavar="NAME[=COLUMN],...", help=(
             "Further columns of such a file, which edges keep: fee, or fee=4 by position. --param weight=fee uses one."
@@ -126,7 +126,10 @@ def is_snapshot(path: Path) -> bool:
 
 
 def read_file(path: Path, **reading: Any) -> EdgeFile:
-    """Return the edges of the graph file at ``path``; show a progress bar meanwhile."""
+    """Return the edges of the graph file at ``path``, read with the options ``reading`` of ``suricate.read``.
+
+    A progress bar is shown meanwhile.
+    """
     from suricate.io import read
 
     with progress_bar(f"reading {path.name}") as progress:
@@ -134,7 +137,11 @@ def read_file(path: Path, **reading: Any) -> EdgeFile:
 
 
 def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
-    """Load a snapshot; raises ``click.UsageError`` if options for reading an edge file were given."""
+    """Load a snapshot with ``options`` of ``Graph.load``.
+
+    Raises:
+        click.UsageError: ``reading`` has options, which apply to edge files only.
+    """
     from suricate.graph import Graph
 
     options_of = {"format": "from", "edge_columns": "edge-columns"}

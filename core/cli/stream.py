@@ -28,12 +28,12 @@ COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
 
 
 def number_or_text(ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
-    """Return ``text`` as a number of events if it consists of digits, else unchanged."""
+    """Return ``text`` as an int (a number of events) if it consists of digits, else unchanged (a duration)."""
     return int(text) if text and text.isdecimal() else text
 
 
 def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, ...]) -> dict[str, str]:
-    """Return a dict from ``attributes``, texts ``NAME=RULE``; raise ``click.BadParameter`` for another text or rule."""
+    """Return the texts ``NAME=RULE`` in ``attributes`` as a dict; raise ``click.BadParameter`` if one is malformed."""
     pairs = [attribute.partition("=") for attribute in attributes]
     for name, equals, rule in pairs:
         if not equals or rule not in COMBINE.choices:
@@ -189,7 +189,10 @@ def target_of(output: Path, name: str, number: int) -> Any:
 
 
 class RowPrinter:
-    """A function of a window's sink that writes rows by ``writer``, a ``csv.writer`` on stdout, below a header."""
+    """Writes the rows of an algorithm as CSV to stdout: a callable for ``Window.sink``.
+
+    ``writer`` is a ``csv.writer`` on stdout.
+    """
 
     def __init__(self, writer: Any) -> None:
         self._writer, self._begun = writer, False

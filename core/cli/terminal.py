@@ -54,8 +54,8 @@ def columns_of_pipes() -> int | None:
 def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = None) -> None:
     """Print facts and tables to stdout in a format of :data:`table_format`.
 
-    As a table every fact is a line of its own. In CSV tables are separated by a blank line, and facts go to stderr. In
-    JSON a table is a list of objects, and several ones, or facts, are the members of one object.
+    "table": a line per fact, then the tables. "csv": tables separated by a blank line; facts are printed to stderr.
+    "json": one object with facts and tables by name, a table being a list of objects; one table alone is that list.
     """
     facts = facts or {}
     if format == "json":

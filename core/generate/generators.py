@@ -61,8 +61,8 @@ def rmat(
         a, b, c: probability of the upper left, upper right and lower left quarter of the matrix, at every level; the
             lower right has the rest.
         seed: of the random numbers.
-        permute: give the vertices random ids; without, those of large degree come first.
-        deduplicate: keep every arc once, in the order of (src, dst). Without: all arcs, in random order.
+        permute: give the vertices random ids; False: vertices of large degree have small ids.
+        deduplicate: keep every arc once, in the order of (src, dst); False: keep all arcs, in random order.
         self_loops: False drops them.
         weights: (low, high), see :data:`Weights`; None: no weights.
         device: where the result lives.
@@ -153,7 +153,7 @@ def uniform(
 def _distinct_pairs(
     num_vertices: int, num_edges: int, most: int, self_loops: bool, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sources and destinations (``uint32``) of a uniformly random set of ``num_edges`` arcs, in order.
+    """Return a uniformly random set of ``num_edges`` distinct arcs, ``(src, dst)`` in uint32, ordered by both.
 
     ``most`` is the number of possible arcs, with self-loops if ``self_loops``. Pairs are drawn, duplicates dropped, the
     excess left out.
@@ -266,7 +266,7 @@ def uniform_pairs(num_vertices: int, size: int, *, seed: Seed = 0, weights: Weig
 
 
 def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
-    """Return a random sample of ``size`` of ``edges``, without replacement, in random order, with their weights.
+    """Return ``size`` random ones of ``edges``, without replacement, in random order, with their weights.
 
     Raises:
         ParameterError: there are fewer edges.

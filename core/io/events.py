@@ -78,7 +78,7 @@ class EventStep:
 
     @property
     def deletions(self) -> EdgeList:
-        """Edges to delete, without weights. Of several events of an edge in a step only the last counts."""
+        """The edges that the step deletes, without weights. Only the last event of an edge in a step counts."""
         return self._select([DELETE], weighted=False)
 
     @property
@@ -92,9 +92,9 @@ class EventStep:
         return self._select([REWEIGHT], weighted=True)
 
     def batch(self, *, weighted: bool = True) -> Batch:
-        """Return the step as a ``Batch``: deletions, then insertions and, if ``weighted``, new weights.
+        """Return the step as a ``Batch``, which changes a graph as its events one by one do.
 
-        It leads to the same graph as the events one by one.
+        It has deletions and insertions and, if ``weighted``, weights and the events that replace weights.
         """
         from suricate.graph.delta import Batch
 
@@ -226,7 +226,7 @@ class _StepReader:
         return found
 
     def _columns(self, tokenizer: Tokenizer, piece: bytes, line: int, found: list[Any]) -> int:
-        """Append the columns of the lines in ``piece``, a dict by name, to the list ``found``, unless it is empty.
+        """Append the columns of the lines in ``piece``, a dict by name, to the list ``found``, if there are lines.
 
         ``line`` is the number of lines before ``piece``; the number of lines up to its end is returned.
         """

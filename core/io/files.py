@@ -183,12 +183,12 @@ class ByteSource:
 
 
 def newlines(chunk: bytes) -> int:
-    """Return the number of newlines; ``bytes.count`` takes ten times as long where lines are short."""
+    """Return the number of newlines; ten times as fast as ``bytes.count`` if lines are short."""
     return int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == ord("\n")))
 
 
 def rest_of(chunks: Iterator[bytes], head: bytes) -> tuple[Iterator[bytes], bool]:
-    """Return the chunks that follow ``head``, the bytes read so far, and whether the file is small (:data:`SMALL`)."""
+    """Return the chunks that follow, and whether the file is small (:data:`SMALL`); ``head``: the bytes read so far."""
     ahead = next(chunks, b"")
     return itertools.chain([ahead], chunks) if ahead else chunks, not ahead and len(head) <= SMALL
 
@@ -205,7 +205,10 @@ def sha256(paths: Iterable[Path]) -> str:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """Open ``path`` as ``suricate.base.files.replacing`` does; compress if the name ends in ``.gz`` or the like."""
+    """Open a temporary file that replaces ``path`` if the ``with`` block ends without an exception.
+
+    What is written to it is compressed if the name ends in ``.gz`` or the like.
+    """
     kind = split_suffix(path)[1]
     with replacing(path) as raw:
         if not kind:

@@ -246,11 +246,12 @@ def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
 def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: Columns, line: int | None) -> list[str]:
     """Return the field (``"src"``, ``"-"`` for none, ...) of each of ``count`` columns.
 
-    ``columns`` gives the column of each role, by name or position.
+    ``columns`` gives the column of each role, by name or position; ``names`` are the names of all columns, or None;
+    ``line`` is the number of the header line for errors, or None.
 
     Raises:
-        UnknownNameError: there is no such role or name. FileFormatError: no such position, or no source or
-            destination.
+        UnknownNameError: a role or name is unknown. FileFormatError: a position is out of range, or source or
+            destination is missing.
     """
     fields = ["-"] * count
     for role, place in columns.items():
@@ -314,7 +315,7 @@ def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None) 
 
 
 def _comments(head: bytes) -> list[str]:
-    """Return the comments among the first 16 lines."""
+    """Return the comments among the first 16 lines of ``head``, as texts."""
     lines = (line.text for line, _ in zip(lines_of(head), range(16), strict=False))
     return [line.decode("latin1") for line in lines if line[:1] in (b"#", b"%")]
 
@@ -365,7 +366,7 @@ def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str
 
 
 def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -> int:
-    """Return the integer ``digits``, the number of ``what`` ("edges") that line number ``line`` of a file declares.
+    """Return ``digits`` as an int: the number of ``what`` ("edges", ...) that line number ``line`` of a file declares.
 
     Raises:
         FileFormatError: it is more than ``most``, however many digits it has.
@@ -382,7 +383,7 @@ def _start_of(head: bytes, number: int) -> int:
 
 
 def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) -> tuple[Line, re.Match[bytes]]:
-    """Return the first line of ``head`` that is no comment, and its match with ``pattern``.
+    """Return the first line of ``head`` that is not a comment, and its match with ``pattern``, a regular expression.
 
     ``comment`` has the characters that begin a comment; error messages say that ``form`` was expected.
     """

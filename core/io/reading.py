@@ -93,7 +93,7 @@ def read(
 
 
 def _sorted_by_time(file: EdgeFile) -> EdgeFile:
-    """Return the edges ordered by time; those of equal time keep their order."""
+    """Return ``file`` with its edges ordered by time; edges of equal time keep their order."""
     if file.time is None:
         raise FileFormatError(file.path, None, "there is no time column to sort by")
     order = np.argsort(file.time, kind="stable")

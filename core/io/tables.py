@@ -132,10 +132,7 @@ def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
 
 
 def _family(type: Any) -> str:
-    """Return the family of a type of pyarrow: "text", "number", or the type's own name.
-
-    Columns of one family can be concatenated.
-    """
+    """Return the family of a type of pyarrow within which columns can be joined: "text", "number", or its name."""
     types = load_pyarrow().types
     if _is_text(type):
         return "text"
@@ -386,7 +383,7 @@ def _weight_dtype(values: np.ndarray) -> np.dtype:
 
 
 def _times(column: _Column) -> tuple[np.ndarray, str | None]:
-    """Return a column as int64 times, and their unit; None: they are plain numbers."""
+    """Return a column as int64 times, and their unit ("us", ...); None: they are plain numbers."""
     pa = load_pyarrow()
     column = column.plain()
     if pa.types.is_date(column.values.type):
@@ -439,9 +436,9 @@ def _count_vertices(
     path: Path,
     options: ReadOptions,
 ) -> int:
-    """Return the number of vertices: from the options, else of ``labels``, else as the file declares or contains.
+    """Return the number of vertices: ``options.num_vertices``, or the number of ``labels``, whichever is given.
 
-    ``metadata`` has the metadata of each file's schema; ``path`` is named in errors.
+    Else it is what a file's schema declares in its ``metadata``, or the largest id + 1 if that is more.
     """
     count = options.num_vertices
     if labels is not None:

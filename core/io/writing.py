@@ -93,7 +93,7 @@ def write(
 
 
 def format_of(path: Path, format: str | None) -> str | None:
-    """Return the format that ``path`` is written in: ``format``, or by the extension; None: a text format.
+    """Return ``format``, or that of the extension of ``path``; None for ``.txt`` and similar ones: snap or temporal.
 
     Raises:
         UnknownNameError: there is no such format, or it is not given and the extension is unknown.

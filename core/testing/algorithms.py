@@ -118,14 +118,14 @@ class AlgorithmConformance:
         """Return the right result for the arcs ``src``, ``dst``, ``weight`` (host arrays; undirected: both directions).
 
         It has the form of ``algorithm.result``: an array, or a tuple of arrays. An oracle with a parameter ``live``
-        also gets ``bool[num_vertices]``, which vertices are live; for others, tests leave out what deletes vertices.
+        also gets ``bool[num_vertices]``, which vertices are live; without it, no test deletes vertices.
         """
         raise NotImplementedError("define oracle(), or verify() where there is more than one right result")
 
     def verify(
         self, result: Any, num_vertices: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, **params: Any
     ) -> None:
-        """Raise ``AssertionError`` if ``result`` (host arrays) is wrong on the given arcs, by default by the oracle."""
+        """Raise ``AssertionError`` if ``result``, host arrays, is wrong: by default, if :meth:`oracle` disagrees."""
         wanted = self.oracle(num_vertices, src, dst, weight, **params)
         pairs = zip(result, wanted, strict=True) if isinstance(result, tuple) else [(result, wanted)]
         for got, right in pairs:
@@ -152,7 +152,7 @@ class AlgorithmConformance:
             metafunc.parametrize("params", self.params, ids=lambda params: str(dict(params)))
 
     def backend_classes(self) -> list[type[Store]]:
-        """Return the backends, as classes, to test on."""
+        """Return the classes of the backends to test on."""
         installed = backends()
         return [installed[which] if isinstance(which, str) else which for which in self.backends or installed]
 
@@ -169,7 +169,7 @@ class AlgorithmConformance:
         return pairs
 
     def variants(self) -> list[Variant]:
-        """Return the kinds of graphs that the algorithm takes; if it ignores weights, only the last weighted one."""
+        """Return the kinds of graphs that the algorithm takes; if it ignores weights, only one with weights."""
         able = [variant for variant in VARIANTS if self.lacks(variant) is None]
         if self.reads_weights:
             return able
@@ -264,7 +264,7 @@ class AlgorithmConformance:
         return False
 
     def overwrite(self, result: Any, graph: Graph) -> None:
-        """Write other values to every array of a result in place; read-only arrays are left alone."""
+        """Write other values to every array of a result in place, unless it is read-only."""
         for part in result if isinstance(result, tuple) else (result,):
             if isinstance(part, graph.device.xp.ndarray):
                 with suppress(ValueError):  # read-only
@@ -296,7 +296,7 @@ class AlgorithmConformance:
     # -- the class -----------------------------------------------------------------------------------------------------
 
     def test_is_named(self) -> None:
-        """The algorithm is an Algorithm with a name and a docstring, and every parameter has a keyword."""
+        """The algorithm is an Algorithm with a name and a docstring, and every parameter can be given by keyword."""
         assert issubclass(self.algorithm, Algorithm)
         assert isinstance(self.algorithm.name, str)
         assert self.algorithm.name, "it has no name"
@@ -305,7 +305,7 @@ class AlgorithmConformance:
             assert p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY), f"{p} cannot be given as a keyword"
 
     def test_requirements(self, refused: Variant) -> None:
-        """A graph that lacks what the algorithm needs is refused, in words that say how to build one."""
+        """A graph that lacks what the algorithm needs raises an error that says how to build the graph."""
         with pytest.raises(RequirementError, match="build"):
             self.build(self.on_cpu(), "cpu", refused).track(self.algorithm, **self.params[0])
 
@@ -324,7 +324,7 @@ class AlgorithmConformance:
         assert self.refuses(graph, no_such_parameter=1), "an unknown parameter was accepted"
 
     def test_reference(self, variant: Variant, params: Params) -> None:
-        """The result of the algorithm's ``reference()`` is right by the oracle."""
+        """The result of the algorithm's ``reference()`` agrees with the oracle of the kit."""
         if not self.algorithm.has_reference() or not self.brings_oracle():
             pytest.skip("there are no two answers to compare")
         graph = self.build(self.on_cpu(), "cpu", variant)
@@ -356,7 +356,7 @@ class AlgorithmConformance:
 
     @pytest.fixture(autouse=True)
     def _no_batch_recomputed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have every batch repaired: the graphs are so small that otherwise nearly all would be recomputed."""
+        """Make trackers repair after every batch: on graphs as small as these they would mostly recompute."""
         monkeypatch.setattr(self.algorithm, "should_recompute", lambda algorithm, graph, *edges, **times: False)
 
     def test_compute(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
@@ -390,7 +390,7 @@ class AlgorithmConformance:
 
     @_checking_indices
     def test_other_weights(self, device_kind: str, weighted: Variant, params: Params) -> None:
-        """With weights of each other dtype, on one backend, a tracker is right after changes of every kind."""
+        """A tracker is right after changes of every kind, on one backend, with the weight dtypes of no other test."""
         backend = max(self.backend_classes(), key=lambda cls: cls.priority)
         graph = self.build(backend, device_kind, weighted)
         tracker = graph.track(self.algorithm, **params)
@@ -456,12 +456,12 @@ class AlgorithmConformance:
 
 
 def as_parts(result: Any) -> tuple[Any, ...]:
-    """Return the arrays of a result as a tuple: ``result`` itself if it is one, else a tuple with it alone."""
+    """Return the arrays of a result as a tuple: ``result`` if it is a tuple, else ``(result,)``."""
     return result if isinstance(result, tuple) else (result,)
 
 
 def on_host(result: Any, graph: Graph) -> Any:
-    """Return a result in its own form with NumPy arrays; fail if an array is not on the device of ``graph``."""
+    """Return a result, an array or (named) tuple, with NumPy arrays; fail unless all are on the device of ``graph``."""
     xp = graph.device.xp
     parts = as_parts(result)
     for part in parts:

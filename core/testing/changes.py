@@ -46,7 +46,7 @@ class Changer:
         return parts.each(self.graph.device.to_numpy)
 
     def weighted(self, src: np.ndarray, dst: np.ndarray) -> Edges:
-        """Return ``(src, dst)`` with random weights, ``(src, dst, weight)``, if the graph has weights."""
+        """Return ``(src, dst, random weights)`` if the graph has weights, else ``(src, dst)``."""
         return (src, dst) if self.weights is None else (src, dst, self.rng.choice(self.weights, len(src)))
 
     def draw(self, count: int) -> Edges:
@@ -83,7 +83,7 @@ class Changer:
 
 
 def self_loops(changer: Changer) -> Iterator[None]:
-    """Insert a self-loop at every vertex, then delete them in parts; yield after each change."""
+    """Insert a self-loop at every vertex, then delete some at a time; yield after each change."""
     graph, every = changer.graph, np.arange(changer.graph.num_vertices)
     graph.insert_edges(*changer.weighted(every, every))
     yield

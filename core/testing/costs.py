@@ -112,7 +112,7 @@ def _counting_results(make: Callable[..., None], visits: list[Callable[[], int]]
 
 
 class _CountedKernel:
-    """A kernel that counts its launches in ``launched`` by name; driver calls inside a launch are not counted."""
+    """Wraps a kernel and adds its launches to ``launched[name]``; launches that it makes itself are not counted."""
 
     def __init__(self, kernel: Any, name: str, launched: Counter[str]) -> None:
         self._kernel, self._name, self._launched = kernel, name, launched
@@ -130,7 +130,7 @@ class _CountedKernel:
 
 @contextmanager
 def _launches(device: Device, launched: Counter[str]) -> Iterator[None]:
-    """Count launches in the ``with`` block in ``launched`` by name: of ``Program`` kernels and by CuPy's driver."""
+    """Add the launches of ``Program`` kernels, and through CuPy's driver, in the ``with`` block to ``launched``."""
     original, driver = Program.kernel, device.xp.cuda.driver
 
     def kernel(program: Program, name: str) -> Any:

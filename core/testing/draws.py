@@ -49,7 +49,10 @@ def run_examples(body: Callable[..., None], examples: int | None, **strategies: 
 
 
 def draw_ids(rng: np.random.Generator, count: int, num_vertices: int, spread: int, stride: int) -> np.ndarray:
-    """Return ``count`` ids below ``num_vertices`` (uint32), at most ``spread`` distinct ones, ``stride`` apart."""
+    """Return ``uint32[count]``, ids below ``num_vertices``: random ones of 0, ``stride``, 2 ``stride``, ... (modulo).
+
+    ``spread`` is the number of ids to draw from.
+    """
     if num_vertices == 0:
         return np.zeros(0, np.uint32)
     return (rng.integers(0, spread, count) * stride % num_vertices).astype(np.uint32)

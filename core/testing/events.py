@@ -1,4 +1,4 @@
-"""Replays against single calls: for algorithms with a step of their own, and stores with single edges."""
+"""A test of ``suricate.replay``, for algorithms and backends that handle single events in their own way."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 def check_replay(
     build: Callable[[], Graph], events: tuple[Any, ...], algorithm: Any = None, **params: Any
 ) -> tuple[Replayed, Replayed]:
-    """Raise ``AssertionError`` unless a replay gives the answers, graphs and trackers of single calls.
+    """Assert that ``suricate.replay(events)`` has the same effect as one call per event.
+
+    Answers and numbers of changed vertices are compared after each event, graphs and tracked results at the end.
 
     Args:
         build: makes a graph on the CPU, an equal one at every call.
         events: as ``suricate.replay`` takes them, with ids.
         algorithm: the algorithm to track, a name or a class; None: degrees. Its results must be exact.
-        params: its parameters.
+        params: parameters of the algorithm.
 
     Returns:
-        The replay with the answers at all vertices, and the one that counts changed vertices.
+        The results of two replays: one with answers at all vertices, one that counts changed vertices.
     """
     graphs = [build() for _ in range(3)]
     trackers = [None if algorithm is None else graph.track(algorithm, **params) for graph in graphs]

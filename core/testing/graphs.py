@@ -20,7 +20,10 @@ BATCH_SIZES = (1, 7, 300, 1025, 1025)
 
 
 class ModelledGraph:
-    """A directed graph beside the table of its edges; methods take host arrays and pass copies on its device."""
+    """A directed graph and a table of the edges it must have.
+
+    Methods take host arrays; the graph is given copies of them on its device.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.device, self.table = graph, graph.device, EdgeTable(graph.weight_dtype)
@@ -30,7 +33,7 @@ class ModelledGraph:
         return [None if part is None else self.device.xp.array(part) for part in parts]
 
     def insert(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
-        """Insert a batch into graph and table, and compare ``delta.inserted``, ``replaced`` and ``replaced_old``."""
+        """Insert a batch into graph and table; compare ``inserted``, ``replaced`` and ``replaced_old`` of the delta."""
         delta, before = self.graph.insert_edges(*self.given(src, dst, weight)), self.table.copy()
         self.table.insert(group(src, dst), weight)
         at, stored = before.locate(self.table.keys)
@@ -46,13 +49,13 @@ class ModelledGraph:
         compare_edges("delta.replaced_old", delta.replaced._replace(weight=delta.replaced_old), replaced, self.device)
 
     def delete(self, src: np.ndarray, dst: np.ndarray) -> None:
-        """Delete a batch from graph and table, and compare ``delta.deleted``."""
+        """Delete a batch from graph and table; compare ``deleted`` of the delta with the edges that the table lost."""
         delta, before = self.graph.delete_edges(*self.given(src, dst)), self.table.copy()
         gone = self.table.remove(group(src, dst).keys)
         compare_edges("delta.deleted", delta.deleted, before.select(np.isin(before.keys, gone)), self.device)
 
     def refuse(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
-        """Assert that the batch raises ``VertexRangeError`` with one id out of range, inserted or deleted."""
+        """Assert that inserting the batch, and deleting it, raise ``VertexRangeError`` when one id is out of range."""
         dst = dst.copy()
         dst[len(dst) // 2] = NUM_VERTICES
         with pytest.raises(VertexRangeError):

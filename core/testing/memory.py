@@ -1,4 +1,4 @@
-"""What a store says about memory against what it takes: ``memory_limit``, ``reserve()`` and ``memory()``.
+"""Tests of memory: that a store obeys ``memory_limit`` and ``reserve()``, and that ``memory()`` is right.
 
 ``memory_limit`` bounds everything that a store allocates, at any time: both copies while arrays grow, logs and reserves
 included. Besides, an operation may take ``BATCH_BYTES`` per edge of its batch, for the outcome and a sorted copy. On
@@ -39,7 +39,7 @@ def held(store: Store) -> int:
 
 
 def random_batch(rng: np.random.Generator, count: int, dtype: np.dtype | None) -> Batch:
-    """Return ``count`` random edges of ``NUM_VERTICES`` vertices, with weights of ``dtype``, or None without."""
+    """Return ``count`` random edges of ``NUM_VERTICES`` vertices: ``(src, dst, weight or None)``."""
     src, dst = (rng.integers(0, NUM_VERTICES, count).astype(np.uint32) for _ in range(2))
     return src, dst, None if dtype is None else draw_weights(rng, count, dtype)
 
@@ -70,7 +70,7 @@ def below_limit(store: Store) -> None:
 
 
 def batches_at_the_limit(build: Build) -> None:
-    """Assert that at the limit a batch fails as a whole: the store keeps its edges, and later batches succeed."""
+    """Assert that at the memory limit a batch fails as a whole: the store is unchanged, and later batches succeed."""
     for extra, size in ((50_000, 1000), (LIMIT, 700)):
         rng, empty = np.random.default_rng(30), held(build(None).store)
         limit = empty + extra
@@ -91,7 +91,10 @@ OPERATIONS = ("reserve", "resize", "mark", "compact", "copy_to", "delete_vertice
 
 
 def operation_at_the_limit(build: Build, operation: str) -> None:
-    """Assert that at the limit ``operation`` stays below it, or fails and changes nothing; then insert more batches."""
+    """Assert that near the memory limit ``operation`` stays below it, or fails and changes nothing.
+
+    ``operation`` is one of :data:`OPERATIONS`. Further batches are inserted afterwards.
+    """
     rng, limit = np.random.default_rng(31), held(build(None).store) + LIMIT
     model = build(limit)
     if operation == "copy_to":
@@ -120,7 +123,7 @@ def operation_at_the_limit(build: Build, operation: str) -> None:
 
 
 def copy_at_the_limit(model: ModelledStore, rng: np.random.Generator) -> None:
-    """Assert that a copy of a store that is at its memory limit is equal, and below the same limit."""
+    """Copy a store that is near its memory limit; assert that the copy is equal and also below that limit."""
     copy = model.copy_to(model.device)
     copy.verify(rng)
     below_limit(copy.store)
@@ -157,7 +160,7 @@ def started(build: Build, limit: int, marked: bool) -> ModelledStore:
 
 
 def largest_reserve(build: Build, limit: int, marked: bool) -> int:
-    """Return the most edges, to within a tenth, that can be reserved on a store of :func:`started`.
+    """Return the largest number of edges, to within 10 %, that a store of :func:`started` can reserve.
 
     ``limit`` is its memory limit in bytes, ``marked`` says whether it has a mark.
     """
@@ -174,7 +177,7 @@ def largest_reserve(build: Build, limit: int, marked: bool) -> int:
 
 
 class Step(NamedTuple):
-    """An operation: its name in messages, the number of edges in its batch, and a function that does it."""
+    """An operation on a store: its name in messages, the number of edges in its batch, and a function that runs it."""
 
     label: str
     edges: int
@@ -224,14 +227,14 @@ def tracing() -> Iterator[None]:
 
 
 def array_bytes() -> int:
-    """Return the bytes of all NumPy arrays that are traced, without Python's other objects."""
+    """Return the number of bytes in NumPy arrays that ``tracemalloc`` sees, without Python's other objects."""
     traces: Any = tracemalloc.take_snapshot().traces
     domain = np.lib.tracemalloc_domain
     return sum(trace[1] for trace in traces._traces if trace[0] == domain)  # no objects: they take most of the time
 
 
 def memory_is_what_is_held(make: Callable[[], Store]) -> None:
-    """Assert that after every operation ``memory()`` says what is allocated, to 5 % and 1 KB.
+    """Assert that after every operation ``memory()`` gives the bytes allocated, to within 5 % and 1 KB.
 
     ``make`` returns an empty CPU store.
     """
@@ -256,7 +259,7 @@ def peak_is_below_the_limit(make: Callable[[], Store]) -> None:
 
 
 def traced_steps(make: Callable[[], Store]) -> Iterator[tuple[Store, Step, int, int]]:
-    """Do :func:`steps` on a store of ``make()``, empty and on the CPU; yield after each what it took.
+    """Run the operations of :func:`steps` on ``make()``, an empty CPU store, and trace the memory of each.
 
     Yields ``(store, step, bytes allocated after it, peak of allocated bytes during it)``, also if the step failed with
     ``CapacityError``.

@@ -127,7 +127,7 @@ class ModelledStore:
         assert self.store.num_vertices == num_vertices, "resize() did not change num_vertices"
 
     def mark(self) -> None:
-        """Set the mark of the store, and record which edges the table has."""
+        """Call ``mark()`` of the store, and record which edges the table has at the mark."""
         with self.calling():
             self.store.mark()
         self.forget_results()
@@ -165,7 +165,7 @@ class ModelledStore:
     def taken(self, what: str, outcome: Outcome, count: int) -> Outcome:
         """Return a copy of ``outcome``, of ``count`` edges, in NumPy arrays; ``what`` names the call in messages.
 
-        The arrays of the store are kept until the next operation, by :meth:`keep`.
+        The arrays themselves are passed to :meth:`keep`.
         """
         self.forget_results()
         self.keep(what, outcome)
@@ -188,7 +188,7 @@ class ModelledStore:
         return array if isinstance(array, np.ndarray) else self.device.to_numpy(array)
 
     def keep(self, what: str, parts: tuple[Array | None, ...]) -> None:
-        """Keep arrays that the store returned: they must be unchanged after its next operation.
+        """Remember arrays that the store returned, and copies of them, for :meth:`forget_results`.
 
         ``what`` names the call that returned ``parts`` in messages.
         """
@@ -197,7 +197,7 @@ class ModelledStore:
                 self._results.append((what, part, self.device.to_numpy(part).copy()))
 
     def forget_results(self) -> None:
-        """Assert that the kept results have not changed, then overwrite them in place and drop them."""
+        """Assert that arrays given to :meth:`keep` have not changed; then overwrite them in place and forget them."""
         for what, part, before in self._results:
             same = np.array_equal(bits(self.device.to_numpy(part)), bits(before))
             assert same, f"a later call changed arrays that {what} had returned"
@@ -211,7 +211,7 @@ class ModelledStore:
                 part[:] = 0  # the store must not keep the array
 
     def _compare_counts(self, what: str, batch: Groups, status: np.ndarray, report: int, changed: np.ndarray) -> None:
-        """Compare statuses where any duplicate of an edge may report its change, but only one of them.
+        """Assert that of each edge exactly one entry of the batch reports a change if there was one, else none.
 
         Args:
             what: the call, for messages.
@@ -327,7 +327,7 @@ class ModelledStore:
         self.compare(what, updated, self.table.select(~np.isin(self.table.keys, left_out)))
 
     def verify_view(self, rng: np.random.Generator) -> None:
-        """Verify the properties of the store's view; walk it by its cursor functions if ``walks`` is set."""
+        """Check sizes, dtype and cursor of the store's view; if ``walks``, compare the edges that the cursor yields."""
         view = self.store.view()
         assert view.num_vertices == self.store.num_vertices, f"the view has {view.num_vertices} vertices"
         assert view.weight_dtype == self.store.weight_dtype, f"the view has weights of {view.weight_dtype}"

@@ -1,4 +1,4 @@
-"""The conformance kit of algorithms with kernels of their own, beside the same by operators alone."""
+"""The conformance kit of algorithms that have kernels of their own and can also run by operators alone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class OwnKernelsConformance(AlgorithmConformance):
-    """The kit of an algorithm with a parameter ``kernels``, where False means by operators only.
+    """The kit of an algorithm with a parameter ``kernels``: kernels of its own (True), or operators only (False).
 
-    Besides the tests of :class:`AlgorithmConformance` it tracks the algorithm in both ways through all scripts.
+    Besides the tests of :class:`AlgorithmConformance` it tracks the algorithm in both ways through scripts, functions
+    that change a graph step by step.
     """
 
     def scripts(self, variant: Variant) -> list[Script]:
@@ -42,7 +43,7 @@ class OwnKernelsConformance(AlgorithmConformance):
         assert self.algorithm(kernels=False).kernels is False  # type: ignore[call-arg,attr-defined]
 
     def test_by_operators(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """After each change of all scripts both trackers give the same result, and the oracle's."""
+        """After each change the trackers with and without kernels have the same result, which is right."""
         for script in self.scripts(variant):
             graph = self.build(backend, device_kind, variant)
             changer = self.changer(graph, 50)
@@ -55,7 +56,7 @@ class OwnKernelsConformance(AlgorithmConformance):
             self.compare(graph.compute(self.algorithm, **without), by_kernels.result, graph)
 
     def compare(self, by_operators: Any, by_kernels: Any, graph: Graph) -> None:
-        """Raise ``AssertionError`` unless two results are equal, floats within rounding."""
+        """Assert that two results of the algorithm on ``graph`` are equal, floats within rounding."""
         pairs = zip(as_parts(on_host(by_operators, graph)), as_parts(on_host(by_kernels, graph)), strict=True)
         for one, other in pairs:
             np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot(NamedTuple):
-    """A graph at one time, on the host: its arcs (undirected: both directions), and which vertices are live."""
+    """A graph at one time, in host arrays: its arcs (undirected: both directions), and which vertices are live."""
 
     src: np.ndarray
     dst: np.ndarray
@@ -64,23 +64,24 @@ def _snapshot(graph: Graph) -> Snapshot:
 class ReplayedConformance(AlgorithmConformance):
     """The kit for an algorithm without a unique result: every result must be valid, and equal to that of a replay.
 
-    A subclass defines :meth:`begin`, :meth:`follow_on` and :meth:`answer`, in plain NumPy or Python. A tracker may
-    have begun at any snapshot: its result must be that of a replay from some snapshot to the last.
+    A subclass writes the algorithm in plain NumPy or Python: :meth:`begin` and :meth:`follow_on` return its state, any
+    object, and :meth:`answer` the result. A tracker may have computed from scratch at any snapshot: its result must be
+    that of a replay from some snapshot to the last.
     """
 
     def begin(self, first: Snapshot, **params: Any) -> Any:
-        """Return the state after a computation from scratch on ``first``; ``params`` are the algorithm's."""
+        """Return the state after a computation from scratch on ``first``; ``params``: parameters of the algorithm."""
         raise NotImplementedError("define begin()")
 
     def follow_on(self, state: Any, before: Snapshot, after: Snapshot, **params: Any) -> Any:
-        """Return the state after the update for one change of the graph, from ``before`` to ``after``.
+        """Return the state after an update, when the graph has changed from ``before`` to ``after``.
 
-        ``state`` is that before the change, and may be changed in place; ``params`` are the algorithm's.
+        ``state`` is the state before it, and may be changed in place; ``params`` are parameters of the algorithm.
         """
         raise NotImplementedError("define follow_on()")
 
     def answer(self, state: Any, **params: Any) -> np.ndarray:
-        """Return the result, one array, that belongs to a state of :meth:`begin` or :meth:`follow_on`."""
+        """Return the result of the algorithm, one array, in ``state``."""
         raise NotImplementedError("define answer()")
 
     def build(self, backend: type[Store], device_kind: str, variant: Variant) -> Graph:

@@ -183,7 +183,7 @@ class StoreConformance:
                 assert p.kind is p.VAR_KEYWORD or (p.kind is p.KEYWORD_ONLY and p.default is not p.empty), p
 
     def test_capabilities(self) -> None:
-        """capabilities() covers the protocol, and the required operations are native."""
+        """``capabilities()`` has an entry for every operation, and the required operations are native."""
         capabilities = self.backend.capabilities()
         assert set(capabilities) == set(OPERATIONS)
         assert set(capabilities.values()) <= {"native", "fallback"}
@@ -245,7 +245,7 @@ class StoreConformance:
         )
 
     def test_shrinks_again(self, device_kind: str, weight_dtype: str | None) -> None:
-        """``resize`` to fewer vertices, repeatedly, works when those removed have no edges; so do later operations."""
+        """``resize`` removes vertices that have no edges, also repeatedly, and later operations work."""
         model, rng = self.modelled(self.build(40, device_kind, weight_dtype)), np.random.default_rng(9)
         model.step("insert", 300, 40, 1, 1)
         for round_, more in enumerate((1, 300, 5000)):
@@ -398,7 +398,7 @@ class StoreConformance:
         scale.one_edge_at_a_time(self.modelled(self.build(scale.FEW_VERTICES, device_kind, weight_dtype)))
 
     def test_weights_bit_for_bit(self, device_kind: str, weight_dtype: str | None) -> None:
-        """Weights are stored and compared bit for bit: both zeros, subnormals, neighbours, each 32-bit word."""
+        """Weights are stored and compared bit for bit: both zeros, subnormals, adjacent floats, each 32-bit half."""
         if weight_dtype is None:
             pytest.skip("no weights")
         scale.every_replacement(self.modelled(self.build(scale.FEW_VERTICES, device_kind, weight_dtype)))
@@ -425,7 +425,7 @@ class StoreConformance:
         memory.repeated_batches(self.limited(device_kind, weight_dtype))
 
     def test_memory_goes_with_the_store(self, device_kind: str) -> None:
-        """The memory of a store is free once nothing refers to the store, without a garbage collection."""
+        """The memory of a store is freed with the last reference to the store, without a garbage collection."""
         store = self.build(300, device_kind)
         src, dst = (store.device.xp.arange(300, dtype=np.uint32) for _ in range(2))
         collecting = gc.isenabled()
@@ -444,7 +444,7 @@ class StoreConformance:
                 gc.enable()
 
     def test_memory_is_what_is_held(self, weight_dtype: str | None) -> None:
-        """After every operation ``memory()`` says what is allocated, as far as ``tracemalloc`` sees it (CPU)."""
+        """After every operation on the CPU ``memory()`` gives the bytes that ``tracemalloc`` sees allocated."""
         self.skip_unless_traced()
         memory.memory_is_what_is_held(lambda: self.build(memory.NUM_VERTICES, "cpu", weight_dtype))
 
@@ -455,7 +455,7 @@ class StoreConformance:
 
     @pytest.mark.parametrize("operation", memory.OPERATIONS)
     def test_operations_at_the_limit(self, device_kind: str, weight_dtype: str | None, operation: str) -> None:
-        """At the memory limit operations other than batches work within it, or fail and change nothing."""
+        """Near the memory limit operations other than batches stay below it, or fail and change nothing."""
         self.skip_unless_limited("batches", operation)
         memory.operation_at_the_limit(self.limited(device_kind, weight_dtype), operation)
 

@@ -28,7 +28,7 @@ RUNTIME_COPIES = ("memcpyAsync", "memcpy2DAsync")  #: these only count when they
 
 @dataclass
 class Syncs:
-    """Counts of calls that waited for the device, by name; of nested ones the outermost counts."""
+    """Numbers of calls that waited for the device, by name; calls inside such a call are not counted."""
 
     calls: Counter[str] = field(default_factory=Counter)
     depth: int = field(default=0, repr=False)
@@ -83,7 +83,10 @@ def _abandon(cupy: Any, stream: Any) -> None:
 
 
 def _waiting_functions() -> Iterator[tuple[Any, str, Callable[..., bool]]]:
-    """Yield ``(owner, name, waits)``; ``waits`` takes the arguments of a call, and returns whether the call waits."""
+    """Yield ``(owner, name, waits)`` for each function ``owner.name`` that may wait for the device.
+
+    ``waits`` takes the arguments of a call, and returns whether this call waits.
+    """
     import cupy
 
     for name in READS:

@@ -177,6 +177,6 @@ def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> N
 
 
 def some(keys: np.ndarray) -> str:
-    """Return the ends of the first five edges of ``keys`` as text."""
+    """Return source and destination of the first five edges of ``keys`` as text."""
     src, dst = (part[:5].tolist() for part in ends_of(keys))
     return " ".join(map(str, zip(src, dst, strict=True))) + (" ..." if len(keys) > 5 else "")

@@ -24,7 +24,7 @@ def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
 
 
 def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
-    """Compile a walk over all edges of ``view`` by the functions of its cursor; return the compiled function."""
+    """Return a compiled function (see ``walk``) that lists all edges of ``view`` by the functions of its cursor."""
     from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)
@@ -78,7 +78,10 @@ def owner_function(view: StoreView) -> Callable[[Any, int, int], int]:
 
 
 def updated_walker(view: StoreView) -> Callable[..., int]:
-    """Compile a walk over the edges inserted since the mark, by the cursor of ``view``; return it."""
+    """Return a compiled function ``walk(g, num_vertices, src, dst, weights)`` that lists edges inserted since the mark.
+
+    It uses the cursor of ``view``; ``g`` are the arrays of the view.
+    """
     from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)

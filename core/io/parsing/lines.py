@@ -90,7 +90,7 @@ class OrdinaryLines:
     def parse(self, chunk: bytes, rows: Rows, parse_odd: Callable[[bytes, int, int], End]) -> End | None:
         """Parse a chunk into ``rows``; None if more than :data:`MOST_ODD_LINES` lines are not ordinary.
 
-        Each of these is parsed by ``parse_odd(line, at, row)``, with its first byte and its row in the chunk.
+        Each of these is parsed by ``parse_odd(line, at, row)``; ``at`` is the position of its first byte in the chunk.
         """
         row, at, odd, marks = 0, 0, 0, 0
         for number, line in enumerate(chunk.split(b"\n")):
@@ -175,7 +175,7 @@ class OrdinaryLines:
 def _pattern(
     letter: str, fields: Sequence[str], layout: Layout, blanks: bytes
 ) -> tuple[re.Pattern[bytes], tuple[int, ...]]:
-    """Return the expression of a line, and its groups of source, destination, weight and time (0: none).
+    """Return the regular expression of a line, and its groups of source, destination, weight and time (0: none).
 
     ``fields`` are the roles of the columns; a line begins with ``letter`` unless that is empty; ``blanks`` are the
     bytes around columns.

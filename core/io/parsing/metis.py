@@ -31,7 +31,9 @@ class Rows:
         self._most, self._weighted = layout.num_vertices[0], "weight" in layout.fields
 
     def parse(self, chunk: bytes, lines_before: int) -> tuple[int, Columns]:
-        """Return the number of rows, and for every entry the row (from 0), the neighbour and the weight.
+        """Return ``(rows, (src, dst, weight))``: the number of rows, and arrays with the entries, ids from 0.
+
+        ``src`` is the number of the row in the chunk; ``weight`` is empty if the file has none.
 
         ``chunk`` has whole lines; ``lines_before`` is the number of lines of the file before it.
 
@@ -62,8 +64,8 @@ class Rows:
 def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool, arcs: bool) -> Columns:
     """Return source, destination and weight of the edges of a METIS file, each once, with ``src <= dst``.
 
-    ``body`` are the chunks of its rows. With ``arcs`` every entry is an arc, and a row may list a neighbour that does
-    not list it. ``little``: do not compile.
+    ``body`` are the chunks of its rows. ``arcs``: every entry of a row is an arc and returned; the reverse entry may be
+    missing. ``little``: the file is small, so nothing is compiled.
 
     Raises:
         FileFormatError: a row is malformed, there are more rows than vertices, the header declares another number of

@@ -409,7 +409,7 @@ def parse_adjacency(data, skipped, weighted, most, src, dst, weight):
         data: uint8[n], whole lines; those that start with % are skipped.
         skipped: how many numbers at the beginning of each row to skip.
         most: uint64, the largest neighbour allowed.
-        src, weight: int64 and float64 [entries], filled with the row from 0 and the weight. dst: uint32[entries].
+        src, dst, weight: int64, uint32 and float64 [entries], get the row, the neighbour (both from 0) and the weight.
 
     Returns:
         (rows, entries, error, line from 0, start of the wrong token).

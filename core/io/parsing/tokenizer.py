@@ -107,7 +107,7 @@ class Tokenizer:
     def parse(self, chunk: bytes, lines_before: int) -> Rows:
         """Return the rows of ``chunk`` (whole lines), which follows ``lines_before`` lines of the file.
 
-        The columns are views of buffers, valid until the next chunk; those that the layout lacks are unset.
+        The columns are views of buffers, valid until the next chunk; those that the layout lacks have arbitrary values.
 
         Raises:
             FileFormatError: with the number of the first line that is wrong.

@@ -31,7 +31,7 @@ class Texts:
 
 
 def part_of(column: Any, begin: int, end: int | None = None) -> Any:
-    """Return the rows of a column from ``begin`` to ``end``."""
+    """Return rows ``begin`` to ``end`` (exclusive; None: all further rows) of a column, without a copy."""
     return Texts(column.data, column.spans[begin:end]) if isinstance(column, Texts) else column[begin:end]
 
 

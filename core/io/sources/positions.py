@@ -1,4 +1,4 @@
-"""Positions of sources as JSON, for checkpoints: what a source returns to be continued from."""
+"""Positions of sources as JSON, for checkpoints; a source can continue at a position that it returned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def as_json(position: Any) -> Any:
 
 
 def from_json(saved: Any) -> Any:
-    """Return the position that :func:`as_json` was given."""
+    """Return the position that :func:`as_json` converted to ``saved``."""
     if not isinstance(saved, dict):
         return saved
     ((kind, parts),) = saved.items()

@@ -48,7 +48,7 @@ class Refusals:
         return self._path is not None
 
     def mute(self) -> None:
-        """Write no file from now on."""
+        """From now on count only: write no file."""
         self._path = None
 
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
@@ -66,10 +66,10 @@ class Refusals:
         return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
 
     def load(self, saved: Any) -> None:
-        """Restore the count in ``saved``, a result of :meth:`save`, and truncate the same file to the size in it.
+        """Restore the count from ``saved``, a result of :meth:`save`; a file of the same name gets its size of then.
 
         Raises:
-            ParameterError: the file is shorter.
+            ParameterError: the file is shorter than it was then.
         """
         self.count, name, size = saved
         if self._path is not None and str(self._path) == name:  # another file gets what comes from now on

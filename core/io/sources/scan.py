@@ -1,8 +1,8 @@
 """Events from files: text, CSV, Parquet, Arrow and event files, a folder or a pattern of them, chunk by chunk.
 
 A chunk is some megabytes of text, a batch of rows of a table, or a step of an event file, so files may be larger than
-memory. A position is (number of the file, rows of it that were read, malformed ones, its name),
-so files may be added behind.
+memory. A position is (number of the file, rows of it that were read, malformed rows of it, name of the file), so it
+stays valid if files are added at the end.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Parsed = list[tuple[bytes, Rows, list[BadLine]]]  #: pieces of a chunk: bytes, r
 
 
 class Scan(Source):
-    """Reads files; see :func:`scan`."""
+    """A source of events that reads files; made by :func:`scan`, which explains its options."""
 
     resumes, reads_ahead = True, True
 
@@ -63,7 +63,11 @@ class Scan(Source):
         return (self._bad,)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the chunks of the files, one file after the other; raises ``ParameterError`` if files were replaced."""
+        """Yield the chunks of the files, one file after the other.
+
+        Raises:
+            ParameterError: the file at ``position`` has another name now.
+        """
         number, rows, wrong, name = (0, 0, 0, self._paths[0].name) if position is None else position
         if [path.name for path in self._paths[number : number + 1]] != [name]:
             raise ParameterError(f"scan: file {number} was {name} when the position was taken; add files behind it")
@@ -84,7 +88,7 @@ class Scan(Source):
             rows = wrong = 0
 
     def describe(self) -> str:
-        """Return the format and the columns as a text, which a checkpoint compares."""
+        """Return the format and the columns as a text, so that a checkpoint can tell sources apart."""
         return f"Scan({self._format}, {dict(self._columns)})"
 
     def _file(self, path: Path) -> Iterator[Any]:
@@ -124,8 +128,8 @@ def scan(
         path: a file, a folder, a pattern (``"pay/*.parquet"``) or a list of files; several are read in the order of
             their names, a list in its own order.
         src, dst, weight, time, kind: the columns, by name or position; None: by the usual names.
-        format: ``"events"`` for event files (each step ends with a mark: ``slide="step"``), else one of the formats of
-            ``suricate.read``; None: by the extension, else by the first bytes.
+        format: ``"events"`` for event files (windows with ``slide="step"`` move by their steps), else one of the
+            formats of ``suricate.read``; None: by the extension, else by the first bytes.
         time_unit: the unit of times that are numbers: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``. They may
             have fractions, in text and CSV files if the first row has one; the nearest nanosecond is taken.
         texts: read sources and destinations of text and CSV files as texts even if they look like integers; by default
@@ -136,8 +140,8 @@ def scan(
 
     Raises:
         ParameterError: there is no such file, or an argument is of the wrong type.
-        FileFormatError: while reading, a malformed file; has the number of the line.
-        MissingLibraryError: while reading, a file needs a package that is not installed.
+        FileFormatError: raised while reading: a file is malformed; has the number of the line.
+        MissingLibraryError: raised while reading: a file needs a package that is not installed.
     """
     named = {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind}
     columns = {role: name for role, name in named.items() if name is not None}

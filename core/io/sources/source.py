@@ -1,4 +1,4 @@
-"""Sources of events: arrays and frames chunk by chunk, functions that can go on from a position, chains and merges.
+"""Sources of events: chunks of arrays or frames, functions that yield chunks from a position on, chains and merges.
 
 A source yields chunks of columns in the order of arrival, each with the position behind it. ``scan`` reads files.
 """
@@ -68,7 +68,7 @@ class Source:
         return ()
 
     def describe(self) -> str:
-        """Return a text that distinguishes this source from others, for checkpoints."""
+        """Return a text by which a checkpoint can tell whether it was made with this source."""
         return type(self).__name__
 
 
@@ -97,7 +97,9 @@ class Function(Source):
 
 
 class Chunks(Function):
-    """An iterable of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``; a list or tuple can be read again.
+    """A source made of an iterable of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``.
+
+    It can be read again if the iterable is a list or a tuple.
 
     Args:
         chunks: the iterable, or one such chunk.
@@ -177,7 +179,7 @@ class Several(Source):
 
 
 class Chain(Several):
-    """Sources one after the other; the watermark continues from one to the next."""
+    """Sources read one after the other; the watermark of a window is not reset between them."""
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of each source in turn; a position is (number of the source, its position)."""

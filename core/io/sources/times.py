@@ -110,7 +110,7 @@ def _utc(value: datetime.date | None) -> np.datetime64:
 
 
 def bad_times(times: np.ndarray, unit: str | None) -> np.ndarray:
-    """Return a mask of the times that are missing, infinite or out of range; ``unit`` as in :func:`ticks_of`."""
+    """Return ``bool[n]``: which times are missing, infinite or out of range; ``unit`` as in :func:`ticks_of`."""
     if times.dtype.kind == "M":
         return np.isnat(times) | (abs(times.astype("M8[s]").astype(np.int64)) > LARGEST // 10**9)
     limit = LARGEST // _scale(unit)
