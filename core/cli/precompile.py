@@ -42,12 +42,12 @@ def warm_up(
     networkx: bool = False,
     report: Callable[[str, float], None] | None = None,
 ) -> float:
-    """Compile what common calls need on ``device``; return the seconds that it took.
+    """Compile the kernels that common calls need on ``device``; return the seconds that it took.
 
     Args:
         backend: name of the backend; None: the default one of the device.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
-        networkx: also what functions of the NetworkX backend need, on graphs of the default backend.
+        networkx: also the kernels of functions of the NetworkX backend, for graphs of the default backend.
         report: called after each step with (its name, the seconds it took).
 
     Raises:

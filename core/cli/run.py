@@ -106,7 +106,7 @@ def build_graph(
     """Return the graph in the edge file or snapshot at ``path``.
 
     From an edge file, read with the options ``reading``, the graph is built as the algorithm ``kind`` requires.
-    ``directed`` is what the user chose, None if nothing; ``options`` are further arguments of ``Graph``.
+    ``directed``: the choice of the user, or None; ``options`` are further arguments of ``Graph``.
     """
     if is_snapshot(path):
         if directed is not None:
@@ -122,7 +122,7 @@ def build_graph(
 def options_for(kinds: Iterable[type[Algorithm]], directed: bool | None) -> dict[str, Any]:
     """Return the keyword arguments of ``Graph`` that the algorithms ``kinds`` need.
 
-    ``directed`` is what the user chose, None if nothing.
+    ``directed``: the choice of the user, or None.
 
     Raises:
         click.UsageError: some need a directed graph, others an undirected one.

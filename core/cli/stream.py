@@ -166,7 +166,7 @@ def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[
 def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, directed: bool | None) -> dict[str, Any]:
     """Return keyword arguments of ``Graph`` for the algorithms ``kinds``, with ``backend`` and ``device``.
 
-    ``directed``: what the user chose; None: what the algorithms need, else True.
+    ``directed``: the choice of the user; None: the direction that the algorithms need, else True.
     """
     found = {"device": device, "directed": True, **options_for(kinds.values(), directed)}
     if backend is not None:

@@ -15,9 +15,9 @@ from suricate.base.devices import resolve_device
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--networkx", is_flag=True, help="Also what the functions of the NetworkX backend need.")
 def warmup(backend: str | None, device: str, networkx: bool) -> None:
-    """Compile ahead what updates, queries, algorithms and readers need.
+    """Compile the kernels of updates, queries, algorithms and readers ahead.
 
-    Compiled kernels are kept on disk, so that this is done once on a machine and for a version of suricate.
+    They are cached on disk, so this is done once per machine and version of suricate.
     """
     os.environ.setdefault("SURICATE_QUIET", "1")  # this command says itself what it compiles
     from suricate.cli.precompile import warm_up

@@ -1,4 +1,4 @@
-"""What the lines of a file are: formats, their headers, and how an unknown file is recognised.
+"""Formats of files of lines: their headers, and how the format of an unknown file is recognised.
 
 A :class:`Layout` is all that the tokenizer needs to know. It is made from the *head* of a file: its first chunk, which
 reaches at least to the first line that is no comment.
@@ -47,7 +47,7 @@ _NUMBER = re.compile(rb"[+-]?(\d++(\.\d*+)?+|\.\d++)([eE][+-]?\d++)?")
 
 @dataclass(frozen=True)
 class Layout:
-    """What the lines of a file contain.
+    """Describes the lines of a file: their fields, ids, times and header.
 
     Attributes:
         format: one of :data:`FORMATS`, ``"metis"`` or ``"events"``.
@@ -57,10 +57,10 @@ class Layout:
         delimiter: what separates columns; None: blanks and tabs.
         first_id: the least id of the file; after reading ids are counted from 0.
         text_ids: ids are text, not numbers. signed_ids: they are numbers that may be negative.
-        time_ticks: 1: times are whole numbers; 0: texts in ISO 8601; above 1: decimal numbers, read times this.
+        time_ticks: 1: times are whole numbers; 0: texts in ISO 8601; above 1: decimals, multiplied by this factor.
         header_bytes, header_lines: length of the header, which the tokenizer does not see.
         counts_line: number of the header's line that declares the counts.
-        num_vertices: (sources, destinations) declared by the header; None if ids may exceed what it declares.
+        num_vertices: (sources, destinations) declared by the header; None if it declares none or ids may exceed them.
         least_vertices: the least number of vertices of the file.
         num_edges: number of edges declared by the header, or None.
         whole_weights: weights are integers. directed: what the header says, or None.
@@ -330,7 +330,7 @@ def _konect(path: Path, head: bytes) -> Konect | None:
 def _konect_layout(format: str, fields: list[str], header: Konect) -> Layout:
     """Return the layout of a KONECT file with columns ``fields``, according to its ``header``.
 
-    In a bipartite graph the ids on the right follow those on the left.
+    In a bipartite graph the ids of the right side follow those of the left side.
     """
     return Layout(
         format,

@@ -21,7 +21,7 @@ Columns = Mapping[str, str | int]
 class ReadOptions:
     """The options of ``suricate.read``, validated; see there for their meaning.
 
-    ``time_ticks`` is for windows: times with fractions are read times this, a power of ten.
+    ``time_ticks``, for windows, is the power of ten by which times with fractions are multiplied.
 
     Raises:
         ParameterError: an option of the wrong type or value.

@@ -40,7 +40,7 @@ def microseconds(text: str) -> int:
 
 
 def decimal_ticks(text: bytes, ticks: int) -> int | None:
-    """Return the decimal number ``text`` times ``ticks``, a power of ten, rounded to the nearest; None: out of range.
+    """Return the decimal number ``text`` multiplied by ``ticks``, a power of ten, and rounded; None: out of range.
 
     ``parse_loops.parse_ticks`` is the compiled equivalent.
     """

@@ -93,7 +93,9 @@ def write(
 
 
 def format_of(path: Path, format: str | None) -> str | None:
-    """Return ``format``, or that of the extension of ``path``; None for ``.txt`` and similar ones: snap or temporal.
+    """Return ``format`` or, if it is None, the format of the extension of ``path``.
+
+    For ``.txt`` and similar extensions it is None: ``"snap"`` or ``"temporal"``, which depends on the columns.
 
     Raises:
         UnknownNameError: there is no such format, or it is not given and the extension is unknown.

@@ -1,4 +1,4 @@
-"""Changes of a graph that the kit of algorithms makes: random ones, and scripts for what goes wrong most often."""
+"""Changes of a graph for the kit of algorithms: random ones, and scripts of changes that often reveal errors."""
 
 from __future__ import annotations
 

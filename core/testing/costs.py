@@ -28,7 +28,7 @@ STEPS = ("advance", "neighbor_reduce", "vertex_map", "edge_map")  #: operators t
 
 @dataclass
 class Costs:
-    """What one action cost.
+    """The cost of one action.
 
     Attributes:
         waits: calls that made the host wait for the device.
@@ -130,7 +130,7 @@ class _CountedKernel:
 
 @contextmanager
 def _launches(device: Device, launched: Counter[str]) -> Iterator[None]:
-    """Add the launches of ``Program`` kernels, and through CuPy's driver, in the ``with`` block to ``launched``."""
+    """Add the launches in the ``with`` block, of ``Program`` kernels and through CuPy's driver, to ``launched``."""
     original, driver = Program.kernel, device.xp.cuda.driver
 
     def kernel(program: Program, name: str) -> Any:

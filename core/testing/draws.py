@@ -1,4 +1,4 @@
-"""What the kits draw: devices, ids, weights and hypothesis examples."""
+"""Devices, ids, weights and hypothesis examples for the conformance kits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def device_params(kinds: Sequence[str], marks: Sequence[pytest.MarkDecorator]) -
 
 
 def run_examples(body: Callable[..., None], examples: int | None, **strategies: st.SearchStrategy[Any]) -> None:
-    """Run ``body`` on examples drawn from ``strategies``; the number defaults to that of the hypothesis profile."""
+    """Call ``body`` with values drawn from ``strategies``, ``examples`` times; None: as the hypothesis profile says."""
     quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
     count = settings().max_examples if examples is None else examples
     settings(max_examples=count, deadline=None, suppress_health_check=quiet, report_multiple_bugs=False)(

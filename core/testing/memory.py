@@ -151,7 +151,7 @@ def reserve_keeps_its_promise(build: Build) -> None:
 
 
 def started(build: Build, limit: int, marked: bool) -> ModelledStore:
-    """Return a new store with 300 random edges; ``limit``: its memory limit; ``marked``: whether it has a mark."""
+    """Return a new store with 300 random edges; ``limit``: its memory limit in bytes; ``marked``: call ``mark()``."""
     model = build(limit)
     model.insert(*random_batch(np.random.default_rng(33), 300, model.store.weight_dtype))
     if marked:

@@ -21,8 +21,8 @@ from suricate.testing.walks import walk_updated, walk_view
 class ModelledStore:
     """A store and a table that it must equal; every method does one operation on both and compares.
 
-    Results of the store are kept until the next operation, and must not have changed then. After that they are
-    overwritten, which must not change the store: results belong to the caller. Methods take host arrays.
+    Arrays that the store returns must not change in its next operation. Then the kit overwrites them, which must not
+    change the store: results belong to the caller. Methods take host arrays.
 
     Args:
         store: an empty store; it may be of any backend and on any device.
@@ -45,7 +45,7 @@ class ModelledStore:
     # -- operations ----------------------------------------------------------------------------------------------------
 
     def insert(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
-        """Insert edges (``uint32[n]`` twice, weights or None); compare each status and the weight before the batch."""
+        """Insert edges (ids ``uint32[n]``); compare the statuses and old weights returned with the table."""
         given = [None if part is None else self.to_device(part) for part in (src, dst, weight)]
         with self.calling():
             changed = self.store.insert(*given)
@@ -66,7 +66,7 @@ class ModelledStore:
         self.table.insert(batch, weight)
 
     def delete(self, src: np.ndarray, dst: np.ndarray) -> None:
-        """Delete edges (``uint32[n]`` twice); compare each status and the weight before the batch."""
+        """Delete edges (ids ``uint32[n]``); compare the statuses and old weights returned with the table."""
         given = [self.to_device(part) for part in (src, dst)]
         with self.calling():
             changed = self.store.delete(*given)
@@ -120,7 +120,7 @@ class ModelledStore:
             self.deleted_since_mark = np.union1d(self.deleted_since_mark, gone)
 
     def resize(self, num_vertices: int) -> None:
-        """Change the number of vertices of the store to ``num_vertices``."""
+        """Call ``resize(num_vertices)`` of the store, which sets its number of vertices."""
         with self.calling():
             self.store.resize(num_vertices)
         self.forget_results()
@@ -258,7 +258,7 @@ class ModelledStore:
         assert count == len(self.table), f"num_edges is {count}, there are {len(self.table)} edges"
 
     def sample(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return sources and destinations (uint32) of all edges and as many random pairs, at least 20, shuffled."""
+        """Return ``(src, dst)``, uint32: all edges and as many random pairs (at least 20), in random order."""
         n, count = self.store.num_vertices, max(20, len(self.table))
         others = rng.integers(0, n, (2, count if n else 0)).astype(np.uint32) if n else np.zeros((2, 0), np.uint32)
         pairs = np.concatenate([np.stack(ends_of(self.table.keys)), others], axis=1)
@@ -266,7 +266,7 @@ class ModelledStore:
         return pairs[0], pairs[1]
 
     def verify_find(self, rng: np.random.Generator) -> None:
-        """Compare find() on all edges and other pairs, shuffled, and on an empty batch."""
+        """Compare ``find()`` with the table: for all edges and some other pairs, shuffled, and for no edges."""
         src, dst = self.sample(rng)
         for size in (len(src), 0):
             found, weight = self.store.find(self.to_device(src[:size]), self.to_device(dst[:size]))
@@ -282,7 +282,7 @@ class ModelledStore:
                 agree("find(): weight", keys[here], weight[here], self.table.weight[at[here]])
 
     def verify_adjacency(self, rng: np.random.Generator) -> None:
-        """Compare adjacency() of some vertices with repeats, and of an empty array."""
+        """Compare ``adjacency()`` with the table: of random vertices, some of them twice, and of an empty array."""
         n = self.store.num_vertices
         vertices = rng.integers(0, n, 12 if n else 0).astype(np.uint32)
         vertices = np.concatenate([vertices, np.unique(self.table.keys >> np.uint64(32))[-9:], vertices[:3]])
@@ -305,7 +305,7 @@ class ModelledStore:
         self.compare("adjacency()", EdgeList(self.to_device(owner), part.dst, part.weight), table)
 
     def verify_updated(self) -> None:
-        """Compare updated(), and what the cursor's iterator over inserted edges yields, with the table."""
+        """Compare ``updated()``, and the edges that the cursor yields as inserted since the mark, with the table."""
         assert self.store.has_mark == (self.at_mark is not None), f"has_mark is {self.store.has_mark}"
         updated = self.store.updated()
         self.compare_updated("updated()", updated)

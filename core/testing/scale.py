@@ -1,4 +1,4 @@
-"""What only shows at scale: large ids, large batches, batches and adjacencies around the powers of two.
+"""Tests of sizes: large ids, large batches, batches and adjacencies around the powers of two.
 
 Functions that take a ``model`` expect it empty, with the number of vertices that their docstring names.
 """

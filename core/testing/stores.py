@@ -190,7 +190,7 @@ class StoreConformance:
         assert all(capabilities[name] == "native" for name in ("insert", "delete", "edges"))
 
     def test_options(self) -> None:
-        """``options()`` names what the store was built with, and a store built from it has the same options."""
+        """``options()`` returns what the store was built with, and a store built with the result has equal options."""
         parameters = inspect.signature(self.backend.__init__).parameters.values()
         named = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
         named -= set(inspect.signature(Store.__init__).parameters)
@@ -277,7 +277,7 @@ class StoreConformance:
         model.verify(rng)
 
     def test_results_are_copies(self, device_kind: str, weight_dtype: str | None) -> None:
-        """Writing to what edges(), adjacency(), degrees(), find() and updated() returned does not change the store."""
+        """Writing to the arrays that queries (edges(), adjacency(), ...) returned does not change the store."""
         model = self.modelled(self.build(6, device_kind, weight_dtype))
         store, rng = model.store, np.random.default_rng(6)
         src, dst = np.array([0, 2, 2], np.uint32), np.array([1, 3, 4], np.uint32)

@@ -1,4 +1,4 @@
-"""The reference that a store is compared with: all edges in NumPy arrays, ordered by key, and what batches do to them.
+"""The reference that a store is compared with: a table of all edges in NumPy arrays, and its changes by batches.
 
 Every operation is vectorised, so that batches of 100,000 edges are compared as quickly as they are drawn. Weights
 are compared as bit patterns: ``0.0`` and ``-0.0`` differ, and so do two subnormal numbers.
@@ -88,11 +88,11 @@ class EdgeTable:
         return self.locate(keys)[1]
 
     def expected(self, batch: Groups, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what inserting a weighted batch must report.
+        """Return the outcome that inserting a weighted batch must have.
 
         Returns:
             The status of every entry, ``uint8[n]``; the positions of the entries that replace a weight; and the
-            weights before the batch at these positions.
+            weights that these edges had before the batch.
         """
         assert self.weight is not None
         at, here = self.locate(batch.keys)
@@ -104,7 +104,7 @@ class EdgeTable:
         return status, last[differ], self.weight[at[differ]]
 
     def insert(self, batch: Groups, weight: np.ndarray | None) -> None:
-        """Insert the edges of a batch in place; ``weight``: ``[n]``, of which the last duplicate of an edge counts."""
+        """Insert the edges of a batch in place; ``weight``: ``[n]``; the last duplicate of an edge gives its weight."""
         at, here = self.locate(batch.keys)
         keys = np.concatenate([self.keys, batch.keys[~here]])
         order = np.argsort(keys, kind="stable")

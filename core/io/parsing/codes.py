@@ -1,4 +1,4 @@
-"""What the loop over bytes and its callers agree on: classes of bytes, fields of a line, errors."""
+"""Constants of the loop over bytes and its callers: classes of bytes, fields of a line, errors."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def has_header(head: bytes, layout: Layout, name: str) -> bool:
 
 
 def _header(head: bytes, layout: Layout) -> Sequence[str]:
-    """Return the column names of a CSV file that starts with ``head``; empty if it has no header."""
+    """Return the column names of the CSV file that starts with ``head``; () if it has no header or is not CSV."""
     if layout.format != "csv" or not layout.header_bytes or layout.delimiter is None:
         return ()
     lines = [line.strip() for line in head[: layout.header_bytes].decode("utf-8-sig", "replace").splitlines()]

@@ -27,7 +27,7 @@ class Labels(Protocol):
     def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
         """Return the dense ids of a chunk, given its columns of sources and destinations, ``uint64[n]``.
 
-        The columns hold numbers, or places of texts in ``chunk`` (``start << 32 | length``). New ids are numbered edge
+        The columns hold numbers, or spans of texts in ``chunk`` (``start << 32 | length``). New ids are numbered edge
         by edge, the source first.
         """
 

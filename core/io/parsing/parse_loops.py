@@ -188,9 +188,9 @@ def parse_iso(data, p, stop):
 
 @inner
 def parse_ticks(data, p, ticks):
-    """Return (value, position behind it, whether it is valid) of the decimal number from ``p``, times ``ticks``.
+    """Read a decimal number from ``data[p]``; return (number times ``ticks``, position after it, whether valid).
 
-    ``ticks`` is a power of ten; further digits are rounded to the nearest. ``times.decimal_ticks`` does the same.
+    ``ticks`` is a power of ten; the product is rounded to an integer. ``times.decimal_ticks`` does the same.
     """
     negative = data[p] == MINUS
     start = p + negative
@@ -269,7 +269,7 @@ def parse_lines(data, form, rows, hard):
         ids: ``NUMBERS``, ``SIGNED`` (negative ids are stored as two's complement) or ``TEXTS`` (``start << 32 |
             length`` of the token is stored).
         ticks: int64: 1: times are whole numbers; 0: texts (ISO 8601), stored as microseconds since 1970; above 1:
-            decimal numbers, stored times ``ticks``.
+            decimal numbers, stored multiplied by ``ticks``.
         first_id: uint64, subtracted from every id. ``limits``: uint64[2], largest src and dst before that.
         bounds: float64[2], least and largest weight. ``op``: uint8[rows], the letter.
         src, dst: uint64[rows]. weight: float64[rows]. time: int64[rows].

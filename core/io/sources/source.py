@@ -1,6 +1,7 @@
 """Sources of events: chunks of arrays or frames, functions that yield chunks from a position on, chains and merges.
 
-A source yields chunks of columns in the order of arrival, each with the position behind it. ``scan`` reads files.
+A source yields chunks of columns in the order of arrival, each with the position behind it, from which reading can be
+continued. ``scan`` reads files.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Chunk = Mapping[str, Any]  #: arrays of equal length by column (see ``COLUMNS``)
 
 
 class Source:
-    """Base of sources of events.
+    """Base class of sources of events.
 
     Attributes:
         time_unit: the unit of times that are numbers, ``"s"`` for instance; None if it is not known.
@@ -155,7 +156,7 @@ class Sorted(Source):
 
 
 class Several(Source):
-    """Base of sources that are made of others: ``st.chain`` and ``st.merge``."""
+    """Base class of sources that combine several sources: ``st.chain`` and ``st.merge``."""
 
     def __init__(self, *sources: Any) -> None:
         self._sources = [as_source(each) for each in sources]
