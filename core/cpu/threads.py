@@ -18,6 +18,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -142,18 +143,21 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
     global shared
     shared += 1
     helpers: list[_Helper] = []
-    job, tickets = _Job(function, calls), []
+    pool, job, tickets = _pool, _Job(function, calls), []
     try:
-        _pool.take(wanted, helpers)
+        pool.take(wanted, helpers)
         while helpers:
             tickets.append(_Ticket(job))
             helpers.pop().start(tickets[-1])
         job.work()
+    except BaseException:  # an interrupt, and a helper may have been in no list
+        pool.retire()
+        raise
     finally:
         try:
             job.close()
             while helpers:  # none, unless there was an exception above
-                _pool.give_back(helpers.pop())
+                pool.give_back(helpers.pop())
         finally:  # also after an interrupt right here
             _wait(tickets)
     if job.error is not None:
@@ -256,14 +260,16 @@ class _Helper:
         self._go.acquire()
         threading.Thread(target=self._serve, name="suricate", daemon=True).start()
 
-    def start(self, ticket: _Ticket) -> None:
-        """Wake the thread, which then tries to claim ``ticket`` and to work on its job."""
+    def start(self, ticket: _Ticket | None) -> None:
+        """Wake the thread, which then tries to claim ``ticket`` and to work on its job; None: the thread ends."""
         self._ticket = ticket
         self._go.release()
 
     def _serve(self) -> None:
         while True:
             self._go.acquire()
+            if self._ticket is None:
+                return
             self._take_part()  # a call of its own: nothing of a job is held while it waits for the next
 
     def _take_part(self) -> None:
@@ -285,6 +291,7 @@ class _Pool:
         self._free: list[_Helper] = []
         self._count = 0
         self._lock = threading.Lock()  # of making threads
+        self._is_retired = False
 
     def take(self, number: int, taken: list[_Helper]) -> None:
         """Move idle helpers to the list ``taken`` until it has ``number`` entries.
@@ -300,8 +307,23 @@ class _Pool:
                     break
 
     def give_back(self, helper: _Helper) -> None:
-        """Add ``helper`` to the idle helpers."""
+        """Add ``helper`` to the idle helpers; those of a retired pool end."""
         self._free.append(helper)
+        if self._is_retired:
+            self._end_idle()
+
+    def retire(self) -> None:
+        """Have later calls use a new pool: a helper that an interrupt has lost would count in this one for good."""
+        global _pool
+        if _pool is self:
+            _pool = _Pool()
+        self._is_retired = True
+        self._end_idle()
+
+    def _end_idle(self) -> None:
+        with suppress(IndexError):  # another thread may take the last one
+            while True:
+                self._free.pop().start(None)
 
     def _add(self) -> bool:
         with self._lock:

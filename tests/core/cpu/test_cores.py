@@ -194,6 +194,34 @@ def test_interrupt():
     assert found.stdout == "interrupted\n", found.stderr
 
 
+def test_a_helper_that_an_interrupt_loses_is_replaced(two, monkeypatch):
+    monkeypatch.setattr(threads, "_pool", threads._Pool())
+    both = threading.Barrier(2, timeout=60)
+    threads.run(lambda i: both.wait(), [(0,), (1,)])
+    lost, before = threads._pool, threading.active_count()
+
+    def interrupted(self, ticket):
+        raise KeyboardInterrupt  # behind helpers.pop(), before the thread is woken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threads._Helper, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            threads.run(abs, [(-1,), (-2,)])
+    assert threads._pool is not lost
+    assert threads.run(lambda i: both.wait() >= 0, [(0,), (1,)]) == [True, True]
+    assert threading.active_count() <= before + 1
+
+
+def test_helpers_of_a_retired_pool_end(two, monkeypatch):
+    pool = threads._Pool()
+    monkeypatch.setattr(threads, "_pool", pool)
+    ended, serve = threading.Semaphore(0), threads._Helper._serve
+    monkeypatch.setattr(threads._Helper, "_serve", lambda self: (serve(self), ended.release()))
+    threads.run(lambda i: pool.retire(), [(0,), (1,)])  # the helper is busy, or on its way back
+    assert ended.acquire(timeout=60)
+    assert threads.run(abs, [(-1,), (-2,)]) == [1, 2]
+
+
 def test_interrupt_when_a_part_has_just_ended():
     """The signal comes between two instructions, after the lock has been acquired: it is not acquired again."""
 
