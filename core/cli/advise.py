@@ -21,7 +21,7 @@ from suricate.cli.sources import FILE
 @click.option("--family", help="Graphs of which kind: rmat or uniform; default: their mean.")
 @click.option("--map", type=FILE, help="A file of `suricate bench --report FILES --save-map`.")
 def advise(**asked: Any) -> None:
-    """Say which backend suits a graph, and how much memory its edges need.
+    """Say which backend suits a graph, and the memory of its edges.
 
     Times and memory are estimates. The answer names the machine that the times were measured on. Memory is
     that of a directed graph without weights and in-edges. For other graphs call su.estimate_memory(), which is within

@@ -15,7 +15,7 @@ from suricate.base.devices import resolve_device
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--networkx", is_flag=True, help="Also what the functions of the NetworkX backend need.")
 def warmup(backend: str | None, device: str, networkx: bool) -> None:
-    """Compile the kernels of updates, queries, algorithms and readers ahead.
+    """Compile ahead what updates, queries, algorithms and readers need.
 
     They are cached on disk, so this is done once per machine and version of suricate.
     """

@@ -62,7 +62,7 @@ class Refusals:
             write_rows(self._path, HEADER, rows)
 
     def save(self) -> tuple[int, str, int]:
-        """Flush the file to disk; return ``(count, name of the file, size in bytes)``, or ``(count, "", 0)`` without file."""
+        """Flush the file to disk; return ``(count, file name, size in bytes)``; without a file ``(count, "", 0)``."""
         return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
 
     def load(self, saved: Any) -> None:
