@@ -46,7 +46,7 @@ class DictLabels:
         return len(self._ids)
 
     def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of a chunk's ``src`` and ``dst``: numbers, or places of texts (see :class:`Labels`)."""
+        """Return the dense ids of a chunk's ``src`` and ``dst``: numbers, or spans of texts (see :class:`Labels`)."""
         keys: list[Any] = np.stack((src, dst), axis=1).ravel().tolist()
         if self._text:
             keys = [chunk[key >> 32 : (key >> 32) + (key & _LENGTH)] for key in keys]
@@ -80,7 +80,7 @@ class TableLabels:
         return len(self.names)
 
     def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of a chunk's ``src`` and ``dst``: numbers, or places of texts (see :class:`Labels`)."""
+        """Return the dense ids of a chunk's ``src`` and ``dst``: numbers, or spans of texts (see :class:`Labels`)."""
         keys = np.stack((src, dst), axis=1).ravel()
         if self._text:
             if self._quotes and b'""' in chunk:
