@@ -2,10 +2,11 @@
 
 Brandes, *A faster algorithm for betweenness centrality* (2001): a breadth-first search from a source counts the
 shortest paths to every vertex, level by level. Then each level, the deepest first, collects the *credits* of the level
-below it: of a vertex, how many shortest paths from the source it lies on, each counted as its share of all to the same end. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate,
-scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used, unless
-``weighted`` asks for it (``suricate.algorithms.shared.weighted_paths``). The numbers of paths are float64; a source
-from which one of them overflows is repeated with factors and powers of 2.
+below it: of a vertex, on how many shortest paths from the source it lies, each counted as its share of all paths to the
+same end. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate, scaled as NetworkX
+scales it (*Centrality estimation in large networks*, 2007). Weights are not used, unless ``weighted`` asks for it
+(``suricate.algorithms.shared.weighted_paths``). The numbers of paths are float64; a source from which one of them
+overflows is repeated with factors and powers of 2.
 """
 
 from __future__ import annotations
