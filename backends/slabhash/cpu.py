@@ -91,7 +91,10 @@ class Part:
         return cls(src, dst, words, status, before, existing, tables, place, np.empty(loops.RING, np.int64))
 
     def finish(self, size: int, outcome: Outcome) -> None:
-        """Correct the statuses of duplicates by :func:`merge_duplicates`, then :meth:`write` to ``outcome``."""
+        """Correct the statuses of duplicates by :func:`merge_duplicates`, then :meth:`write` to ``outcome``.
+
+        ``size`` is the number of words of a weight.
+        """
         if len(self.existing) and self.existing[-1]:
             existing = self.existing[: self.existing[-1]]
             table, last = self.tables[:, : table_size(len(existing))]
@@ -325,7 +328,10 @@ class CpuKernels:
         return BucketPlan(codes, np.cumsum([0, *heads]), np.array([0, *(end for _, end in ranges)]), sum(heads))
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Write arrays ``vertex`` and ``buckets`` as ``plan`` says; degrees come from ``old``, the old ``vertex``."""
+        """Write the arrays ``vertex`` and ``buckets`` of :class:`Slabs` in place for the buckets of ``plan``.
+
+        Degrees are copied from ``old``, the array ``vertex`` so far.
+        """
         given = plan.codes, old, vertex, buckets
         threads.run(maintain.write_tables, [(*given, *part) for part in _ranges(plan, len(buckets))])
 
@@ -394,7 +400,7 @@ class CpuKernels:
         maintain.free_vertices(slabs, vertices)
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Write the free slabs below ``bump`` to ``found``, which has an entry for each; reset their counters."""
+        """Write the free slabs below ``bump`` to ``found``, one entry each; set LISTED, TAKEN and FREED to match."""
         maintain.list_free(slabs, found)
         slabs.counters[LISTED], slabs.counters[TAKEN], slabs.counters[FREED] = len(found), 0, 0
 

@@ -325,7 +325,10 @@ class CudaKernels:
         return BucketPlan(codes, heads, ends, int(ends[-1]) if n else 0)
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Write arrays ``vertex`` and ``buckets`` as ``plan`` says; degrees come from ``old``, the old ``vertex``."""
+        """Write the arrays ``vertex`` and ``buckets`` of :class:`Slabs` in place for the buckets of ``plan``.
+
+        Degrees are copied from ``old``, the array ``vertex`` so far.
+        """
         planned, size = np.int64(len(plan.codes)), len(buckets)
         self._launch(
             "write_tables", size, plan.codes, plan.heads, plan.ends, planned, np.int64(size), old, vertex, buckets
@@ -389,7 +392,7 @@ class CudaKernels:
         self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Write the free slabs below ``bump`` to ``found``, which has an entry for each; reset their counters."""
+        """Write the free slabs below ``bump`` to ``found``, one entry each; set LISTED, TAKEN and FREED to match."""
         for at in (LISTED, TAKEN, FREED):
             slabs.counters[at : at + 1].fill(0)  # a copy of zeros; assigning a number would compile a kernel of CuPy
         self._launch("list_free", bump, VIEW.pack(slabs), found, slabs.counters[LISTED : LISTED + 1])

@@ -106,7 +106,8 @@ def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
     """Return the slab size in bytes for vertices of degree ``mean_degree`` (0: unknown), weights of ``weight_dtype``.
 
     It is the smallest of 16 (only without weights), 32 and 64 bytes that holds all edges of such a vertex. If none
-    does, it is 128 with weights; without weights it is 64 up to a degree that fills eight such slabs, else 128.
+    does, or the degree is unknown, it is 128 with weights; without it is 64 up to a degree that fills eight such slabs,
+    else 128.
     """
     if weight_dtype is None and 0 < mean_degree <= geometry(16, None).keys:
         return 16
@@ -125,7 +126,8 @@ class Slabs(NamedTuple):
         vertex: uint32[2 * vertices]: at 2 v the head word: EMPTY (no storage yet) or the first slab of v, with the flag
             SEVERAL if it has more than one bucket; at 2 v + 1 the degree.
         buckets: uint16 per vertex: the encoded number of buckets, 1 without storage; kernels read it only with SEVERAL.
-        counters, free_list: uint32[64], see above; uint32, the free slabs.
+        counters: uint32[64], at the places named above.
+        free_list: uint32: free slabs that are taken again before new ones.
         fresh, touched: uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of ``fresh[s]``:
             the key in slot j was inserted since the mark; LISTED_BIT: slab s is in ``touched``.
         capacity: number of slabs.

@@ -211,7 +211,10 @@ class Ledger:
         return self.hashing and edges > (self.capacity - self.free) * self.keys
 
     def demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover it, else None: :meth:`provide` more."""
+        """Return the demand of a batch if the slabs known to be free cover it, else None.
+
+        :meth:`provide` gets more slabs then.
+        """
         if self.denied or self.is_large(edges):
             return None
         need, allowance = self.worst_case(edges), self.allowance(edges)
@@ -272,7 +275,7 @@ class Ledger:
         return Demand(edges, need, quota, least, least + in_advance, ahead, sized)
 
     def reserve(self, demand: Demand) -> Reservation:
-        """Reserve the slabs of ``demand`` for a batch that is about to be queued: they are not free any more."""
+        """Take the slabs of ``demand`` from the free ones, for a batch about to be queued; return the reservation."""
         slabs, ahead = demand.need + demand.quota, demand.ahead
         if ahead:
             if demand.ample <= self.free:
@@ -291,7 +294,7 @@ class Ledger:
             self.promised = max(0, self.promised - edges)
 
     def continue_from(self, other: Ledger) -> None:
-        """Take over vertices, insertions and deletions from ``other``, the ledger of the store that was copied."""
+        """Copy ``num_vertices``, ``inserted`` and ``has_deleted`` from ``other``, the ledger of the store copied."""
         self.num_vertices, self.inserted, self.has_deleted = other.num_vertices, other.inserted, other.has_deleted
 
     def promise(self, edges: int) -> None:
@@ -373,7 +376,10 @@ class Ledger:
         return need, allowance
 
     def _lack(self, need: int, allowance: int) -> int:
-        """Return how many free slabs are lacking; all of ``allowance`` must be at the end of the pool, for heads."""
+        """Return how many free slabs a batch lacks; not above 0: none.
+
+        ``need + allowance`` slabs must be free, ``allowance`` of them at the end of the pool, where heads are taken.
+        """
         return max(allowance - self.space, need + allowance - self.free)
 
     def provide_for(self, edges: int, do: Supply) -> None:
@@ -437,7 +443,10 @@ class Ledger:
             self.denied = 0
 
     def _repack(self, unused: int, do: Supply) -> bool:
-        """Move all edges to a pool with ``unused`` free slabs if many are free among those in use; return whether."""
+        """Move all edges to a new pool with ``unused`` free slabs if many free slabs are among those in use.
+
+        Return whether that was done.
+        """
         holes = self.capacity - self.space - self.used
         if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:
             return False

@@ -95,7 +95,10 @@ class Pool:
         return array
 
     def tables(self, vertices: int) -> Tables:
-        """Return ``vertex`` and ``buckets`` (see ``Slabs``) of ``vertices`` vertices (at most 1 more) without edges."""
+        """Return ``vertex`` and ``buckets`` (see ``Slabs``) for ``vertices`` vertices without edges.
+
+        The number is rounded up to an even one.
+        """
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
         with self._budget.allocating(VERTEX_BYTES * size):
             words, codes = self.aligned(2 * size, VERTEX_ALIGNMENT), self._device.xp.empty(size, np.uint16)

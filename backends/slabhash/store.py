@@ -124,11 +124,9 @@ class SlabHashStore(Store):
         self.supply = Supply(pool, ledger, budget, kernels)
 
     def plan(self, num_edges: int) -> None:
-        """Choose the slab width, if that is still to be done, for a first batch of ``num_edges`` edges.
+        """Choose the slab width for a first batch of ``num_edges`` edges if none was chosen yet and it is a bulk load.
 
-        That is the case of ``slab_bytes="auto"`` without hints; a batch that is no bulk load leaves the width as it is.
-
-        See :meth:`suricate.store.Store.plan`.
+        None was with ``slab_bytes="auto"`` and without hints. See :meth:`suricate.store.Store.plan`.
         """
         if not self._width_is_open:
             return
@@ -240,8 +238,8 @@ class SlabHashStore(Store):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare a change by batches on CUDA; return the function that makes it, or None.
 
-        None is returned if too few slabs are free for the worst case, a batch is on the host, or the slab width is
-        still open. One launch validates and applies a batch. If there are both kinds, the insertion is validated before
+        None is returned if too few slabs are free for the worst case, a batch is on the host, or no slab width was
+        chosen yet. One launch validates and applies a batch. If there are both kinds, the insertion is validated before
         the deletion is applied. See :meth:`suricate.store.Store.apply`.
         """
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):

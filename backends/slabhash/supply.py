@@ -105,10 +105,10 @@ class Supply:
         return outcome
 
     def _insert_rest(self, done: int, edges: int, kept: int, outcome: Outcome) -> None:
-        """Insert the edges of a batch on the CPU that are left after ``done`` of ``edges``, and write ``outcome``.
+        """Insert the edges that are left of a batch on the CPU, of whose ``edges`` edges ``done`` are inserted already.
 
         A vertex has outgrown its buckets there. More slabs are got for rehashing; without them vertices keep their
-        buckets. ``kept`` slabs suffice for the edges left if nothing is rehashed.
+        buckets. ``kept`` slabs suffice for the edges left if nothing is rehashed. ``outcome`` is written.
         """
         while done < edges:
             kept, quota = min(kept, edges - done), -1
@@ -316,7 +316,7 @@ class Supply:
         return most, (heads + most) // numbers.SLACK + numbers.MIN_SLABS
 
     def _drop_cache(self) -> None:
-        """If there is a memory limit, free cached scratch memory: it is about to be counted for the next batch."""
+        """If there is a memory limit, free cached scratch memory, so that the budget does not count it twice."""
         if self._budget.limit is not None:
             self._kernels.forget()
 

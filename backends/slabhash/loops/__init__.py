@@ -3,8 +3,12 @@
 Edges are taken in order. The memory of an edge is prefetched three times, so that many cache misses overlap: the words
 of its vertex ``FAR`` edges ahead, its head slab ``MIDWAY``, and the slab behind that ``NEAR``.
 
-Arrays with an entry per edge: ``src`` and ``dst`` (``uint32``), ``status`` (``uint8``) and ``found``; ``weights``,
-``result`` and ``before`` (what was replaced or deleted) have the words of each weight, one after the other.
+``g`` are the arrays of a store, :class:`Slabs`. Arrays with an entry per edge of a batch: ``src`` and ``dst``
+(``uint32``), ``status`` (``uint8``) and ``found``; ``weights``, ``result`` and ``before`` (what was replaced or
+deleted) have the 32-bit words of each weight, one after the other. ``existing`` (uint32[n + 1], weighted stores) gets
+the indices of the edges that are stored already, and their number as the last entry. ``heads`` (int64[RING]) is scratch
+of :func:`fetch`. A thread takes ``ahead`` new slabs at a time. ``policy`` has the number of slabs that rehashing may
+use (negative: do not rehash), whether the store hashes, and the number of edges that a bucket is sized for.
 """
 
 from __future__ import annotations
@@ -282,9 +286,9 @@ def fetch_slab(g, slab):
 def fetch(g, src, dst, start, heads, i):
     """Prefetch the memory that the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places after the i-th will read first.
 
-    Call it for every ``i`` from ``start - FAR`` on, so that the edges from ``start`` on are prefetched as well. ``src``
-    and ``dst`` are the edges. ``heads`` (int64[RING], changed in place) is a ring buffer: entry ``i % RING`` is the
-    head slab of the chain of edge i (-1: no storage).
+    Call it for every ``i`` from ``start - FAR`` on, so that the edges from ``start`` on are prefetched as well.
+    ``heads`` (int64[RING], changed in place) is a ring buffer: entry ``i % RING`` is the head slab of the chain of edge
+    i (-1: no storage).
     """
     if i + FAR < len(src):
         prefetch(g.vertex, head_place(src[i + FAR]))
@@ -326,7 +330,7 @@ def survey(g, slab, v):
 def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
     """Insert edges from index ``start`` on, until a vertex has outgrown its buckets; return the index reached.
 
-    Parameters are those of :func:`insert_run`, except ``grow``.
+    The parameters are described above, at the top of the module.
     """
     return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, leave)
 
@@ -335,8 +339,8 @@ def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, st
 def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
     """Insert edges from index ``start`` on, and rehash vertices within ``policy``'s quota; return the index reached.
 
-    Parameters are those of :func:`insert_run`, except ``grow``. It takes twice as long to compile as
-    :func:`insert_edges`, which suffices if no vertex outgrows its buckets.
+    It has the parameters of :func:`insert_edges`, but takes twice as long to compile; that one suffices if no vertex
+    outgrows its buckets.
     """
     return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, rehash)
 
@@ -351,18 +355,8 @@ def leave(g, v, per_bucket, quota):
 def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, grow):
     """Insert edges from index ``start`` on; return the index reached: short of the end if ``grow`` returned -1.
 
-    A new key goes to the first free slot of its chain.
-
-    Args:
-        src, dst, weights: the edges, and their weights as 32-bit words.
-        existing: uint32[n + 1] of a weighted store: gets the indices of the edges that are stored already; the last
-            word counts them.
-        ahead: number of new slabs taken at a time; unused ones are freed.
-        policy: the number of slabs that rehashing may use (negative: do not rehash), whether the store hashes, and its
-            edges per bucket.
-        heads: int64[RING], scratch of :func:`fetch`.
-        status, before: per edge, its status, and the words of the weight that it replaces; written.
-        grow: :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets.
+    ``grow`` is :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets. A new key goes to
+    the first free slot of its chain. Slabs that were taken ahead and not used are freed.
     """
     quota, hashing, per_bucket = policy
     size, left, end = g.weight_words, np.int64(0), np.int64(0)
@@ -429,7 +423,7 @@ def locate(g, slab, v):
 def delete_edges(g, src, dst, heads, status, before):
     """Turn the keys of the edges into tombstones; write ``status`` of the deleted ones and their weights to ``before``.
 
-    ``heads`` (int64[RING]) is scratch of :func:`fetch`. The status of an edge that is not stored is left as it is.
+    The status of an edge that is not stored is left as it is.
     """
     size = g.weight_words
     for i in range(-FAR, len(src)):
@@ -447,10 +441,7 @@ def delete_edges(g, src, dst, heads, status, before):
 
 @kernel
 def find_edges(g, src, dst, heads, found, result, first, last):
-    """Look up the edges with indices ``[first, last)``; write ``found[i]``, and weights of stored edges to ``result``.
-
-    ``result`` has the 32-bit words of each weight; ``heads`` (int64[RING]) is scratch of :func:`fetch`.
-    """
+    """Look up edges with indices ``[first, last)``; write ``found[i]``, and weights of stored edges to ``result``."""
     size = g.weight_words
     for i in range(first - FAR, last):
         fetch(g, src, dst, first, heads, i)

@@ -26,9 +26,9 @@ NO_ROW = np.uint64(EMPTY)  # no key has this source
 class Load(NamedTuple):
     """A sorted batch for an empty store: ``keys[i]`` is source and destination of edge ``order[i]`` of the batch.
 
-    ``src`` are the sources of the batch, ``vertex`` is that array of the store, whose buckets are planned: both tell
-    whether a batch is this one. ``parts`` are ranges of keys, whole rows, a thread each; ``places`` has a row of
-    scratch for each part, with an entry per bucket of a vertex.
+    ``src`` are the sources of the batch, ``vertex`` is that array of the store, with planned buckets; they tell whether
+    a batch and a store are those that the load was made for. ``parts`` are ranges of keys, whole rows, a thread each;
+    ``places`` has a row of scratch for each part, with an entry per bucket of a vertex.
     """
 
     src: np.ndarray
@@ -42,8 +42,7 @@ class Load(NamedTuple):
     def of(cls, slabs: Slabs, src: np.ndarray, dst: np.ndarray, bits: int) -> Load:
         """Return the load of a batch (``src``, ``dst``) for the empty store ``slabs``, whose ids have ``bits`` bits.
 
-        The batch, for which :func:`suricate.primitives.sorting.can_sort` holds, is sorted and cut into a part per
-        thread.
+        The batch is sorted, so :func:`suricate.primitives.sorting.can_sort` must hold, and cut into a part per thread.
         """
         keys, order = sort_batch(src, dst, bits)
         inner = [begin for begin, _ in threads.ranges(len(keys), threads.parts(len(keys)))[1:]]

@@ -109,12 +109,10 @@ def free_slots(g, slab):
 def count_slabs(g, bump, src, dst, heads, left, fresh):
     """Return an upper bound of the slabs that inserting the edges (``src``, ``dst``) needs.
 
-    Args:
-        bump: the counter BUMP.
-        heads: int64[RING], scratch: the chains of the edges ahead.
-        left: uint8[bump + vertices], scratch, zero before: 1 plus the free slots of a chain, at its head slab; for the
-            first slab of vertex u, if it has no storage yet, at ``bump + u``.
-        fresh: all head slabs are empty, and the pool is not read.
+    Head slabs are below ``bump``. With ``fresh`` all of them are empty, and the pool is not read. ``heads``
+    (int64[RING]) is scratch for the chains of the edges ahead. ``left`` (uint8[bump + vertices], zero before) is
+    scratch, too: 1 plus the free slots of a chain, at the index of its head slab, or at ``bump + u`` for a vertex u
+    without storage.
     """
     need = np.int64(0)
     for i in range(-loops.FAR, len(src)):
@@ -151,8 +149,7 @@ def count_moves(old, plan, left, first, last):
     """Return an upper bound of the slabs, besides heads, that edges of vertices ``[first, last)`` need when they move.
 
     ``old`` are the arrays with the edges, ``plan`` those with the new head words and bucket codes. ``left`` (uint8 per
-    head slab of ``plan``, zero before) is set to 1 plus the number of free slots in the last slab of a chain with
-    edges.
+    head slab of ``plan``, zero before) becomes 1 plus the free slots in the last slab of a chain that gets edges.
     """
     need = np.int64(0)
     for u in range(first, last):
