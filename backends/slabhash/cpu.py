@@ -20,6 +20,7 @@ from suricate.backends.slabhash.loops.load import Load
 from suricate.base.devices import Array
 from suricate.base.types import EMPTY, Outcome
 from suricate.cpu import threads
+from suricate.cpu.jit import EntryPoints
 from suricate.primitives.sorting import Grouped, can_sort, grouped
 
 NO_WORDS = np.zeros(0, np.uint32)
@@ -148,6 +149,7 @@ class CpuKernels:
         self._group: tuple[Array, Grouped] | None = None  # the sources of a batch that is counted, and all of it
         self._load: Load | None = None  # the batch that was counted, if it is the first of its store
         self._parts: list[Part] = []  # of the batch that is being inserted
+        self._code = EntryPoints()  # of the loops that insert small batches
         self._rehashes = False  # whether a vertex has outgrown its buckets; before, a kernel without rehashing inserts
         budget.cached = self._ring.nbytes
 
@@ -210,7 +212,8 @@ class CpuKernels:
         if scratch is not None:
             words, before, existing, tables = as_words(weight), as_words(outcome.weight), *scratch[:2]
         status, ring, policy = outcome.status, self._ring, (quota, self._hashing, self._per_bucket)
-        done: int = insert(slabs, src, dst, words, existing, 0, 1, policy, ring, status, before)
+        given = slabs, src, dst, words, existing, 0, 1, policy, ring, status, before
+        done: int = (self._code.get(insert) or self._code.look_up(insert, insert, given))(*given)
         is_done = done == len(src)
         if is_done and (scratch is None or not existing[-1]):  # no edge was there already
             return done

@@ -119,9 +119,9 @@ class StoreView:
     """The plain arrays of a store, passed to kernels; valid until the store changes.
 
     Attributes:
-        data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba
-            takes it unchanged; for CUDA it becomes a struct ``View`` with the same field names (array -> pointer, int
-            -> ``long long``).
+        data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Its arrays
+            are contiguous, and the dtype of each is always the same. Numba takes it unchanged; for CUDA it becomes a
+            struct ``View`` with the same field names (array -> pointer, int -> ``long long``).
         cursor: name of the module that holds the Numba cursor functions (see ``suricate.cursors``).
         header: the ``.cuh`` file with the same functions for CUDA.
         constants: integers that the header sees as macros (slab width, for instance).

@@ -65,6 +65,20 @@ def allocating_kernel(function: Callable[..., Any]) -> Any:
     return _kept(njit(nogil=True)(function))
 
 
+class EntryPoints(dict[Any, Any]):
+    """The machine code of kernels, for an owner that knows when the types of their arguments differ: by then, by keys.
+
+    Numba looks up the types of all arguments with each call, which takes 0.1 us per array. That an array is contiguous
+    is part of its type. Arguments of other types than the first ones are refused, or read as if they had those types.
+    """
+
+    def look_up(self, key: Any, kernel: Any, arguments: tuple[Any, ...]) -> Any:
+        """Return what runs ``kernel`` on such ``arguments``, and keep it at ``key``; without compilation, itself."""
+        compiled = hasattr(kernel, "py_func")
+        self[key] = kernel.compile(tuple(map(kernel.typeof_pyval, arguments))) if compiled else kernel
+        return self[key]
+
+
 def _kept(compiled: Any) -> Any:
     if hasattr(compiled, "py_func"):  # not with NUMBA_DISABLE_JIT
         _modules.add(compiled.py_func.__module__)

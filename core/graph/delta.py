@@ -251,14 +251,14 @@ class Delta:
             return False
         if self._lists is not None:
             return self.is_empty
-        if not self._device.is_cuda:
-            with self._exclusive():
-                removed, added, _ = self._net()
-            return not (
-                (removed is not None and removed.outcome.status.any())
-                or (added is not None and added.outcome.status.any())
-            )
-        return True
+        if self._device.is_cuda:
+            return True
+        with self._exclusive():
+            removed, added, _ = self._net()
+        return not (
+            (removed is not None and np.count_nonzero(removed.outcome.status))
+            or (added is not None and np.count_nonzero(added.outcome.status))
+        )
 
     def arcs(self, kind: str) -> EdgeList:
         """Return the changes as directed arcs: both directions of an undirected edge, a self-loop once.
@@ -306,11 +306,12 @@ class Delta:
             change, wanted = _half(kind, removed, added)
             if change is None or (wanted == REPLACED and self._weight_dtype is None):
                 return None
-            placed = getattr(change, "placed", None)
+            placed = getattr(change, "placed", None)  # on CUDA
             if placed is not None and kind != "replaced_old":
                 made: PlacedArcs = placed(wanted, gone=kind == "deleted")
                 return made
-        return self.arc_list(kind)
+        with self._exclusive():
+            return self._arc_list(kind)[0]
 
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
         """Return the arcs of a kind, and an upper bound on their number of edges.

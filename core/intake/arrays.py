@@ -32,8 +32,6 @@ from suricate.base.parameters import shown
 from suricate.base.types import NUMBERING, EdgeList, ValidEdges
 from suricate.cpu import threads
 
-Scalar = np.generic
-
 LOOPS = {"drop": 0, "allow": 1, "error": 2}  #: self-loop policies, and what ``ingest.cu`` does about self-loops
 #: put in front of an argument in messages: the batch is all of a call, or a part of it
 PARTS = ("", "delete.", "insert.")
@@ -272,8 +270,10 @@ def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: Any = None,
         weight, at = converted_weights(weight, dtype) if fits else (None, 0)
         if at is not None:
             return None
-    ids, size, copies = (src, dst), len(src), np.empty(2 * len(src), np.uint32)
-    return EdgeList(copies[:size], copies[size:], weight) if _loops().copy_valid(*ids, num_vertices, copies) else None
+    loops, size, copies = _loops(), len(src), np.empty(2 * len(src), np.uint32)
+    given = src, dst, num_vertices, copies
+    is_valid = (loops.COPYING.get(src.dtype) or loops.COPYING.look_up(src.dtype, loops.copy_valid, given))(*given)
+    return EdgeList(copies[:size], copies[size:], weight) if is_valid else None
 
 
 @cache
@@ -301,7 +301,7 @@ def _ids_of(ids: np.ndarray) -> np.ndarray:
     return copy
 
 
-def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") -> Array | Scalar | None:
+def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") -> Array | np.generic | None:
     """Return weights as a one-dimensional array, a number of ``dtype`` (checked), or None on an unweighted graph.
 
     Raises:

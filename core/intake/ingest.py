@@ -29,7 +29,6 @@ from suricate.cuda.structs import Struct, constants
 from suricate.intake.arrays import (
     LOOPS,
     PARTS,
-    Scalar,
     is_flat,
     loop_message,
     on_device,
@@ -254,7 +253,7 @@ class Ingest:
         return self._guards[self._calls & 1]
 
     def prepare(
-        self, src: Array, dst: Array, weight: Array | Scalar | None, part: int
+        self, src: Array, dst: Array, weight: Array | np.generic | None, part: int
     ) -> tuple[Array, Array, Array | Fill | None]:
         """Return the arrays of a batch as kernels take them: of suitable dtypes, one length, and not empty.
 

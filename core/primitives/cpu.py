@@ -9,7 +9,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
 from suricate.cpu import threads
-from suricate.cpu.jit import kernel
+from suricate.cpu.jit import EntryPoints, kernel
 from suricate.primitives import sorting
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch, Report
 
@@ -163,6 +163,9 @@ def in_order(src: Array, dst: Array, num_vertices: int) -> LocatedBatch:
     """
     keys, order = sort_batch(src, dst, max(1, (num_vertices - 1).bit_length()))
     return LocatedBatch(keys, order, np.empty(len(keys), np.uint8), np.empty(len(keys), np.int64), len(keys))
+
+
+COPYING = EntryPoints()  #: of ``copy_valid``, by the dtype of ids
 
 
 @kernel

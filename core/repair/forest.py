@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from suricate.plugins.step import Step
 
 
-Changes = tuple[ArcList | PlacedArcs | None, ArcList | PlacedArcs | None, ArcList | PlacedArcs | None]
-
-
 class Forest:
     """Words that depend on each other along the edges of a graph, kept at their least fixpoint.
 
@@ -107,7 +104,7 @@ class Forest:
                 ids = sorted_distinct(roots.vertices.copy(), roots.device.xp)
                 roots = Frontier(roots.device, ids, num_vertices=roots.num_vertices)
         self._order = order
-        return self._run(graph, roots, (None, None, None))
+        return self._repairs_on(graph).run(roots, (None, None, None), order)
 
     def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> Propagated:
         """Update the words after arcs were deleted, inserted, or got a new weight.
@@ -119,7 +116,8 @@ class Forest:
         Raises:
             ShapeError: there are fewer words than vertices.
         """
-        return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
+        changes = _arcs(deleted), _arcs(replaced), _arcs(inserted)
+        return self._repairs_on(graph).run(None, changes, self._order)
 
     def event_step(self, graph: Graph, result: Callable[[Any], Any]) -> Step:
         """Return how a compiled loop updates the words after single edges, for ``Algorithm.event_step``; on the CPU.
@@ -130,15 +128,6 @@ class Forest:
         """
         step: Step = self._repairs_on(graph).event_step(result)
         return step
-
-    def _run(
-        self,
-        graph: Graph,
-        roots: Frontier | None,
-        changes: Changes,
-    ) -> Propagated:
-        done: Propagated = self._repairs_on(graph).run(roots, changes, self._order)
-        return done
 
     def _repairs_on(self, graph: Graph) -> Any:
         """Return the object that computes and repairs this forest on ``graph``; kept until another graph is used."""

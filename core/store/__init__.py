@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from suricate.intake.ingest import UnvalidatedBatch
 
 WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
-FEW = 64  #: statuses of which Python finds the largest sooner than NumPy
 
 
 class StoreArguments(TypedDict, total=False):
@@ -135,7 +134,7 @@ class Store(ABC):
         Memory is reserved before anything is written: after ``CapacityError`` nothing has changed. ``guard``, if
         given, is a device ``uint32[1]``: if it is not zero when the kernels run, they change nothing and report
         ``UNCHANGED``. In the steady state the host does not wait for the device. The store only reads the arrays of
-        the batch and keeps no reference to them.
+        the batch, which are contiguous, and keeps no reference to them.
         """
 
     @abstractmethod
@@ -421,7 +420,7 @@ def checked_outcome(
     elif weight is not None:
         raise BackendError(f"backend {store.name!r} reported weights, and the store has none")
     if count and ndarray is np.ndarray:
-        largest = max(status.tobytes()) if count <= FEW else int(np.maximum.reduce(status))
+        largest = int(status[status.argmax()])  # sooner than status.max()
         if largest > (REMOVED if deletion else max(NEW, REPLACED)):
             raise BackendError(f"backend {store.name!r} reported status {largest}, which does not exist")
     return outcome

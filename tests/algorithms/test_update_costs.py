@@ -11,6 +11,7 @@ import pytest
 from counting_backend import counting_store
 
 import suricate as su
+from suricate.bench.workloads.short import files_of_calls
 from suricate.errors import UnknownNameError
 from suricate.testing.costs import Costs, measure
 from suricate.testing.syncs import captured
@@ -128,6 +129,18 @@ def test_a_deferred_update_can_be_recorded(case: str) -> None:
     tracked = TrackedGraph(case, 18, "cuda", "deferred")
     for operation in OPERATIONS[:2]:
         captured(partial(tracked.change, operation, 5), tracked.graph.device)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("tracked", "most"), [([], 30), (["wcc"], 75), (["bfs"], 103)])
+def test_a_small_insertion_makes_few_calls_of_python(tracked: list[str], most: int) -> None:
+    graph = su.Graph(1 << 12, backend="slabhash", device="cpu")
+    graph.insert_edges(*edges_of(12)[:2])
+    trackers = [graph.track(name) for name in tracked]
+    ends = np.arange(10), np.arange(10, 20)
+    graph.insert_edges(*ends)
+    assert len(files_of_calls(lambda: graph.insert_edges(*ends[::-1]))) <= most
+    assert not any(tracker.stale for tracker in trackers)
 
 
 @pytest.mark.by_turns

@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.once import Once
 from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
+from suricate.cpu.jit import EntryPoints
 from suricate.edgefn.layout import HALF, Layout, keys_differ, numba_decoded
 from suricate.kernels.generated import cursor_functions, load_module, offers
 from suricate.operators.call import Call, stamps_of
@@ -65,6 +66,8 @@ class Repairs:
         self.values: tuple[Any, ...] = ()
         self._sizes = -1, -1  # number of vertices, and ``moves`` of the workspace, that scratch belongs to
         self.scratch: tuple[Any, ...] = ()
+        self.code = EntryPoints()  # of loops, to whose arguments one graph and one forest give the same types always
+        self._modules: dict[tuple[str, str], ModuleType] = {}
         self._events = Events()
 
     def _bind(self) -> np.ndarray:
@@ -78,7 +81,7 @@ class Repairs:
     def event_step(self, result: Callable[[Any], Any]) -> Step:
         """Return the forest's step for ``suricate.replay``; ``result`` converts words to the algorithm's result."""
         self._bind()
-        module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_events")
+        module = self.module("forest_events", self.graph.view("out"))
         return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
@@ -94,13 +97,22 @@ class Repairs:
             self._sizes = n, workspace.moves
         return _Repair(self, tree).run(roots, changes, order)
 
+    def module(self, template: str, view: StoreView) -> ModuleType:
+        """Return the loops of ``template`` over the cursor of ``view``, compiled for the functions of the forest."""
+        key = template, view.cursor
+        made = self._modules.get(key)
+        if made is None:
+            made = self._modules[key] = _module_of(view, self.call, self.uniform, template)
+        return made
+
 
 class _Repair:
     """One propagation or repair: its views, queues and stamps."""
 
     def __init__(self, of: Repairs, tree: np.ndarray) -> None:
         graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.graph.num_vertices
-        self.loops = _module_of(view, call, of.uniform, "forest_ordered")
+        self.module, self.code = of.module, of.code
+        self.loops = of.module("forest_ordered", view)
         self.graph, self.call, self.uniform = graph, call, of.uniform
         self.is_float = call.layout.fields[0].dtype.kind == "f"
         self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
@@ -115,16 +127,16 @@ class _Repair:
         ``changes`` are the deleted, replaced and inserted arcs. ``order``: see :meth:`Repairs.run`.
         """
         deleted, replaced, inserted = changes
-        count = self._suspects(deleted, 0, exists=False)
-        count = self._suspects(replaced, count, exists=True)
+        count = self._along(self.loops.suspect_children, deleted, 0, False)
+        count = self._along(self.loops.suspect_children, replaced, count, True)
         invalid = 0
         if roots is not None:
             ranges = threads.ranges(self.n, 1 if self.has_totals else threads.parts(self.n))
             threads.run(self.loops.restart_all, [(self.tree, *part, *self.values) for part in ranges])
         if count:
-            invalid, self.step = self.loops.invalidate(
-                self.g, self.back, self.has_back, self.tree, self.stamps.array, self.step + 1, count, self.queue,
-                self.buffer, self.invalid, self.violated, *self.values,
+            invalid, self.step = self._called(
+                self.loops.invalidate, self.g, self.back, self.has_back, self.tree, self.stamps.array, self.step + 1,
+                count, self.queue, self.buffer, self.invalid, self.violated, *self.values,
             )  # fmt: skip
         everything = (invalid > 0 and not self.has_back) or (roots is not None and roots.is_all)
         if everything:
@@ -153,7 +165,7 @@ class _Repair:
 
         Returns the number of steps and of vertices that pushed.
         """
-        module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_search")
+        module = self.module("forest_search", self.graph.view("out"))
         number = 1 if self._shared_from() >= MANY else threads.limit()
         target = self.tree, self.queue, self.buffer, self.violated, self.values
         return Search(self.graph, module, *target, number).run(count)
@@ -187,7 +199,7 @@ class _Repair:
         Vertices whose keys changed become the new queue; returns their number.
         """
         view, stamps = self.graph.view("out"), self.stamps.array
-        parts = _module_of(view, self.call, self.uniform, "forest_near")
+        parts = self.module("forest_near", view)
         queued = Listed(self.queue, everything, count)
         ranges = cut(self.graph, Traversal(view), "out", parts, (self.g, self.g, self.n), queued)
         given = (self.tree, stamps, self.step, self.violated, *self.values)
@@ -207,15 +219,42 @@ class _Repair:
         if everything or not by_level:
             steps, pushed, left = self._steps(everything, count, 1 if by_level else NO_LIMIT)
         if left:
-            seeds = self.queue[:left]
-            words = self.tree[seeds]
-            seeds = seeds[words.argsort() if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
-            *more, self.step = self.loops.propagate_by_level(
-                self.g, seeds, left, self.tree, self.stamps.array, self.step, self.queue, self.buffer, self.violated,
-                *self.values,
+            *more, self.step = self._called(
+                self.loops.propagate_by_level, self.g, self._in_key_order(left), left, self.tree, self.stamps.array,
+                self.step, self.queue, self.buffer, self.violated, *self.values,
             )  # fmt: skip
             steps, pushed = steps + more[0], pushed + more[1]
         return steps, pushed
+
+    def _in_key_order(self, count: int) -> np.ndarray:
+        """Return the first ``count`` vertices of the queue in the order of their words, in a new array."""
+        seeds = self.queue[:count]
+        if count == 1:
+            return seeds.copy()
+        words = self.tree[seeds]
+        return seeds[words.argsort() if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
+
+    def _called(self, kernel: Any, *arguments: Any) -> Any:
+        """Call ``kernel``, whose arguments are arrays of views, of the forest and of scratch; return its result."""
+        return (self.code.get(kernel) or self.code.look_up(kernel, kernel, arguments))(*arguments)
+
+    def _along(self, kernel: Any, arcs: ArcList | None, count: int, *options: bool) -> int:
+        """Call ``kernel``, which appends to the queue, of length ``count``, on a list of arcs; return the new length.
+
+        ``options`` are arguments of ``kernel`` that follow the list.
+        """
+        if arcs is None or not arcs.size:
+            return count
+        src, dst, weight, status, wanted, size = arcs
+        weight = _NO_WEIGHTS if weight is None else weight
+        listed = src, dst, weight, _NO_STATUS if status is None else status, wanted, size
+        given = (
+            self.n, listed, *options, self.tree, self.stamps.array, self.step, self.queue, count, self.violated,
+            *self.values,
+        )  # fmt: skip
+        key = kernel, weight.dtype
+        found: int = (self.code.get(key) or self.code.look_up(key, kernel, given))(*given)
+        return found
 
     def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
         """Push in the order of the first key, by buckets of ``width``, until nothing changes.
@@ -245,17 +284,9 @@ class _Repair:
 
     def _near(self) -> Near:
         view = self.graph.view("out")
-        module, self.step = _module_of(view, self.call, self.uniform, "forest_near"), self.step + 2
+        module, self.step = self.module("forest_near", view), self.step + 2
         target = self.tree, self.stamps, self.step - 1, self.queue
         return Near(self.graph, view, module, *target, self.violated, self.values)
-
-    def _suspects(self, arcs: ArcList | None, count: int, *, exists: bool) -> int:
-        if arcs is None or not arcs.size:
-            return count
-        return self.loops.suspect_children(
-            self.n, _numba_arcs(arcs), exists, self.tree, self.stamps.array, self.step, self.queue, count,
-            self.violated, *self.values,
-        )  # fmt: skip
 
     def _offers(self, invalid: int, lists: tuple[ArcList | None, ...]) -> int:
         """Give the first ``invalid`` invalid vertices their best offers, then make the offers along ``lists``.
@@ -265,24 +296,14 @@ class _Repair:
         """
         count = 0
         if invalid:
-            count = self.loops.pull_offers(
-                self.back, self.tree, self.invalid, invalid, self.stamps.array, self.step, self.queue, count,
-                self.violated, *self.values,
+            count = self._called(
+                self.loops.pull_offers, self.back, self.tree, self.invalid, invalid, self.stamps.array, self.step,
+                self.queue, count, self.violated, *self.values,
             )  # fmt: skip
         for arcs in lists:
-            if arcs is not None and arcs.size:
-                count = self.loops.push_offers(
-                    self.n, _numba_arcs(arcs), self.tree, self.stamps.array, self.step, self.queue, count,
-                    self.violated, *self.values,
-                )  # fmt: skip
+            count = self._along(self.loops.push_offers, arcs, count)
         self.step += 1
         return count
-
-
-def _numba_arcs(arcs: ArcList) -> tuple[Any, ...]:
-    weight = _NO_WEIGHTS if arcs.weight is None else arcs.weight
-    status = _NO_STATUS if arcs.status is None else arcs.status
-    return arcs.src, arcs.dst, weight, status, arcs.wanted, arcs.size
 
 
 def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> ModuleType:

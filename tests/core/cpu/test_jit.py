@@ -16,7 +16,7 @@ from numba.core.errors import TypingError
 
 from suricate.base import cache, notice
 from suricate.base.notice import CompilationNotice, compiling
-from suricate.cpu.jit import inner, kernel
+from suricate.cpu.jit import EntryPoints, inner, kernel
 
 
 @inner
@@ -43,6 +43,16 @@ def test_a_kernel_compiles_the_inner_functions_it_calls():
     double_all(values)
     assert values.tolist() == [0, 2, 4, 6]
     assert len(double_all.signatures) == 1
+
+
+def test_an_entry_point_runs_a_kernel_on_the_types_of_the_first_arguments():
+    values, codes = np.arange(4), EntryPoints()
+    code = codes.look_up("int64", double_all, (values,))
+    assert codes["int64"] is code
+    code(values)
+    assert values.tolist() == [0, 2, 4, 6]
+    with pytest.raises(TypeError):  # the kernel itself would be compiled for them
+        code(np.arange(4, dtype=np.int8))
 
 
 class Compiled(event.Listener):
