@@ -124,22 +124,47 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
     return steps, pushed, count
 
 
-@kernel
-def propagate_by_level(g, seeds, count, tree, stamp, step, queue, buffer, violated, *args):
-    """Push from ``seeds[:count]``, whose first keys ascend, until nothing changes.
+@inner
+def sink(tree, heap, place, count):
+    """Move the vertex at ``place`` of ``heap[:count]`` down until no child has a smaller first key in ``tree``."""
+    v = heap[place]
+    key, below = first_key(load_word(tree, v)), 2 * place + 1
+    while below < count:
+        least = first_key(load_word(tree, heap[below]))
+        if below + 1 < count:
+            other = first_key(load_word(tree, heap[below + 1]))
+            if other < least:
+                least, below = other, below + 1
+        if not least < key:
+            break
+        heap[place] = heap[below]
+        place, below = below, 2 * below + 1
+    heap[place] = v
 
-    A seed waits for the step whose vertices have its first key. ``queue`` and ``buffer``, ``uint32[num_vertices]``, are
-    scratch. A vertex that is queued gets the stamp of its step in ``stamp``; stamps are used from ``step + 1`` on.
-    Returns the number of steps, of vertices that pushed, and the next unused stamp.
+
+@kernel
+def propagate_by_level(g, heap, count, tree, stamp, step, queue, buffer, violated, *args):
+    """Push from the first ``count`` vertices of ``queue``, which are distinct, until nothing changes.
+
+    Each waits in a heap for the step whose vertices have its first key; if that falls meanwhile, it is queued at once
+    as well. ``queue``, ``buffer`` and ``heap``, ``uint32[num_vertices]``, are overwritten. A vertex that is queued gets
+    the stamp of its step in ``stamp``; stamps are used from ``step + 1`` on. Returns the number of steps, of vertices
+    that pushed, and the next unused stamp.
     """
-    steps, pushed, taken, queued = 0, 0, 0, 0
-    while queued > 0 or taken < count:
-        level = first_key(load_word(tree, queue[0] if queued > 0 else seeds[taken]))
-        while taken < count and first_key(load_word(tree, seeds[taken])) <= level:
-            if stamp[seeds[taken]] != step:
-                queue[queued] = seeds[taken]
+    for i in range(count):
+        heap[i] = queue[i]
+    for i in range(count // 2 - 1, -1, -1):
+        sink(tree, heap, i, count)
+    steps, pushed, queued = 0, 0, 0
+    while queued > 0 or count > 0:
+        level = first_key(load_word(tree, queue[0] if queued > 0 else heap[0]))
+        while count > 0 and first_key(load_word(tree, heap[0])) <= level:
+            if stamp[heap[0]] != step:
+                queue[queued] = heap[0]
                 queued += 1
-            taken += 1
+            count -= 1
+            heap[0] = heap[count]
+            sink(tree, heap, 0, count)
         steps += 1
         pushed += queued
         step += 1

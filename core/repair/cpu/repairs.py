@@ -220,19 +220,11 @@ class _Repair:
             steps, pushed, left = self._steps(everything, count, 1 if by_level else NO_LIMIT)
         if left:
             *more, self.step = self._called(
-                self.loops.propagate_by_level, self.g, self._in_key_order(left), left, self.tree, self.stamps.array,
-                self.step, self.queue, self.buffer, self.violated, *self.values,
+                self.loops.propagate_by_level, self.g, self.invalid, left, self.tree, self.stamps.array, self.step,
+                self.queue, self.buffer, self.violated, *self.values,
             )  # fmt: skip
             steps, pushed = steps + more[0], pushed + more[1]
         return steps, pushed
-
-    def _in_key_order(self, count: int) -> np.ndarray:
-        """Return the first ``count`` vertices of the queue in the order of their words, in a new array."""
-        seeds = self.queue[:count]
-        if count == 1:
-            return seeds.copy()
-        words = self.tree[seeds]
-        return seeds[words.argsort() if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
 
     def _called(self, kernel: Any, *arguments: Any) -> Any:
         """Call ``kernel``, whose arguments are arrays of views, of the forest and of scratch; return its result."""
