@@ -1,4 +1,4 @@
-"""The invariants of ``blocked``, verified on the CPU."""
+"""The invariants of ``blocked``, verified on the CPU. A *mirror* is a copy of a store's arrays on the host."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class CpuPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """Fill in kinds and slots (-1: not stored) of ``batch``; unless it is ``LOOKUP``, count the entries of ``kind``."""
+    """Fill in kinds and slots (-1: not stored) of a batch; count the entries of ``kind``, unless that is ``LOOKUP``."""
     parts = source_ranges(batch.keys)
     threads.run(loops.locate, [(graph, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
     if kind != LOOKUP:
@@ -91,8 +91,9 @@ def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> Non
 def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
     """Return a graph for each part of an insertion; part i takes ``blocks[i]`` blocks from it, free ones first.
 
-    It has counters and a range of the stack of free blocks of its own; other arrays are those of ``graph``, whose
-    counters are changed in place to what they are after all parts. A single part gets ``graph`` itself, unchanged.
+    The graph of a part has counters and a range of the stack of free blocks of its own, else the arrays of ``graph``,
+    whose counters are changed in place to what they are after all parts. A single part gets ``graph`` itself,
+    unchanged.
     """
     if len(blocks) == 1:
         return [graph]
@@ -110,8 +111,8 @@ def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
 def _give(graph: Graph, blocks: list[int]) -> list[Graph]:
     """Return a graph for each part of a deletion; part i puts the ``blocks[i]`` blocks that it frees on its stack.
 
-    It has counters and a range of the stack of free blocks of its own; other arrays are those of ``graph``, whose
-    counter FREE is increased in place. A single part gets ``graph`` itself, unchanged.
+    The graph of a part has counters and a range of the stack of free blocks of its own, else the arrays of ``graph``,
+    whose counter FREE is increased in place. A single part gets ``graph`` itself, unchanged.
     """
     if len(blocks) == 1:
         return [graph]
@@ -130,7 +131,7 @@ def _own(graph: Graph, free: Array, height: int) -> Graph:
 
 
 def _add_up(graph: Graph, owns: list[Graph]) -> None:
-    """Add what the parts ``owns`` have counted in their counter EDGES to that of ``graph``, in place."""
+    """Add the edges that the parts ``owns`` have counted (their counter EDGES) to those of ``graph``, in place."""
     for own in owns:
         if own is not graph:
             graph.counters[EDGES] += own.counters[EDGES]

@@ -195,8 +195,5 @@ def array_address(part: Array | int) -> int:
 def packed_packet(packet: Packet) -> Any:
     """Return the struct ``Packet`` of the kernels: addresses of arrays on the device or in pinned memory, and sizes."""
     sizes = len(packet.block), len(packet.vertex), len(packet.free), packet.lowest
-    return np.array((*map(_address, packet[:-1]), *sizes), PACKET.dtype)[()]
-
-
-def _address(array: Array) -> int:
-    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+    places = (part.ctypes.data if isinstance(part, np.ndarray) else part.data.ptr for part in packet[:-1])
+    return np.array((*places, *sizes), PACKET.dtype)[()]

@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 SMALLEST, DEFAULT, LARGEST = 4, 8, 32  #: capacities that are chosen automatically; what is chosen without any hint
-
-
 BULK = 1 << 16  #: edges of a bulk load, at least
 HOST_BATCH = 1 << 8  #: edges of a host batch up to which the mirror is worth while, also where they are those of hubs
 SAVING = 60e-6  #: seconds that a small batch takes less on the host than on the device

@@ -106,7 +106,7 @@ count_blocks = kernel(blocks_of_runs)  #: for Python
 
 @inner
 def touch(g, c):
-    """Set the flag of block ``c``, and list it, as changed since the mirror copied it; do nothing without a mirror."""
+    """Flag block ``c`` as changed since the mirror copied it, and list it; do nothing without a mirror."""
     if len(g.block_mark) and not g.block_mark[c]:
         g.block_mark[c] = 1
         g.block_list[g.counters[BLOCKS]] = c
@@ -115,7 +115,7 @@ def touch(g, c):
 
 @inner
 def touch_vertex(g, u):
-    """Set the flag of vertex ``u``, and list it, as changed since the mirror copied it; do nothing without a mirror."""
+    """Flag vertex ``u`` as changed since the mirror copied it, and list it; do nothing without a mirror."""
     if len(g.vertex_mark) and not g.vertex_mark[u]:
         g.vertex_mark[u] = 1
         g.vertex_list[g.counters[VERTICES]] = u

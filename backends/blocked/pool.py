@@ -1,4 +1,4 @@
-"""The arrays of ``blocked``: vertices, blocks, their slots, counters, and marks where there is a mirror."""
+"""The arrays of ``blocked``: vertices, blocks, slots, counters, and change flags for a mirror, a copy on the host."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ class BlockedPool(ArrayManager[Graph]):
     def _marks(self, *, per_block: bool, tracked: bool | None = None) -> list[str]:
         """Return the names of the groups of arrays that hold the change flags of blocks (``per_block``) or vertices.
 
-        On the CPU the group with the list of flagged ones follows. The result is empty if changes are not flagged;
-        ``tracked`` says so in place of ``is_tracked``.
+        On the CPU the group with the list of flagged ones follows. The result is empty without change flags; whether
+        there are any is ``tracked``, or ``is_tracked`` if that is None.
         """
         if not (self.is_tracked if tracked is None else tracked):
             return []

@@ -19,25 +19,23 @@ from suricate.store.locating import source, table_size
 
 
 @inner
-def sort(src, dst, keys, order):
-    """Sort a batch, stably: write ``keys`` (uint64, source in the upper half) and ``order`` (their positions)."""
-    for i in range(len(src)):
+def located(g, src, dst, keys, order, slot):
+    """Sort a batch and look its edges up; return False, with ``slot`` not written, if many edges share a source.
+
+    ``keys`` (uint64, source in the upper half) and ``order`` (their positions in the batch) are written. A slot is -1
+    if the edge is not stored, -2 for a duplicate that is not the last. The vertices of all keys, then their first
+    blocks, are prefetched, since reading them one by one would take longest.
+    """
+    count = len(src)
+    for i in range(count):
         key = (np.uint64(src[i]) << np.uint64(32)) | np.uint64(dst[i])
         at = i
         while at > 0 and keys[at - 1] > key:
             keys[at], order[at] = keys[at - 1], order[at - 1]
             at -= 1
         keys[at], order[at] = key, i
-
-
-@inner
-def locate(g, keys, slot):
-    """Write the slot of each of the sorted ``keys`` to ``slot``: -1 if not stored, -2 for a duplicate.
-
-    The last duplicate of an edge gets the edge's slot. The vertices of all keys, then their first blocks, are
-    prefetched, since reading them one by one would take longest.
-    """
-    count = len(keys)
+    if table_size(keys):
+        return False
     for i in range(count):
         fetch_far(g, source(keys[i]))
     for i in range(count):
@@ -47,16 +45,15 @@ def locate(g, keys, slot):
             slot[i] = -2
         else:
             slot[i] = scan(g, source(keys[i]), np.uint32(keys[i]))
+    return True
 
 
 @kernel
 def find(g, src, dst, found, weight, keys, order, slot):
     """Look up a batch: write ``found`` and ``weight``; return False, with nothing written, if many share a source."""
     keys = keys[: len(src)]
-    sort(src, dst, keys, order)
-    if table_size(keys):
+    if not located(g, src, dst, keys, order, slot):
         return False
-    locate(g, keys, slot)
     for i in range(len(src) - 1, -1, -1):
         at = slot[i] if slot[i] != -2 else slot[i + 1]
         slot[i], found[order[i]] = at, at >= 0
@@ -69,10 +66,8 @@ def find(g, src, dst, found, weight, keys, order, slot):
 def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
     """Insert a batch; return False, with nothing changed, if many edges share a source or blocks are lacking."""
     keys = keys[: len(src)]
-    sort(src, dst, keys, order)
-    if table_size(keys):
+    if not located(g, src, dst, keys, order, slot):
         return False
-    locate(g, keys, slot)
     if blocks_of_runs(g, keys, slot, -1, 1) > len(g.link) - g.counters[USED] + g.counters[FREE]:
         return False
     for i in range(len(src)):
@@ -96,10 +91,8 @@ def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
 def delete(g, src, dst, status, before, keys, order, slot):
     """Delete a batch; return False, with nothing changed, if many edges share a source."""
     keys = keys[: len(src)]
-    sort(src, dst, keys, order)
-    if table_size(keys):
+    if not located(g, src, dst, keys, order, slot):
         return False
-    locate(g, keys, slot)
     for i in range(len(src)):
         if slot[i] >= 0:
             status[order[i]] = REMOVED

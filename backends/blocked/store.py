@@ -144,15 +144,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
         extents = self.extents()
         self.pool.admit(sum(extents.get(group, 0) * self.pool.entry_bytes(group) for group in self.pool.layout))
-        store = self._host_store()
+        options = {**self.options(), "block_edges": 1 << self.pool.shift}
+        store = type(self)(self.num_vertices, device=CPU, weight_dtype=self.weight_dtype, **options)
         store.pool.copy_from(self.pool, {**extents, "log": 0})
         store.counters.read(store.counters_array())
         return HostCopy(store.pool, self.pool, self.kernels, Staging(self.device)), store
-
-    def _host_store(self) -> Self:
-        """Return an empty store on the host with blocks of the same capacity."""
-        options = {**self.options(), "block_edges": 1 << self.pool.shift}
-        return type(self)(self.num_vertices, device=CPU, weight_dtype=self.weight_dtype, **options)
 
     def _on_device(self, *, changes: bool = False) -> None:
         """Copy the mirror's changes to the device, without waiting; ``changes``: make the device the newer side."""
@@ -249,7 +245,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return self._small
 
     def _takes(self, src: Array) -> bool:
-        """Return whether the mirror takes a batch with sources ``src``: on CUDA host arrays, with ``"host"`` all."""
+        """Return whether the mirror takes a batch with sources ``src``: host arrays on CUDA, or any if it takes all."""
         return self.device.is_cuda and (self._batches_on == "host" or not self._is_here(src))
 
     def _is_here(self, array: Array) -> bool:
@@ -259,7 +255,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def _apply_on_host(
         self, src: Array, dst: Array, weight: Array | None, guard: Array | None, *, inserting: bool
     ) -> Outcome:
-        """Insert (``inserting``) or delete a batch on the mirror; return its outcome in arrays beside ``src``.
+        """Insert (``inserting``) or delete a batch on the mirror; return its outcome where ``src`` is, host or device.
 
         Without memory for the mirror the device applies the batch, unless ``batches_on="host"``.
         """
@@ -363,7 +359,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request exact counters on CUDA, before bounds fail for batches of ``updates`` edges."""
+        """Return whether to request exact counters on CUDA: bounds soon fail for batches of ``updates`` edges."""
         inserted, deleted = self.counters.unseen.tolist()
         loose = 64 * (inserted + deleted) > self.edge_bound()
         return loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks

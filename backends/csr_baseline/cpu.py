@@ -68,8 +68,8 @@ def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> N
 def _parts(graph: Graph, batch: LocatedBatch, kind: int) -> list[tuple[int, ...]]:
     """Return parts of equal work for :func:`loops.merge` and :func:`loops.remove`; ends are exclusive.
 
-    A part is a tuple: its range of entries of the batch, its range of slots of the graph, the number of entries of
-    ``kind``, which change the graph, before it, and its range of vertices.
+    A part is the tuple (first entry of the batch, last, first slot of the graph, last, changes before, first vertex,
+    last). Changes are entries of ``kind``.
     """
     count, edges = len(batch), int(graph.offsets[-1])
     parts = threads.parts(count + edges)

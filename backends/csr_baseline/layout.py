@@ -60,7 +60,7 @@ class Graph(NamedTuple):
 
 
 class Rebuild(NamedTuple):
-    """What is reserved for a rebuild: the arrays of the new graph, and an upper bound of the edges of the old one."""
+    """Memory for a rebuild: ``target``, the new arrays, and ``bound``, an upper bound of the edges of the old graph."""
 
     target: Graph
     bound: int

@@ -16,9 +16,9 @@ from suricate.primitives.located import ABSENT, PRESENT
 
 @kernel
 def cut_merge(slot, places, cuts):
-    """Write to ``cuts[i]`` how many entries of the batch are among the first ``places[i]`` of a merge with old edges.
+    """Write to ``cuts[i]`` how many of the first ``places[i]`` edges, new and old ones in order, come from the batch.
 
-    ``slot`` (ascending) is the number of old edges before each entry.
+    ``slot`` (ascending) is the number of old edges before each entry of the batch.
     """
     for i in range(len(places)):
         low, high = 0, len(slot)

@@ -103,12 +103,6 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         cast("CpuKernels", self.kernels).locate(self.pool.graph, batch, kind)
         return batch
 
-    def _exactly(self, batch: LocatedBatch, kind: int) -> int:
-        """Return how many entries of a batch are of kind ``kind``; on CUDA waits for the device."""
-        if not self.device.is_cuda:
-            return batch.most
-        return super().locate(batch.keys, batch.order, batch.guard, kind).count()
-
     def reserve_edges(self, num_edges: int) -> None:
         """Make the arrays long enough for ``num_edges`` more edges; raises ``CapacityError``.
 
@@ -129,11 +123,13 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         try:
             return Rebuild(self.pool.target(bound + batch.most), bound)
         except CapacityError:  # the bound counts duplicates and edges that are there; now the exact size matters
-            bound, batch.most = self.num_edges, self._exactly(batch, ABSENT)
+            bound = self.num_edges
+            if self.device.is_cuda:
+                batch.most = super().locate(batch.keys, batch.order, batch.guard, ABSENT).count()
             return Rebuild(self.pool.target(bound + batch.most), bound)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild | None, weight: Array, report: Report) -> None:
-        """Insert a located batch into the arrays of ``reservation``, which become the current ones, and report."""
+        """Insert a located batch into the arrays of ``reservation``, make them the current ones, write ``report``."""
         self.kernels.insert(self.pool.graph, reservation, batch, weight, report)
         if reservation is not None:
             self.pool.replace(reservation.target)
@@ -261,7 +257,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.known()
 
     def copy_to(self, device: Device) -> Self:
-        """Return a copy of this store on ``device``, with a copy on the host of its own if it needs one."""
+        """Return a copy of this store on ``device``; with ``rebuild="upload"`` it has a copy on the host of its own."""
         other = super().copy_to(device)
         if other._host is not None:
             other._host = other.copy_to(CPU)

@@ -1,4 +1,4 @@
-"""The invariants of ``gpma``, verified on the CPU."""
+"""The invariants of ``gpma``, verified on the CPU. A leaf is 32 slots, a guard the entry behind a vertex's edges."""
 
 from __future__ import annotations
 

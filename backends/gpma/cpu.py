@@ -1,7 +1,8 @@
 """``gpma`` on the CPU: the functions of :class:`GpmaKernels`; the loops are in ``loops.py``.
 
-``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives status
-and old weight of each of its edges. Threads share the work by ranges of entries or leaves.
+A *leaf* is 32 slots, some of them gaps; the *guard* of a vertex is the entry behind its edges. ``batch`` is a sorted
+batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives status and old weight of each
+of its edges. Threads share the work by ranges of entries or leaves.
 """
 
 from __future__ import annotations
@@ -213,7 +214,7 @@ drop_guards, clear_rows = loops.drop_guards, loops.clear_rows
 
 
 def list_touched(graph: Graph) -> None:
-    """List the leaves with edges inserted since the mark in ``graph.touched``, and set their counter."""
+    """List the leaves with edges inserted since the mark in ``graph.touched``, and their number in the counters."""
     ranges = threads.ranges(graph.leaves, threads.parts(graph.leaves))
     lasts = threads.run(loops.list_touched, [(graph, *part) for part in ranges])
     graph.counters[TOUCHED] = threads.compacted(graph.touched, ranges, lasts)

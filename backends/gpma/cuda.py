@@ -1,4 +1,4 @@
-"""``gpma`` on CUDA: launches of the kernels in the folder ``device``."""
+"""``gpma`` on CUDA: launches of kernels. A leaf is 32 slots, a guard the entry behind the edges of a vertex."""
 
 from __future__ import annotations
 
@@ -187,9 +187,7 @@ class GpmaCuda:
         """Validate ``batch`` and look its edges up in one launch: write ``found`` (bool[n]) and ``weight`` (bits)."""
         kernel = self._taking_kernel("find_unvalidated", batch)
         answer = found.data.ptr, weight.data.ptr
-        TAKING_ARGUMENTS.pack_into(
-            kernel.buffer, 0, 0, 0, 0, *self._values(graph), 0, 0, *answer, 0, 0, *batch.words
-        )  # fmt: skip
+        TAKING_ARGUMENTS.pack_into(kernel.buffer, 0, 0, 0, 0, *self._values(graph), 0, 0, *answer, 0, 0, *batch.words)
         kernel.launch(min(MOST_FINDING, -(-batch.size // BLOCK)), BLOCK)
 
     def _taking_kernel(self, name: str, batch: UnvalidatedBatch) -> StructKernel:

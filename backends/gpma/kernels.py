@@ -1,4 +1,7 @@
-"""What ``gpma`` needs of a device: the protocol that ``cpu.py`` and ``cuda.py`` implement."""
+"""What ``gpma`` needs of a device: the protocol that ``cpu.py`` and ``cuda.py`` implement.
+
+A *leaf* is 32 slots, some of them gaps; the *guard* of a vertex is the entry behind its edges.
+"""
 
 from __future__ import annotations
 

@@ -27,8 +27,7 @@ GUARDS = 20  #: guards that are put into a new leaf behind all others
 
 # Densities, in parts of DENSE. A leaf may be full; the array as a whole is at most ROOT_MOST full. Between them the
 # most that a segment may hold after it was rebalanced goes down level by level, and the least (strict deletion) up.
-DENSE = 1024
-LEAF_MOST, ROOT_MOST = 1024, 900
+DENSE, ROOT_MOST = 1024, 900
 ROOT_LEAST, LEAF_LEAST = 320, 96
 
 # The counters: one int64 array, the same on both devices.
@@ -131,7 +130,7 @@ TAKING = Struct("Taking", {
 })  # fmt: skip
 
 CONSTANTS = {
-    "LEAF_BITS": LEAF_BITS, "LEAF": LEAF, "GUARD": GUARD, "GUARDS": GUARDS, "DENSE": DENSE, "LEAF_MOST": LEAF_MOST,
+    "LEAF_BITS": LEAF_BITS, "LEAF": LEAF, "GUARD": GUARD, "GUARDS": GUARDS, "DENSE": DENSE,
     "ROOT_MOST": ROOT_MOST, "ROOT_LEAST": ROOT_LEAST, "LEAF_LEAST": LEAF_LEAST, "EDGES": EDGES, "MOVED": MOVED,
     "TOUCHED": TOUCHED, "PAGE_LEVEL": PAGE_LEVEL, "PAGE": PAGE, "BY_BLOCK": BY_BLOCK, "FEW": FEW,
     "RESIDENT": RESIDENT, "LISTED": LISTED, "MOST_WALKED": MOST_WALKED, "WAITS": WAITS, "UNWALKED": UNWALKED,

@@ -1,4 +1,4 @@
-"""The arithmetic of ``gpma``: how many leaves the array needs, and when it is too empty. Plain integers only."""
+"""The arithmetic of ``gpma``: how many leaves, of 32 slots each, the array needs, and when it is too empty."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Loops of ``gpma`` on the CPU: locate, plan, merge, rebuild; the specification of ``gpma.cu``.
 
-A *leaf* is 32 slots, a *segment* of level l at most 2^l leaves; the *guard* of a vertex is the entry behind its edges
-(see ``layout.py``). A *fresh* edge was inserted since the mark. Loops whose last parameters are a range, its end
-exclusive, do a part of the work, and parts may run at the same time: they write to leaves and vertices of their own,
-and return what they count.
+A *leaf* is 32 slots, a *segment* of level l at most 2^l leaves, the whole array one of level ``height``; the *guard* of
+a vertex is the entry behind its edges (see ``layout.py``). A *fresh* edge was inserted since the mark. Loops whose last
+parameters are a range, its end exclusive, do a part of the work, and parts may run at the same time: they write to
+leaves and vertices of their own, and return what they count.
 
 ``keys`` (uint64, source in the upper half), ``order``, ``kind`` and ``slot`` are those of a
 :class:`~suricate.primitives.located.LocatedBatch`. ``entries`` are the indices of its entries that change the graph,
@@ -15,24 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.backends.gpma.layout import (
-    DENSE,
-    EDGES,
-    GUARD,
-    GUARDS,
-    LEAF,
-    LEAF_BITS,
-    LEAF_LEAST,
-    LEAF_MOST,
-    ROOT_LEAST,
-    ROOT_MOST,
-)
-from suricate.base.types import EMPTY, REMOVED
+from suricate.backends.gpma.layout import DENSE, EDGES, GUARDS, LEAF, LEAF_BITS, LEAF_LEAST, ROOT_LEAST, ROOT_MOST
+from suricate.base.types import EMPTY, REMOVED, TOMBSTONE
 from suricate.cpu.jit import inner, kernel
 from suricate.cursors.contiguous import lower_bound
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 
-GAP, LAST = np.uint32(EMPTY), np.uint32(GUARD)
+GAP, LAST = np.uint32(EMPTY), np.uint32(TOMBSTONE)  #: what slots hold without an entry, and of a guard (``GUARD``)
 
 
 # -- densities -------------------------------------------------------------------------------------------------------
@@ -49,13 +38,13 @@ def height_of(leaves):
 
 @inner
 def most_in(slots, level, height):
-    """Return the most entries a segment of ``slots`` slots may hold once rebalanced; ``height``: level of the array."""
-    return slots * (ROOT_MOST * height + (LEAF_MOST - ROOT_MOST) * (height - level)) // (DENSE * height)
+    """Return the most entries that a segment of ``slots`` slots and this ``level`` may hold once it is rebalanced."""
+    return slots * (ROOT_MOST * height + (DENSE - ROOT_MOST) * (height - level)) // (DENSE * height)
 
 
 @inner
 def least_in(slots, level, height):
-    """Return the fewest entries strict deletion leaves in ``slots`` slots of a segment; ``height``: of the array."""
+    """Return the fewest entries that strict deletion leaves in a segment of ``slots`` slots and this ``level``."""
     return slots * (ROOT_LEAST * height - (ROOT_LEAST - LEAF_LEAST) * (height - level)) // (DENSE * height)
 
 
@@ -64,7 +53,7 @@ def least_in(slots, level, height):
 
 @inner
 def leaf_of(head, low, high, v):
-    """Return the leaf, of ``low`` to ``high`` that a row covers, in which destination ``v`` belongs."""
+    """Return the leaf in which destination ``v`` of a row belongs; ``low`` to ``high`` are the leaves of the row."""
     while low < high:
         middle = (low + high + 1) >> 1
         if head[np.uint64(middle)] <= v:
@@ -296,8 +285,8 @@ def spread(g, begin, end, held, places, entries, low, high, keys, order, weight)
 def merge(g, begins, levels, places, entries, keys, order, weight, first, last):
     """Rebalance the segments ``[first, last)`` of a plan, inserting new entries; return how many old ones they held.
 
-    ``begins`` and ``levels`` are first leaf and level of each segment; ``places``, the slots of the new entries,
-    change.
+    ``begins`` and ``levels`` are first leaf and level of each segment. ``places``, the slots of new entries, is
+    changed.
     """
     moved = np.int64(0)
     for j in range(first, last):
@@ -470,7 +459,7 @@ def drop_guards(g, num_vertices):
 
 @kernel
 def list_touched(g, begin, end):
-    """List the leaves in ``[begin, end)`` with edges inserted since the mark in ``g.touched``, from ``begin`` on.
+    """List the leaves in ``[begin, end)`` with edges inserted since the mark in ``g.touched``, from index ``begin`` on.
 
     Return the index behind the last one listed.
     """

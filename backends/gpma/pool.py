@@ -1,4 +1,4 @@
-"""The arrays of ``gpma``: slots, what is kept of each leaf and vertex, counters, and marks of inserted edges."""
+"""The arrays of ``gpma``: of slots, leaves (32 slots each) and vertices, counters, and edges inserted since a mark."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GpmaPool(ArrayManager[Graph]):
         return Graph._make([*(arrays.get(name, self._arrays[name]) for name in Graph._fields[:-1]), leaves])
 
     def target(self, leaves: Iterable[int]) -> Graph:
-        """Return the graph in new arrays, with gaps only, of the first number in ``leaves`` that memory allows."""
+        """Return a graph in new arrays, all gaps, with the first number of ``leaves`` for which there is memory."""
         return first_that_fits(lambda number: self._graph_of(self._new_leaves(number), number), *leaves)
 
     def replace(self, graph: Graph) -> None:

@@ -1,8 +1,9 @@
 """The backend ``gpma``: all edges in one ordered array with gaps, after GPMA+ (see ``layout.py``).
 
 Sha, Li, He, Tan, "Accelerating Dynamic Graph Analytics on GPUs", PVLDB 11(1), 2017. A batch is sorted and finds its
-leaves; leaves that it overfills are rebalanced together with their neighbours, level by level, in the smallest segment
-that is not too full. The array as a whole moves only when it grows or shrinks.
+leaves, of 32 slots each; leaves that it overfills are rebalanced together with their neighbours, level by level, in the
+smallest segment that is not too full. The array as a whole moves only when it grows or shrinks. The *guard* of a vertex
+is the entry behind its edges.
 """
 
 from __future__ import annotations
@@ -230,18 +231,13 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
         An insertion is a batch and the result of :meth:`_sorted_batch` for it.
         """
-        self._fused.clear_batch(self.pool.graph, delete)
+        cast("GpmaCuda", self.kernels).clear_batch(self.pool.graph, delete)
         self.queued(0, delete.size)
         delete.done = True
         for batch, located in later:
             with out_of_memory(self.name):
                 planned = self._planned(*located)
             self._apply_batch(batch, planned)
-
-    @property
-    def _fused(self) -> GpmaCuda:
-        """The kernels on CUDA."""
-        return cast("GpmaCuda", self.kernels)
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
         """Validate and look up an unvalidated batch in one launch; return found flags and weights.
@@ -251,7 +247,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         if isinstance(edges, EdgeList):
             return None
         found, weight = self.new_answer(edges.size)
-        self._fused.find_unvalidated(self.pool.graph, edges, found, self.bits(weight))
+        cast("GpmaCuda", self.kernels).find_unvalidated(self.pool.graph, edges, found, self.bits(weight))
         return found, weight
 
     # -- the array -----------------------------------------------------------------------------------------------------
@@ -264,7 +260,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return ledger.holds(self.pool.leaves, self._most_entries() + more)
 
     def _rebuild(self, leaves: list[int]) -> None:
-        """Spread all entries over the first number in ``leaves`` that memory allows; raises ``CapacityError``."""
+        """Spread all entries over the first number of ``leaves`` that memory allows; raises ``CapacityError``."""
         self._replace(self.pool.target(leaves))
 
     def _replace(self, new: Graph) -> None:
@@ -275,7 +271,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def _append_vertices(self, first: int, num_vertices: int) -> None:
         """Put the guards of vertices ``[first, num_vertices)`` behind all others; raises ``CapacityError``.
 
-        If nothing has moved since vertices were last added, the guards in the leaf last begun are put there again.
+        If no guard has moved since vertices were last added, the last leaf of guards is filled up first.
         """
         leaf = self.pool.leaves
         if self._appended is not None:
@@ -346,7 +342,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self._rebuild([ledger.leaves_for(self._most_entries())])
 
     def copy_to(self, device: Device) -> Self:
-        """Return a copy of this store on ``device``: the arrays, nothing rebuilt."""
+        """Return a copy of this store on ``device``; the arrays are copied as they are."""
         other = super().copy_to(device)
         other._appended = self._appended
         return other

@@ -1,4 +1,4 @@
-"""The invariants of ``hornet_like``, verified on the CPU."""
+"""The invariants of ``hornet_like``, verified on the CPU. *Carved* slots are those that blocks have been made of."""
 
 from __future__ import annotations
 

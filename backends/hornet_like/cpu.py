@@ -1,4 +1,7 @@
-"""``hornet_like`` on the CPU: the functions of :class:`HornetKernels`; the loops are in ``loops.py``."""
+"""``hornet_like`` on the CPU: the functions of :class:`HornetKernels`; the loops are in ``loops.py``.
+
+A block of class k has 2^k slots. A vertex *migrates* when its edges move to a block of another class.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """``hornet_like`` with adjacencies in no order on CUDA: launches of the kernels in ``hornet.cu``.
 
 ``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives status
-and old weight of each of its edges; ``edges`` is an upper bound of the number of edges in ``graph``.
+and old weight of each of its edges; ``edges`` is an upper bound of the number of edges in ``graph``. A block of class k
+has 2^k slots; a vertex *migrates* when its edges move to a block of another class.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ def programs(store: Store) -> list[Program]:
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """Memory that the kernels of an update share: migrations, long moves, and counts.
+    """Memory that the kernels of an update share: migrations, parts of long moves, and counts.
 
-    ``counts``: the number of parts of long moves and, per class: blocks needed, stack heights, blocks taken, the first
-    new block. Kernels get addresses into it, since array views would take longer than a launch.
+    ``counts`` has the number of parts of long moves, and then per class: blocks needed, stack heights, blocks taken,
+    and the first new block. Kernels get addresses into it, since array views would take longer than a launch.
     """
 
     arrays: tuple[Array, ...]  # those of the struct, which has their addresses
@@ -149,6 +150,4 @@ def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign:
 def free_vertices(graph: Graph, vertices: Array) -> None:
     """Free the blocks of distinct ``vertices`` (uint32[k])."""
     count = len(vertices)
-    launch(
-        program(bits_of(graph.weight)), "free_vertices", count, packed(GRAPH, *graph), np.uint32(count), vertices
-    )  # fmt: skip
+    launch(program(bits_of(graph.weight)), "free_vertices", count, packed(GRAPH, *graph), np.uint32(count), vertices)

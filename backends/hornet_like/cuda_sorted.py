@@ -1,4 +1,7 @@
-"""``hornet_like`` with ascending adjacencies on CUDA: a batch is one launch of ``sorted.cu``."""
+"""``hornet_like`` with ascending adjacencies on CUDA: a batch is one launch of ``sorted.cu``.
+
+A block of class k has 2^k slots. A vertex *migrates* when its edges move to a block of another class.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ class HornetSorted:
         return self._launch(graph, plan, weight, report)
 
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Launch the deletion of a batch, planned as ``plan``; the result is that of :meth:`insert`."""
+        """Launch the deletion of a batch, planned as ``plan``; return whether it was applied, see :meth:`insert`."""
         assert isinstance(plan, SortedPlan)
         return self._launch(graph, plan, report.before, report)
 

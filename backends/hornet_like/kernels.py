@@ -1,4 +1,7 @@
-"""What ``hornet_like`` needs of a device: the protocol that ``cpu.py`` and ``cuda.py`` implement."""
+"""What ``hornet_like`` needs of a device: the protocol that ``cpu.py`` and ``cuda.py`` implement.
+
+A block of class k has 2^k slots. A vertex *migrates* when its edges move to a block of another class.
+"""
 
 from __future__ import annotations
 

@@ -91,11 +91,11 @@ class Graph(NamedTuple):
 
 
 class PlacedGraph(Graph):
-    """The arrays that kernels work on, and on CUDA their addresses, once requested."""
+    """A :class:`Graph` that also keeps the addresses of its arrays on a CUDA device."""
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """The addresses of the arrays on a CUDA device, as kernels take them."""
+        """The addresses of the arrays on a CUDA device, in their order; kernels take these."""
         return tuple(map(address, self))
 
 

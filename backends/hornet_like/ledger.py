@@ -25,9 +25,9 @@ class Demand(NamedTuple):
 def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
     """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) for vertices with these degrees and classes.
 
-    A vertex with a block of 2^k slots takes a new one of 2^(k + 1) after ``2^k - degree + 1`` insertions, or of 2^(k -
-    1) after ``degree - 2^(k - 2)`` deletions. Entry r sums the new slots of vertices for which floor(new slots / edges)
-    has r + 1 bits.
+    A vertex with a block of 2^k slots takes a new one of 2^(k+1) after ``2^k - degree + 1`` insertions, or of 2^(k-1)
+    after ``degree - 2^(k-2)`` deletions. Entry r sums the new slots of the vertices for which floor(new slots /
+    updates) has r + 1 bits.
     """
     owns = klass != NONE if which == GROW else (klass != NONE) & (klass > MIN_CLASS)
     k, d = klass[owns].astype(np.int64), degree[owns].astype(np.int64)
@@ -43,7 +43,7 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
 
 
 def most_carved(pressures: np.ndarray, edges: int) -> int:
-    """Return the most slots that migrations by ``edges`` updates can carve; those with most slots per update first."""
+    """Return the most slots that ``edges`` updates can carve by migrations; ``pressures`` as of :func:`pressure`."""
     total, bits, slots_of = 0, len(pressures), pressures.tolist()
     while bits and edges > 0:
         slots = slots_of[bits - 1]
@@ -109,7 +109,7 @@ def reserve_demand(counters: np.ndarray, num_edges: int, num_vertices: int) -> D
 
 
 def scan_parts(edges: int) -> int:
-    """Return an upper bound of the parts of long adjacencies in a graph of ``edges`` edges.
+    """Return an upper bound of the parts into which long adjacencies are cut in a graph of ``edges`` edges.
 
     An adjacency of d edges has at most 2 d / LONG_DEGREE parts.
     """

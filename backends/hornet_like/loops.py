@@ -45,7 +45,7 @@ def grown(degree, k):
 
 @inner
 def shrunk(degree, k):
-    """Return the class for the ``degree`` edges left: ``NONE``, ``KEEP``, or a smaller one.
+    """Return the class for the ``degree`` edges left: ``NONE`` for 0, ``KEEP`` if the block stays, or a smaller one.
 
     A vertex shrinks when at most a quarter of its block is used, into a block that is at most half full, so that a
     fixed share of the block must change between two migrations.
@@ -179,14 +179,6 @@ def move(g, read, write):
         g.weight[write] = g.weight[read]
 
 
-@inner
-def put(g, at, key, weight, item):
-    """Write a new edge to slot ``at``: the destination in ``key`` (its lower half), and the weight ``weight[item]``."""
-    g.dst[at] = np.uint32(key)
-    if len(g.weight):
-        g.weight[at] = weight[item]
-
-
 @kernel
 def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
     """Insert the ``ABSENT`` entries of a located batch, moving vertices that overflow to larger blocks.
@@ -209,7 +201,9 @@ def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
                 while ascending and read >= g.begin[u] and g.dst[read] > np.uint32(keys[i]):
                     move(g, read, write)
                     read, write = read - 1, write - 1
-                put(g, write, keys[i], batch_weight, order[i])
+                g.dst[write] = np.uint32(keys[i])
+                if len(g.weight):
+                    g.weight[write] = batch_weight[order[i]]
                 write -= 1
         g.end[u] += fresh
         g.counters[EDGES] += fresh
@@ -219,10 +213,9 @@ def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
 
 @inner
 def fill_holes(g, kind, slot, first, last, tail):
-    """Move the edges left in the slots from ``tail`` on to the deleted slots below ``tail``.
+    """Move the edges left in the slots from ``tail`` on to the deleted slots of the row below ``tail``.
 
-    The deleted slots of the row are ``slot[i]`` of the ``PRESENT`` entries i of ``[first, last)``; they hold
-    tombstones.
+    Deleted slots are ``slot[i]`` of the ``PRESENT`` entries i of ``[first, last)``; they hold tombstones.
     """
     survivor = tail
     for i in range(first, last):

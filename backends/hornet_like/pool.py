@@ -47,11 +47,6 @@ class HornetPool(ArrayManager[PlacedGraph]):
         """Return the current arrays as a :class:`PlacedGraph`."""
         return PlacedGraph(*(self._arrays[name] for name in PlacedGraph._fields))
 
-    @property
-    def stored(self) -> EdgeList:
-        """The slots of all blocks as an :class:`EdgeList` without sources, for :func:`copy_segments`."""
-        return EdgeList(self["dst"][:0], self["dst"], self["weight"])
-
     def kept_back(self) -> int:
         """Return the bytes reserved for stacks that can hold every block; see :meth:`ArrayManager.kept_back`."""
         return len(self["dst"])
@@ -125,8 +120,8 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.ensure_stacks(counts)
         self.admit(COMPACT_BYTES * len(klass) + int(firsts[-1]) * self.entry_bytes("blocks"))
         blocks = self._new_blocks(int(firsts[-1]))
-        packed = EdgeList(blocks["dst"][:0], blocks["dst"], blocks["weight"])
-        copy_segments(device, offsets, self["begin"], begin, int(offsets[-1]), self.stored, packed)
+        stored, packed = (EdgeList(part["dst"][:0], part["dst"], part["weight"]) for part in (self, blocks))
+        copy_segments(device, offsets, self["begin"], begin, int(offsets[-1]), stored, packed)
         self.attach({**index, **blocks, "counters": on_device})
         self.tight = True
 

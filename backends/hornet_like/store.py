@@ -1,7 +1,8 @@
 """The backend ``hornet_like``: each adjacency in one block of power-of-two capacity, after Hornet (see ``layout.py``).
 
 Hornet: Busato, Green, Bombieri, Bader, "Hornet: An Efficient Data Structure for Dynamic Sparse Graphs and Matrices on
-GPUs", HPEC 2018.
+GPUs", HPEC 2018. Blocks are *carved* from a pool; free ones lie on a stack per class, by size. The *allowance* is for
+how many updates the host's bounds have shown in advance that pool and stacks suffice.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return {"blocks": int(counters[EDGES]), "free stacks": int(counters[FREE:GROW].sum())}
 
     def extents(self) -> dict[str, int]:
-        """Return how many entries of the group ``blocks`` are in use: carved slots. See :meth:`BatchStore.extents`."""
+        """Return the number of carved slots, as the length of the group ``blocks`` in a copy."""
         return {"blocks": int(self.known()[USED])}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
@@ -174,10 +175,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self.kernels.delete(self.pool.graph, batch, reservation, report)
 
     def _reserve(self, plan: Plan, inserted: int, deleted: int) -> None:
-        """Reserve memory for a planned batch of ``inserted`` and ``deleted`` edges, unless by the bounds all fits.
+        """Reserve memory for a planned batch of ``inserted`` and ``deleted`` edges, unless by the bounds it fits.
 
-        If they do not say so, the kernel that applies the batch finds out (``plan.unchecked``), or, where it may not
-        refuse a batch any more, what is really needed is reserved.
+        On CUDA ``plan.unchecked`` then tells the kernel that applies the batch to check it; if kernels may not refuse a
+        batch any more, the host waits for the numbers that it really needs.
         """
         updates = inserted + deleted
         if self.device.is_cuda:
@@ -198,8 +199,8 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def _covers(self, inserted: int, deleted: int) -> bool:
         """Return whether the host's bounds show that pool and stacks suffice for ``inserted`` and ``deleted`` edges.
 
-        The edges are first taken from the allowance: updates for which this was shown in advance. Where the bounds do
-        not suffice, smaller batches are tried again only when newer counters have arrived.
+        The edges are first taken from the allowance. Where the bounds do not suffice, smaller batches are tried again
+        only when newer counters have arrived.
         """
         updates = inserted + deleted
         if updates <= self._allowance:
@@ -254,14 +255,14 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
                 return
 
     def _forget_bounds(self) -> None:
-        """Forget the allowances, because the bounds behind them hold no longer."""
+        """Set the allowances to zero, because the bounds behind them hold no longer."""
         self._allowance = self._stack_allowance = 0
         self._uncovered = 1 << 62
 
     def is_behind(self, updates: int) -> bool:
         """Return whether to request exact counters behind a batch of ``updates`` edges on CUDA.
 
-        They are requested before the allowance, the updates covered by the host's bounds, is used up.
+        They are requested before the allowance is used up.
         """
         self._since_post += updates
         if self._allowance >= AHEAD // 4 * updates or self._since_post <= min(self.edge_bound() // 64, 8 * updates):

@@ -17,7 +17,7 @@ __device__ __forceinline__ int height_of(long long leaves) { return leaves > 2 ?
 // The most entries that a segment of this size and level may hold after it was rebalanced, and the fewest that strict deletion leaves.
 // Slots of a page fit 32 bits.
 template <class T> __device__ __forceinline__ T most_in(T slots, int level, int height) {
-    return slots * T(ROOT_MOST * height + (LEAF_MOST - ROOT_MOST) * (height - level)) / T(DENSE * height);
+    return slots * T(ROOT_MOST * height + (DENSE - ROOT_MOST) * (height - level)) / T(DENSE * height);
 }
 template <class T> __device__ __forceinline__ T least_in(T slots, int level, int height) {
     return slots * T(ROOT_LEAST * height - (ROOT_LEAST - LEAF_LEAST) * (height - level)) / T(DENSE * height);
