@@ -1,12 +1,12 @@
 """Weakly connected components kept current: from scratch, after insertions, and exactly after deletions.
 
-From scratch: Afforest (``suricate.algorithms.wcc.afforest``). Insertions unite the ends of the new edges in a
-union-find, as in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the
-components, a pass over all edges: on the CPU a spanning forest (``spanning_forest.py``), which replays use as well, on
-CUDA one of words (``component_forest.py``), which many threads can repair. From then on it takes the place of the
-union-find, and changes are repaired around what they touch. A stream of insertions alone never pays for the forest; a
-batch that is too large to repair it drops it, and the next deletions are recomputed as well, before it is built again.
-Where a batch is recomputed only to time that, the forest is repaired as well.
+From scratch: Afforest, on CUDA after the vertices near a hub (``suricate.algorithms.wcc.afforest``). Insertions unite
+the ends of the new edges in a union-find, as in Meerkat (Concessao et al.): the work is that of the batch. The first
+deletion makes a forest of the components, a pass over all edges: on the CPU a spanning forest (``spanning_forest.py``),
+which replays use as well, on CUDA one of words (``component_forest.py``), which many threads can repair. From then on
+it takes the place of the union-find, and changes are repaired around what they touch. A stream of insertions alone
+never pays for the forest; a batch that is too large to repair it drops it, and the next deletions are recomputed as
+well, before it is built again. Where a batch is recomputed only to time that, the forest is repaired as well.
 
 The work of an update with deletions: on the CPU the smaller one of two components that join, and of the two sides of a
 deleted tree edge; on CUDA the edges of the vertices that may have lost their support, of those that are cut off, and of

@@ -37,9 +37,7 @@ def parts_of(path: Path) -> list[Path] | None:
     formats = {BY_SUFFIX.get(file.suffix.lower()) for file in found}
     if len(formats) > 1 or not formats <= {*TABLE_FORMATS}:
         raise FileFormatError(path, None, "only parts in Parquet, or only ones in Arrow, are read as one file")
-    return sorted(
-        found, key=lambda name: [int(part) if part.isdecimal() else part for part in _DIGITS.split(str(name))]
-    )
+    return sorted(found, key=_natural)
 
 
 _TABLE_SUFFIXES = tuple(suffix for suffix, format in BY_SUFFIX.items() if format in TABLE_FORMATS)
