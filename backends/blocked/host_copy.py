@@ -1,8 +1,8 @@
 """The mirror of a store: a copy of its arrays on the host, and the exchange of changes between the two sides.
 
-At most one side is ahead. It marks the blocks and vertices that it changes, and the other side copies them when it is
-next used: in one packet of the marked ones, or all arrays if most are marked. Between two uses of a side any number of
-batches may change the other.
+At most one side is *ahead*: it has changed since both were equal. It flags the blocks and vertices that it changes, and
+the other side copies them when it is next used: in one packet of the flagged ones, or all arrays if most are flagged.
+Between two uses of a side any number of batches may change the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The arithmetic of ``blocked``: the capacity of blocks, and how many blocks a batch may take.
 
-A vertex of degree d has ceil(d / capacity) blocks, whatever led to it. So the blocks in use after any insertions and
-deletions are at most those after the insertions alone.
+A vertex of degree d has ceil(d / capacity) blocks, whatever batches came before. So the blocks in use after any
+insertions and deletions are at most those after the insertions alone.
 """
 
 from __future__ import annotations

@@ -245,7 +245,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return self._small
 
     def _takes(self, src: Array) -> bool:
-        """Return whether the mirror takes a batch with sources ``src``: host arrays on CUDA, or any if it takes all."""
+        """Return whether the mirror takes a batch with sources ``src``; on the CPU there is none.
+
+        On CUDA it takes host arrays, and with ``batches_on="host"`` all batches.
+        """
         return self.device.is_cuda and (self._batches_on == "host" or not self._is_here(src))
 
     def _is_here(self, array: Array) -> bool:

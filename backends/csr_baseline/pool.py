@@ -48,7 +48,7 @@ class CsrPool(ArrayManager[Graph]):
         return edges
 
     def target(self, edges: int) -> Graph:
-        """Return arrays for a rebuilt graph of ``edges`` edges; raises ``CapacityError``."""
+        """Return arrays, reserved or new, into which a graph of ``edges`` edges fits; raises ``CapacityError``."""
         num_vertices = len(self["offsets"]) - 1
         lengths = (rounded(edges), edges) if self.device.is_cuda else (edges,)
         length = first_that_fits(lambda length: self._admit_graph(num_vertices, length), *lengths)

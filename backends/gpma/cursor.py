@@ -1,4 +1,4 @@
-"""Cursor of ``gpma`` for Numba: a row is one span of slots with gaps; spans behind those of vertices are leaves."""
+"""Cursor of ``gpma`` for Numba: of n vertices, ``c`` < n is the row of vertex c, slots with gaps; else leaf c - n."""
 
 from __future__ import annotations
 

@@ -141,8 +141,8 @@ def plan(g, places, inserts, begins, levels, first, last):
     """List the segments to rebalance for the changes ``first`` to ``last``; return the index behind the last one.
 
     ``places`` are the slots of the changes. ``begins`` and ``levels`` receive first leaf and level of each segment,
-    from index ``first`` on. Before an insertion (``inserts``) it is, for each change, the smallest segment around its
-    leaf that will not be too full; after a deletion the smallest that is not too empty. Of nested segments only the
+    from index ``first`` on. Before an insertion (``inserts``) these are, for each change, the smallest segment around
+    its leaf that will not be too full; after a deletion the smallest that is not too empty. Of nested segments only the
     largest is listed.
     """
     height, planned = height_of(g.leaves), first

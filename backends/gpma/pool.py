@@ -78,7 +78,7 @@ class GpmaPool(ArrayManager[Graph]):
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """Copy the first ``lengths[group]`` entries of the arrays of ``other``; see :meth:`ArrayManager.copy_from`.
 
-        The arrays that only updates on CUDA need are not copied, but new.
+        Arrays that only updates on CUDA use are not copied; the copy gets new ones.
         """
         work = self["work"]
         super().copy_from(other, {**lengths, "pages": 0, "work": 0})

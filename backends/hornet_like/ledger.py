@@ -26,8 +26,8 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
     """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) for vertices with these degrees and classes.
 
     A vertex with a block of 2^k slots takes a new one of 2^(k+1) after ``2^k - degree + 1`` insertions, or of 2^(k-1)
-    after ``degree - 2^(k-2)`` deletions. Entry r sums the new slots of the vertices for which floor(new slots /
-    updates) has r + 1 bits.
+    after ``degree - 2^(k-2)`` deletions. Entry r sums the new slots of the vertices that take from 2^r to below 2^(r+1)
+    new slots per update.
     """
     owns = klass != NONE if which == GROW else (klass != NONE) & (klass > MIN_CLASS)
     k, d = klass[owns].astype(np.int64), degree[owns].astype(np.int64)

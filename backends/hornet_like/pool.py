@@ -40,7 +40,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.tight = True  #: whether no block was left too large for want of memory
 
     def set_stack_limits(self, limits: np.ndarray) -> None:
-        """Set the host's copy of ``stack_begin`` (int64[CLASSES + 1]), and from it the sizes of the stacks."""
+        """Set the host's copy of ``stack_begin`` (int64[CLASSES + 1]), where stacks begin, and their sizes."""
         self.stack_limits, self.stack_sizes = limits, np.diff(limits)
 
     def new_graph(self) -> PlacedGraph:

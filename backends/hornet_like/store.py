@@ -1,8 +1,8 @@
 """The backend ``hornet_like``: each adjacency in one block of power-of-two capacity, after Hornet (see ``layout.py``).
 
 Hornet: Busato, Green, Bombieri, Bader, "Hornet: An Efficient Data Structure for Dynamic Sparse Graphs and Matrices on
-GPUs", HPEC 2018. Blocks are *carved* from a pool; free ones lie on a stack per class, by size. The *allowance* is for
-how many updates the host's bounds have shown in advance that pool and stacks suffice.
+GPUs", HPEC 2018. Blocks are *carved* from a pool; free ones lie on a stack per class, by size. The *allowance* is a
+number of further updates for which the host's bounds show that pool and stacks suffice.
 """
 
 from __future__ import annotations
