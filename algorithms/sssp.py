@@ -253,13 +253,10 @@ class SSSP(Algorithm):
         self.sources.resize(graph, forest)
         forest.violated.fill(0)
         assert self._roots is not None
-        order = None
-        if self._delta is not None:
-            width = fitting_width(self._delta, forest.words.layout.fields[0].dtype)
-            order = width, width
+        width = None if self._delta is None else fitting_width(self._delta, forest.words.layout.fields[0].dtype)
         long = graph.weight_dtype is not None and graph.most_arcs >= LONG_ROWS * graph.num_vertices
         with copied_rows(graph) if long else nullcontext():
-            return forest.compute(graph, self._roots, order)
+            return forest.compute(graph, self._roots, width)
 
     def _ensure_valid(self) -> None:
         """Compute from scratch, with 128-bit words if necessary, if an edge did not increase the keys in an update."""

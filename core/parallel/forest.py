@@ -55,15 +55,15 @@ class Repairs:
         """Scratch words, one per vertex, for the best offers; between two uses all have the largest value."""
         return self.forest.words.of_size(0)
 
-    def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
+    def run(self, roots: Frontier | None, changes: Any, width: float | None) -> Propagated:
         """Compute the forest from ``roots``; if they are None, repair it after ``changes``.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``order`` is None unless vertices with small keys are
+        ``changes`` are the deleted, replaced and inserted arcs. ``width`` is None unless vertices with small keys are
         to be processed first. Returns the outcome, as ``propagate`` does: the steps, and how many vertices pushed.
         """
         part, words = self.part, self.forest.words
         graph = part.follow()
-        uniform = self.forest.uniform and roots is not None and order is None and self._are_level(roots)
+        uniform = self.forest.uniform and roots is not None and width is None and self._are_level(roots)
         if roots is not None and uniform and self._can_search():
             return Search(part, self.forest).run(roots)
         self.push = Push(part, self.forest.offer, words, (words, *self.forest.args), "argmin", "out", None)

@@ -74,7 +74,7 @@ class Forest:
         if last.name != "parent" or last.dtype != "uint32" or words.layout.num_keys == len(words.layout.fields):
             raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
         self.words, self.offer, self.restart, self.args, self.uniform = words, offer, restart, args, uniform
-        self._order: tuple[float, float] | None = None  # of the last computation
+        self._width: float | None = None  # of the last computation
         self._repairs: Any = None  # of the graph that it was last used with
         with words.device.current():
             #: ``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it
@@ -84,14 +84,14 @@ class Forest:
         """Replace the arguments ``args`` of the functions by as many others, for instance by arrays that have grown."""
         self.args, self._repairs = args, None
 
-    def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
+    def compute(self, graph: Graph, roots: Frontier, width: float | None = None) -> Propagated:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
-        ``order`` does not affect the words, only the speed. With ``order=(bound, delta)``, of which only ``delta``
-        counts, vertices with small first keys push first. On the CPU vertices wait in buckets of width ``delta`` by
-        their first keys, and the lowest bucket is emptied first (delta-stepping); several threads need not be in the
-        same bucket, so the numbers of steps and pushes depend on the schedule. On CUDA a step leaves vertices whose
-        first key is more than ``delta`` above the least one for later steps; repairs of many vertices do so, too.
+        ``width`` does not affect the words, only the speed: if it is given, vertices with small first keys push first.
+        On the CPU vertices wait in buckets of this width by their first keys, and the lowest bucket is emptied first
+        (delta-stepping); several threads need not be in the same bucket, so the numbers of steps and pushes depend on
+        the schedule. On CUDA a step leaves vertices whose first key is more than ``width`` above the least one for
+        later steps; repairs of many vertices do so, too.
 
         Raises:
             VertexRangeError: a root is not a vertex of the graph.
@@ -103,8 +103,8 @@ class Forest:
             with roots.device.current():
                 ids = sorted_distinct(roots.vertices.copy(), roots.device.xp)
                 roots = Frontier(roots.device, ids, num_vertices=roots.num_vertices)
-        self._order = order
-        return self._repairs_on(graph).run(roots, (None, None, None), order)
+        self._width = width
+        return self._repairs_on(graph).run(roots, (None, None, None), width)
 
     def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> Propagated:
         """Update the words after arcs were deleted, inserted, or got a new weight.
@@ -117,7 +117,7 @@ class Forest:
             ShapeError: there are fewer words than vertices.
         """
         changes = _arcs(deleted), _arcs(replaced), _arcs(inserted)
-        return self._repairs_on(graph).run(None, changes, self._order)
+        return self._repairs_on(graph).run(None, changes, self._width)
 
     def event_step(self, graph: Graph, result: Callable[[Any], Any]) -> Step:
         """Return how a compiled loop updates the words after single edges, for ``Algorithm.event_step``; on the CPU.

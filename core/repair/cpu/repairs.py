@@ -84,18 +84,18 @@ class Repairs:
         module = self.module("forest_events", self.graph.view("out"))
         return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
 
-    def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+    def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
         """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and of pushes.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``order``: if given, vertices push in the order of
-        their first keys, in buckets whose width is ``order[1]``; ``order[0]`` is not used.
+        ``changes`` are the deleted, replaced and inserted arcs. ``width``: if given, vertices push in the order of
+        their first keys, in buckets of this width.
         """
         tree = self._bind()
         graph, workspace, n = self.graph, self.graph.workspace, self.graph.num_vertices
         if self._sizes != (n, workspace.moves):
             self.scratch = stamps_of(graph), *(workspace.array(name, n, np.uint32) for name in QUEUES)
             self._sizes = n, workspace.moves
-        return _Repair(self, tree).run(roots, changes, order)
+        return _Repair(self, tree).run(roots, changes, width)
 
     def module(self, template: str, view: StoreView) -> ModuleType:
         """Return the loops of ``template`` over the cursor of ``view``, compiled for the functions of the forest."""
@@ -121,10 +121,10 @@ class _Repair:
         self.stamps, self.queue, self.buffer, self.invalid = of.scratch
         self.step = self.stamps.steps(2**31 - 1)
 
-    def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+    def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
         """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and pushes.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``order``: see :meth:`Repairs.run`.
+        ``changes`` are the deleted, replaced and inserted arcs. ``width``: see :meth:`Repairs.run`.
         """
         deleted, replaced, inserted = changes
         count = self._along(self.loops.suspect_children, deleted, 0, False)
@@ -148,8 +148,8 @@ class _Repair:
             count = self._offers(invalid, (replaced, inserted))
         if self.uniform and roots is not None and not everything and self._is_level(self.queue[:count]):
             steps, pushed = self._search(count)
-        elif order is not None and not self.uniform:
-            steps, pushed = self._in_order(everything, count, order[1])
+        elif width is not None and not self.uniform:
+            steps, pushed = self._in_order(everything, count, width)
         else:
             steps, pushed = self._in_steps(everything, count, by_level=self.uniform)
         self.stamps.give_back(self.step)

@@ -89,22 +89,22 @@ class Repairs:
         self._prepared: tuple[str, bool] | None = None  # the view and order whose programs are being compiled
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
-    def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+    def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
         """Propagate from ``roots``, or if None repair after ``changes``; return the outcome, on the device.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``order``: if given, vertices push in the order of
-        their first keys, in windows whose width is ``order[1]``; ``order[0]`` is not used.
+        ``changes`` are the deleted, replaced and inserted arcs. ``width``: if given, vertices push in the order of
+        their first keys, in windows of this width.
         """
         if roots is None:
-            return self._repairs.repair(changes, order)
-        self._prepare(order is not None)
+            return self._repairs.repair(changes, width)
+        self._prepare(width is not None)
         graph = self.graph
         threads = DENSE_BLOCK if graph.most_arcs > DENSE * graph.num_vertices else PROPAGATE_BLOCK
         launches = self._computations.get(threads)
         if launches is None:
             form = self._form(from_scratch=True, threads=threads)
             launches = self._computations[threads] = _Launches(*self._given, form)
-        return launches.compute(roots, order)
+        return launches.compute(roots, width)
 
     def _form(self, *, from_scratch: bool, threads: int = PROPAGATE_BLOCK, ordered: bool = False) -> Form:
         return Form(from_scratch, self.graph.has_in_edges, ordered, self._uniform, threads)
@@ -145,15 +145,15 @@ class _Launches:
         self._arcs: list[tuple[int, ...]] = []
         self._tree: Array | None = None
 
-    def compute(self, roots: Frontier, order: tuple[float, float] | None) -> Propagated:
-        """Compute the forest from ``roots``, with ``order`` as in :meth:`Repairs.run`; return the outcome."""
-        self._prepare(order)
+    def compute(self, roots: Frontier, width: float | None) -> Propagated:
+        """Compute the forest from ``roots``, with ``width`` as in :meth:`Repairs.run`; return the outcome."""
+        self._prepare(width)
         self._kernel.put(ROOTS, packed_vertices(roots))
         return self._launch()
 
-    def repair(self, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Repair the forest after ``changes``, with ``order`` as in :meth:`Repairs.run`; return the outcome."""
-        self._prepare(order)
+    def repair(self, changes: Changes, width: float | None) -> Propagated:
+        """Repair the forest after ``changes``, with ``width`` as in :meth:`Repairs.run`; return the outcome."""
+        self._prepare(width)
         for i, arcs in enumerate(changes):
             values = arc_values(arcs)
             if values != self._arcs[i]:
@@ -161,20 +161,20 @@ class _Launches:
                 self._arcs[i] = values
         return self._launch()
 
-    def _prepare(self, order: tuple[float, float] | None) -> None:
-        """Pack those arguments that have changed since the last launch: views, scratch memory, width of ``order``."""
+    def _prepare(self, width: float | None) -> None:
+        """Pack those arguments that have changed since the last launch: views, scratch memory, the width of windows."""
         graph = self._graph
         out = graph.view("out")
         back = graph.view("in") if graph.has_in_edges else out
-        if out is not self._out or back is not self._back or self._ordered is (order is None):
-            self._walk(out, back, order is not None)
+        if out is not self._out or back is not self._back or self._ordered is (width is None):
+            self._walk(out, back, width is not None)
         memory = self._loop_memory.of(graph)
         if memory is not self._memory:
             self._kernel.put(MEMORY, memory)
             self._memory = memory
-        if order is not None and order[1] != self._width:
-            self._kernel.put(WIDTH, self._as_key(order[1]))
-            self._width = order[1]
+        if width is not None and width != self._width:
+            self._kernel.put(WIDTH, self._as_key(width))
+            self._width = width
 
     def _launch(self) -> Propagated:
         kernel, outcome, tree = self._kernel, self._outcomes.take(), self._words.data

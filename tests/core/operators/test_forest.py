@@ -117,7 +117,7 @@ def test_random_changes(device: su.Device, backend: str, options: dict[str, Any]
     graph.insert_edges(*rng.integers(0, n, (2, 3 * n)), rng.integers(1, 9, 3 * n))
     forest = tree_of(graph, wide)
     roots = {0: (0, 0, 0) if wide else (0, 0)}
-    forest.compute(graph, root(graph), (5, 5))
+    forest.compute(graph, root(graph), 5)
     verify(graph, forest, roots, by_distance)
     for size in (1, n // 4, n, 2 * n):
         delta = changed(graph, rng, size)
@@ -221,7 +221,7 @@ def test_repairs_on_the_cpu_go_in_the_order_of_keys(uniform: bool) -> None:
     graph.insert_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
     words = su.words(graph, keys={"distance": "uint32"}, payload={"parent": "uint32"})
     forest = Forest(words, farther, unreached, args=(0,), uniform=uniform)
-    forest.compute(graph, root(graph), (1, 1))
+    forest.compute(graph, root(graph), 1)
     tails = np.arange(0, n - 10, 10)
     for change, kind in ((graph.insert_edges, "inserted"), (graph.delete_edges, "deleted")):
         weights = (np.ones(len(tails)),) if kind == "inserted" else ()
@@ -258,12 +258,12 @@ def test_waiting_vertices_are_listed_again_when_chunks_run_out(wide: bool, monke
     forest, graph, roots = falling(n, wide)
     forest.compute(graph, roots)
     plain = forest.words.data.copy()
-    crowded = forest.compute(graph, roots, (30, 30))
+    crowded = forest.compute(graph, roots, 30)
     assert np.array_equal(forest.words.data, plain)
     assert not graph.workspace.array("operators.where", n, np.uint8).any()
     forest, graph, roots = falling(n, wide)  # with arrays of its own
     monkeypatch.setattr(repairs, "chunks_for", lambda n: 60 * waiting.chunks_for(n))
-    roomy = forest.compute(graph, roots, (30, 30))
+    roomy = forest.compute(graph, roots, 30)
     assert np.array_equal(forest.words.data, plain)
     assert crowded.steps < roomy.steps  # no bucket is emptied whose vertices have all moved on
 
@@ -277,6 +277,6 @@ def test_a_bucket_is_left_to_threads_after_any_of_its_vertices(wide: bool, monke
     forest = tree_of(graph, wide)
     for share in range(256, 272):
         monkeypatch.setattr(repairs, "shared_from", lambda graph, out, share=share: share)
-        forest.compute(graph, root(graph), (1000, 1000))
+        forest.compute(graph, root(graph), 1000)
         assert forest.words.distance.tolist() == [0] + 200 * [1] + 200 * [2], share
         assert not graph.workspace.array("operators.where", 401, np.uint8).any()
