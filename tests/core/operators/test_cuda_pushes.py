@@ -163,11 +163,11 @@ def test_forest_is_one_launch(graph: su.Graph, kernels: list[str], ordered: bool
         for fn, leading in ((offer, EDGE), (unreached, ("v",)))
     )
     call = Call(function, (words,), "argmin", None, None, restart, words.layout)
-    order = (1.5, 2.0) if ordered else None
+    width = 2.0 if ordered else None
     violated = array(1, np.uint32)
     repairs = forest.Repairs(fake, call, words, violated, False)
-    repairs.run(ids(fake, 1), (None, None, None), order)
-    repairs.run(None, (arcs(4), None, arcs(0)), order)
+    repairs.run(ids(fake, 1), (None, None, None), width)
+    repairs.run(None, (arcs(4), None, arcs(0)), width)
     words.data, fake._views = _faked(words.data), {}
     repairs.run(None, (None, None, arcs(3)), None)
     assert kernels == ["repair"] * 3
