@@ -123,7 +123,7 @@ class Graph(hints.Hinted):
         self.names = known
 
     def _assemble(self, options: GraphOptions, stores: tuple[Store, ...], partition: Partition | None = None) -> None:
-        """Initialise this graph over ``stores``, which have the same device and number of vertices."""
+        """Initialise this graph over ``stores`` of one device and size; ``partition``: None or how it is divided."""
         self.partition = partition  #: how edges are divided among processes, None in most graphs
         self._options, self._stores, self.device = options, stores, stores[0].device
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls

@@ -441,10 +441,10 @@ def _made(change: Change | Callable[[], Change] | None) -> Change | None:
 
 
 def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
-    """Return the edges, status and old weights of a half of a batch, with one entry per edge.
+    """Return edges, statuses and old weights (or None) of a batch's deletions or insertions, with one entry per edge.
 
     For an undirected edge ``change`` has two arcs of equal status, one in each half of its arrays: the one in the first
-    half is taken. A self-loop is there twice, and only one of its entries may have the status.
+    half is taken. A self-loop is there twice; if only one of its entries has a status that is not 0, that one is taken.
     """
     (src, dst, weight), (status, old), mirrored = change
     if not mirrored:

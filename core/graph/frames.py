@@ -1,4 +1,4 @@
-"""Frames: what trackers know of live vertices, as columns with names."""
+"""Frames: what trackers know of live vertices, as columns with names. ``kind``: the algorithm, a class or an object."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Seen(NamedTuple):
 
     Attributes:
         fields: copies of the result's arrays.
-        live: which vertices were live, on the host.
+        live: ``bool[num_vertices]``: which vertices were live, on the host.
         version: the version of the graph's names.
     """
 
@@ -102,13 +102,13 @@ def of_fields(result: Any, fields: dict[str, Any]) -> Any:
 
 
 def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
-    """Return the arrays of a result that have an entry per vertex, on the graph's device or the host."""
+    """Return by name the arrays of a result that have an entry per vertex, on the graph's device or the host."""
     parts = {name: part if hasattr(part, "shape") else np.asarray(part) for name, part in fields_of(result).items()}
     return {name: part for name, part in parts.items() if part.shape == (graph.num_vertices,)}
 
 
 def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dict[str, Array]:
-    """Return the arrays with an entry per vertex in a result, see :func:`per_vertex`; ``kind``: the algorithm.
+    """Return the arrays with an entry per vertex in a result, by name; see :func:`per_vertex`.
 
     Raises:
         ParameterError: there are none.
@@ -176,9 +176,9 @@ def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by
 
 
 def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | type[Algorithm]) -> dict[str, np.ndarray]:
-    """Return the columns ``rows`` with a column of names behind each column of vertex ids; None: no vertex, or no name.
+    """Return the columns ``rows`` with a column of names behind each column of vertex ids.
 
-    ``kind``: the algorithm, which declares which of its arrays are vertex ids.
+    ``kind`` declares which arrays are vertex ids. A name is None where there is no vertex, or where it has no name.
     """
     if graph.names is None:
         return rows
@@ -230,13 +230,13 @@ def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
 
 
 def seen(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Seen:
-    """Return a copy of the result's entries of the vertices that are live now."""
+    """Return copies of the arrays of ``result`` by vertex, with what :func:`changed` needs to compare them later."""
     fields = {name: part.copy() for name, part in entries(graph, result, kind).items()}
     return Seen(fields, _on_host(graph, graph.live), 0 if graph.names is None else graph.names.version)
 
 
 def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None, now: Seen, atol: float) -> Frame:
-    """Return the vertices whose entries differ between ``before`` and ``now``; see ``Tracker.changed``."""
+    """Return the vertices whose entries differ between ``before`` (None: all) and ``now``; see ``Tracker.changed``."""
     if before is None:
         before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)
     size, to_numpy = len(before.live), partial(_on_host, graph)  # ids stay valid: there are no fewer now

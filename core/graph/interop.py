@@ -238,7 +238,7 @@ def _are_positions(nodes: list[Any]) -> bool:
 def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[Any]:
     """Return an iterator over the attributes, a dict each, of the edges of a NetworkX graph that are ``kept``.
 
-    ``rows``: its adjacency, dicts by neighbour; ``kept``: a mask. Of parallel edges those of the last are taken.
+    ``rows``: its adjacency, dicts by neighbour; ``kept``: a mask of its edges, in order. The last parallel edge wins.
     """
     edges: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
     if graph.is_multigraph():
@@ -249,9 +249,9 @@ def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[
 def _edge_columns(
     wanted: Any, weight: str | None, weights: Any, options: dict[str, Any], values: Callable[[str], Any]
 ) -> dict[str, Any]:
-    """Return ``{name: values(name)}`` for each name in ``wanted``, and ``weights`` unless ``weight`` is None.
+    """Return the columns of edges by name: ``values(name)`` for each in ``wanted``, and a column ``weight``.
 
-    If ``wanted`` has dtypes, they are put into ``options``, in place.
+    The latter is ``weights``; ``weight`` None: there is none. If ``wanted`` has dtypes, they are put into ``options``.
     """
     if isinstance(wanted, str) or not isinstance(wanted, Sequence | Mapping):
         raise ParameterError(f"edge_columns must be a list of names, or a dict with their dtypes, got {shown(wanted)}")
@@ -270,7 +270,7 @@ def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list
 
 
 def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
-    """Return the weights of the edges that are ``kept`` (see :func:`_edge_attributes`), 1 where there is none.
+    """Return attribute ``weight`` of the edges of :func:`_edge_attributes`, 1 for those without it.
 
     Raises:
         ParameterError: no edge has the attribute.

@@ -54,7 +54,7 @@ def edge_weights(graph: Graph, src: Any, dst: Any, default: float | None = None)
 
 
 def _spread(graph: Graph, known: np.ndarray, values: Array, default: Any) -> Array:
-    """Return a value per edge: in order ``values`` for those that are ``known`` (a host mask), else ``default``."""
+    """Return an array as long as the host mask ``known``: in turn ``values`` where it is true, else ``default``."""
     xp = graph.device.xp
     spread = xp.full(len(known), xp.asarray(default), values.dtype)
     spread[xp.asarray(np.flatnonzero(known))] = values

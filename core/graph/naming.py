@@ -103,7 +103,7 @@ def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def are_texts(values: Any) -> bool:
-    """Return whether a list, an array or a column holds texts; of objects the first one tells."""
+    """Return whether a list, an array or a column holds texts; of a list, or an array of objects, the first decides."""
     if getattr(values, "ndim", 1) != 1:
         return False
     if isinstance(values, (list, tuple)) or getattr(getattr(values, "dtype", None), "kind", "") == "O":

@@ -215,7 +215,7 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
 
 
 def _size(argument: str, value: Any) -> int | None:
-    """Return a number of bytes; text may have a unit, of 1000 (``"1.5GB"``) or 1024 (``"512 MiB"``)."""
+    """Return ``value``, a number or a text such as ``"1.5GB"`` (units of 1000) or ``"512 MiB"`` (1024), in bytes."""
     if value is None:
         return None
     size = None

@@ -31,7 +31,7 @@ class Stores:
     def change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete ``removed``, then insert ``added``, valid edges on the stores' device; return both changes, or None.
+        """Delete ``removed``, then insert ``added`` (or None), valid edges on the stores' device; return both changes.
 
         If a store fails, no store is changed. ``guard``: ``uint32[1]`` on the device; if it is not zero, kernels change
         nothing. None: no guard.

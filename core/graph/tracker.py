@@ -434,7 +434,7 @@ def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
 def make_tracker(
     graph: Graph, seen: Graph, algorithm: Any, params: dict[str, Any], state: Mapping[str, Array] | None = None
 ) -> Tracker[Any]:
-    """Return a tracker for an algorithm and parameters, which shares an existing instance or gets a new one.
+    """Return a tracker for an algorithm (name or class) and parameters; it shares an instance or gets a new one.
 
     ``seen`` is the graph with the weights of the algorithm (see ``weighing``), mostly ``graph`` itself. A new instance
     continues from ``state`` if given. Raises as :func:`make_algorithm` does.
@@ -458,7 +458,7 @@ def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before
     """Update all instances, ``every``, after a change of the graph, whose version before the change was ``before``.
 
     If updates raise, the other instances are still updated; then the first error is raised, with a note. After a
-    deletion of vertices it is not raised: the instances are stale, and reading their results raises if it must. The
+    deletion of vertices it is not raised: the instances are stale, and are computed when their results are read. The
     error of an invalid batch on a graph with deferred checks is raised by the next call that waits.
     """
     if REHEARSALS.are_new:

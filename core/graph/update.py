@@ -130,7 +130,7 @@ class Updater:
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None,
         carry_out: Callable[[], tuple[Change | None, Change | None]] | None = None,
     ) -> Delta:  # fmt: skip
-        """Apply validated edges to the stores, by ``carry_out()`` if given (host edges on CUDA); return the delta."""
+        """Apply validated edges by ``carry_out()`` (host edges on CUDA), else ``Stores.change``; return the delta."""
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
         revival = None
@@ -205,7 +205,7 @@ class Updater:
         return removed, added
 
     def _applied_on_host(self, removed: Any, added: Any) -> Delta | None:
-        """Apply edges validated on the host if stores take host batches, or if there are many; else return None."""
+        """Apply valid edges on the host if stores take host batches, else as :meth:`_applied_uploaded` does."""
         batches = [None if part is None else HostBatch(part, symmetric=self._symmetric) for part in (removed, added)]
         if (steps := self._all.prepare(*batches)) is None:
             return self._applied_uploaded(removed, added)
@@ -224,7 +224,7 @@ class Updater:
         return self._change(edges, None) if added is None else self._change(None, edges)
 
     def _launched(self, ingest: Ingest, batches: list[DeviceBatch | None], insert: Any, *, valid: bool) -> Delta:
-        """Launch kernels that validate and apply the batches; return the delta. ``valid``: they cannot be invalid."""
+        """Launch kernels that validate and apply batches; return the delta. ``valid``: no edge can be invalid."""
         try:
             steps = self._all.prepare(*batches)
         except MemoryError:  # steps need less memory, and report an invalid batch before running out
@@ -492,7 +492,7 @@ class Updater:
             self.ingest.raise_pending()
 
     def _delta(self, num_vertices: tuple[int, int] | None = None, **parts: Any) -> Delta:
-        """Return the delta of a change; ``parts`` are arguments of :class:`Delta`."""
+        """Return the delta of a change; ``num_vertices``: before and after; ``parts``: arguments of :class:`Delta`."""
         options, size = self.options, self.num_vertices
         wait = None if self._eager or self.ingest is None else self._wait_for_lists
         sizes = num_vertices or (size, size)

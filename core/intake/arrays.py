@@ -5,7 +5,7 @@ masked array is accepted if no entry is masked. Ids may have every integer dtype
 wrapped or truncated. Arrays that lie on a CUDA device are checked there instead (``suricate.intake.ingest``).
 
 Both devices report the same error of a batch: that of the first invalid entry, and of one entry first the ids, then the
-self-loop, then the weight.
+self-loop, then the weight. ``argument``: what messages call the values; ``prefix``: precedes the names of arrays there.
 """
 
 from __future__ import annotations
@@ -433,7 +433,7 @@ def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: st
 
 
 def checked_on_device(ids: Array, bound: int, argument: str) -> Array:
-    """Return ``ids``, which are on a CUDA device, as ``uint32``; waits for it.
+    """Return ``ids``, which are on a CUDA device, as ``uint32``; waits for the device.
 
     Raises:
         VertexRangeError: an id is negative or not below ``bound``.

@@ -344,7 +344,7 @@ class Ingest:
     ) -> UnvalidatedBatch | None:
         """Return a batch for a launch that validates it; None if kernels cannot take it without :meth:`prepare`.
 
-        ``mirrored``, ``loops``: as in ``BatchKind``; ``part``: index of ``PARTS``, with ``MORE_PARTS`` if one follows.
+        ``mirrored``, ``loops``: as in ``BatchKind``; ``part``: index of ``PARTS``, ``| MORE_PARTS`` if not the last.
         """
         ndarray = self._ndarray
         if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
@@ -409,7 +409,8 @@ class Ingest:
     ) -> EdgeList:  # fmt: skip
         """Return validated copies of arrays that :meth:`prepare` returned; raises the errors of :meth:`without_loops`.
 
-        ``part``: index of ``PARTS``. Without ``wait``, :meth:`raise_pending` raises, and invalid edges are (0, 0).
+        ``part``, ``loops``: as in :meth:`_unvalidated`. Without ``wait`` :meth:`raise_pending` raises the errors, and
+        the copies of invalid edges are (0, 0).
         """
         # A launch of a part that others may follow does not answer the host.
         batch = self._unvalidated("insert" if inserting else "delete", *edges, False, loops, part | MORE_PARTS)

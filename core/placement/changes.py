@@ -282,8 +282,8 @@ def rows_of_batch(
         store: the store that holds the edges.
         src: sources of the batch, on all ranks.
         at: positions in the batch of the edges that this rank holds.
-        own: the rows of these edges.
-        there: ``bool[n]``: which edges of the batch have a row, as the store has or had them.
+        own: the rows of these edges on this rank.
+        there: ``bool[n]``: which edges of the batch are stored, or were before the change; only these have rows.
         call: names the query that returns the rows; ``""``: a change. See ``DividedTable.rows_of_all``.
     """
     part, xp = store.part, store.part.xp

@@ -55,7 +55,7 @@ def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: Divid
     Args:
         stores: the stores of this rank.
         comm: the communication.
-        bounds: ``int64[size + 1]``, the new ranges.
+        bounds: ``int64[ranks + 1]``: where the new ranges of vertices begin, and the end of the last.
         table: the columns of the edges, or None.
         most: how many arcs each rank sends at a time, at most ``SLICE``.
 
@@ -88,7 +88,7 @@ class Move:
     Args:
         store: the store of this rank.
         comm: the communication.
-        bounds: ``int64[size + 1]``, the new ranges.
+        bounds: ``int64[ranks + 1]``: where the new ranges of vertices begin, and the end of the last.
         table: the columns of the edges, or None.
         most: how many arcs each rank sends at a time, at most ``SLICE``.
 

@@ -71,7 +71,7 @@ class Results:
         return self._words[begin:].view(np.uint8)[:size]
 
     def before(self, half: int) -> Array | None:
-        """Return the weights that edges of a half had before, ``dtype[size]``, a view; None if there are none."""
+        """Return the weights that the edges of a half (0, 1) had before, ``dtype[size]``, a view; None: no weights."""
         if self._dtype is None:
             return None
         begin, end = self._begins[half]
@@ -119,7 +119,7 @@ class Tally:
         part.held = [before + sum(more) for before, more in zip(self.before, arcs, strict=True)]
 
     def stays_below(self, share: float, few: int) -> bool:
-        """Return whether no rank holds more than ``share`` times the mean, or all together fewer than ``few`` arcs.
+        """Return whether each rank holds at most ``share`` times the mean of all, or all hold fewer than ``few`` arcs.
 
         Decided from upper and lower bounds, without waiting for the batch: True is certain, False is not.
         """

@@ -49,9 +49,9 @@ class PartitionedStore(Store):
         return self.part.comm.merged(whole)
 
     def _weights_of_all(self, weight: Array, call: str) -> list[Array]:
-        """Return one array per rank: the weights that it passes or, if edges have columns, their rows on this rank.
+        """Return one array per rank: weights of the edges it passes or, if edges have columns, their rows on this rank.
 
-        Collective. ``call`` names the query that returns the edges; ``""``: they are part of a change.
+        Collective. ``weight``: what this rank passes. ``call``: names the query that returns the edges, ``""`` if none.
         """
         table = self.part.table
         return self.part.comm.allgatherv(weight) if table is None else table.rows_of_all(weight, call)

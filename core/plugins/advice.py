@@ -92,7 +92,7 @@ class Advice:
 
     @property
     def update_share(self) -> float | None:
-        """Return the share of the time that storing the batch takes; the use takes the remaining time."""
+        """The share of the time, 0 to 1, that storing the batch takes; the use takes the rest. None: not known."""
         return self.choices[0].update_share
 
     def __str__(self) -> str:
@@ -288,7 +288,7 @@ def _kind_of(device: str | Device) -> str:
 
 
 def _map_of(kind: str, path: str | Path | None) -> dict[str, Any]:
-    """Return the crossover map in the file ``path``; None: of the built-in maps for a ``kind`` of device the largest.
+    """Return the crossover map in the file ``path``; None: the largest built-in map for this ``kind`` of device.
 
     Raises ``RequirementError`` if the map is not for this kind of device, or if there is none.
     """

@@ -320,17 +320,17 @@ class Algorithm(ABC):
 
     @classmethod
     def error(cls, result: Any, reference: Any) -> float | None:
-        """Return the distance of ``result`` (NumPy arrays) from ``reference``; None where results are exact."""
+        """Return how far ``result`` (NumPy arrays) is from the right one, ``reference``; None: results are exact."""
         return None
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Do the same work by SciPy on its CSR adjacency matrix; timed as the row to compare with, not verified."""
+        """Return the result, computed by SciPy from a CSR adjacency matrix: ``suricate bench`` times this as well."""
         raise NotImplementedError(f"{cls.name} brings no peer()")
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Do the same work by igraph on its graph; timed as a row to compare with, not verified."""
+        """Return the result, computed by igraph from an ``igraph.Graph``: ``suricate bench`` times this as well."""
         raise NotImplementedError(f"{cls.name} brings no igraph_peer()")
 
     @classmethod

@@ -94,8 +94,8 @@ class _Side:
 class _Span:
     """What is being timed: the update after a batch, or a computation from scratch (``side`` is None).
 
-    ``size``: the weighted number of changes. ``bound``: the largest size to update without measurements. ``arcs``: of
-    the graph.
+    ``size``: the weighted number of changes. ``bound``: the largest size at which to update if nothing was measured.
+    ``arcs``: of the graph.
     """
 
     side: _Side | None
@@ -151,7 +151,7 @@ class Pace:
         return False
 
     def computes(self, arcs: int) -> None:
-        """Start the clock for a computation from scratch made for other reasons, on a graph of ``arcs`` arcs."""
+        """Start the clock for a computation from scratch, of a stale result say, on a graph of ``arcs`` arcs."""
         self._take_time()
         self._start(_Span(None, 0, 0, arcs))
 
@@ -176,8 +176,8 @@ class Pace:
         """Return whether a batch of this ``size`` is likely to be slower to update than to compute from scratch.
 
         ``side`` has the measurements of such batches; ``bound`` is the size that decides without any; ``computed`` is
-        the time of a computation from scratch in seconds, None if unknown. A batch not below ``side.lost`` is counted
-        there.
+        the time of a computation from scratch in seconds, None if unknown. If the size is at least
+        ``side.lost``, ``side`` counts the batch, and decides whether an update is tried again.
         """
         if computed is None:
             return size > bound

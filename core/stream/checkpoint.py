@@ -120,7 +120,7 @@ class Checkpoints:
 
 
 def identity_of(job: Window) -> dict[str, list[str]]:
-    """Return the options that must equal those of the checkpoint to continue: by name ``[value, text for errors]``."""
+    """Return the options in which a job must equal a checkpoint to continue: by name ``[value, text for errors]``."""
     options, rule = job._options, job._options.rule(None)
     ticks = {"size": rule.grid.size, "slide": (options.mode, rule.grid.slide), "origin": rule.grid.origin,
              "lateness": rule.delay, "ahead": rule.ahead}  # fmt: skip

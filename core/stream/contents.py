@@ -252,7 +252,7 @@ class Contents:
         return self.ring.held()
 
     def told(self, due: Any, skipped: int) -> tuple[Any, ...]:
-        """Return the message of rank 0 about ``due``: a slide, ``ENDED``, or None for a chunk that closes no slide."""
+        """Return rank 0's message: ``due`` (a slide, ``ENDED``, None), late and ``skipped`` events, has_unit."""
         if isinstance(due, Due):  # without names nobody else asks which edges are fresh
             fresh, news = (None, None) if self.names is None else (due.change.fresh, self.names.news())
             due = (*due[:-3], tuple(Head.of(due.change._replace(fresh=fresh))), news, due.took)
@@ -261,7 +261,7 @@ class Contents:
     def heard(self, skipped: int, told: Any, late: int, all_skipped: int, has_unit: bool) -> Any:
         """Update this rank's counts of events from a message of rank 0; return the slide in it, ``ENDED`` or None.
 
-        ``skipped``: number of skipped events on this rank so far; the other arguments are what :meth:`told` returned.
+        ``skipped``: number of skipped events on this rank so far; other arguments: the four parts of :meth:`told`.
         """
         self.bad.count += all_skipped - skipped
         self.late.count, self.intake.has_unit = late, has_unit

@@ -116,7 +116,7 @@ class Intake:
         return (events.src.tolist(), events.dst.tolist()) if self._names is None else self._names.shown(events)
 
     def _both_ends(self, chunk: Mapping[str, Any], arrivals: Arrivals | None) -> list[tuple[Any, np.ndarray | None]]:
-        """Return sources and destinations, as ids or tokens, each with a mask of invalid ones; None: all are valid."""
+        """Return sources and destinations, ids or tokens, each with a mask of invalid ones, or None: all are valid."""
         src, dst = chunk["src"], chunk["dst"]
         taken = None if arrivals is None else arrivals.take(src, dst)
         if taken is None and self._names is None:

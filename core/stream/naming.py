@@ -138,7 +138,7 @@ class VertexNames:
         return kept if known.all() else kept.taken(known), cancelled, unmatched
 
     def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
-        """Return as ``uint8[n]`` which events are live at the end of their slide, and which found no older event."""
+        """Return two ``uint8[n]``: which events are live at the slide's end; which deletions and sets found none."""
         if events.kind is None:
             return np.ones(events.number, np.uint8), np.zeros(events.number, np.uint8)
         first, second = events.src.astype(np.uint64), events.dst.astype(np.uint64)

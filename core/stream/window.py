@@ -437,7 +437,7 @@ class Window:
             yield from self._close(time.perf_counter() - begin)
 
     def _close(self, spent: float) -> Iterator[Due]:
-        """Yield the slides that are due; ``spent``: seconds of reading."""
+        """Close and yield the slides that are due; ``spent``: seconds spent on reading, which count for the first."""
         while (due := self.contents.next_change(spent)) is not None:
             yield due
             spent = 0.0

@@ -135,7 +135,7 @@ class Rule:
 
     @property
     def newest(self) -> int | None:
-        """The newest time of an event that was taken."""
+        """The newest time of an event that the window took; None before the first."""
         newest = int(self.state[_NEWEST])
         return None if newest == NEVER else newest
 

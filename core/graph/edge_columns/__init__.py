@@ -142,7 +142,7 @@ def table_of(graph: Graph) -> EdgeTable:
 
 
 def _require_stored(stored: Any) -> None:
-    """Raise ``ParameterError`` unless all edges are stored."""
+    """Raise ``ParameterError`` unless ``stored``, a mask of edges on the host or one bool, is True everywhere."""
     if not np.all(stored):
         raise ParameterError(
             f"edge {int(np.argmin(stored))} is not stored: insert_edges() takes the columns of new edges"

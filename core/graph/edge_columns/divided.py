@@ -72,7 +72,7 @@ class DividedTable(EdgeTable):
         self._answers = {}
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Record that a change failed: before the next one, the free rows are computed from the edges in the stores."""
+        """Record that a change failed: the next one first computes the free rows from the stores. Uses no argument."""
         self.is_stale = True
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:

@@ -43,8 +43,8 @@ class MemoryEstimate(NamedTuple):
     Attributes:
         stores: allocated by the stores: edges, weights, and in-edges if the graph keeps them.
         trackers: the state of trackers, and scratch arrays of operators.
-        peak: the most that stores need while the last fifth of the edges is inserted, both copies of an array that
-            grows included: the least ``memory_limit``, summed over stores. Without a limit a backend may take more.
+        peak: the most that stores need while the last fifth of the edges is inserted, both copies of a growing array
+            included: the sum of the least ``memory_limit`` of each. Without a limit a backend may take more.
         low: lower bound of ``stores``.
         high: upper bound of ``stores``.
     """
@@ -162,7 +162,7 @@ def _degrees(argument: str, given: Any) -> np.ndarray:
 
 
 def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
-    """Return the bytes that a store of vertices with these ``degrees`` allocates, and the most while it grows to that.
+    """Return the bytes that a store of vertices with these ``degrees`` allocates, and the most while it is filled.
 
     ``options``: of the graph.
     """
@@ -185,7 +185,7 @@ def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
 
 
 def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the backend options that a store chooses when its first batch has the mean degree of ``degrees``."""
+    """Return the backend options that a store chooses at a first batch whose mean degree is that of ``degrees``."""
     n = min(len(degrees), TRACKED)
     edges = min(int(degrees.sum()) * n // len(degrees), n * n)
     return _build(np.diff(np.arange(n + 1) * edges // n), options).store("out").options()
@@ -194,8 +194,8 @@ def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
 def _some(hubs: np.ndarray, share: float) -> np.ndarray:
     """Return a sample of the degrees ``hubs`` (int64, ascending) that has about ``share`` of their sum.
 
-    A degree above ``SAMPLE`` is halved until it fits, and counts as that many vertices: stores that round sizes to
-    powers of two round the halves like the whole.
+    A degree above ``SAMPLE`` is replaced by 2, 4, ... equal parts below it, each of which may be drawn: stores that
+    round sizes to powers of two round these parts like the whole.
     """
     halvings = np.ceil(np.log2(np.maximum(hubs / SAMPLE, 1))).astype(np.int64)
     ends = np.cumsum(1 << halvings)

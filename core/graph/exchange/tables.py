@@ -119,7 +119,7 @@ def _tables(graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _plain(values: np.ndarray) -> Any:
-    """Return texts as a list, which libraries take for texts."""
+    """Return an array of objects (texts) as a list, which Arrow and polars take for texts; other arrays as they are."""
     return values.tolist() if values.dtype == object else values
 
 

@@ -31,7 +31,7 @@ class Change(NamedTuple):
         new: likewise, ``uint32[m]`` each, of pairs that are new or have another weight.
         value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None if edges have none.
         fresh: ``bool[m]``, which of ``new`` had no live event before; None: all of them.
-        left: number of live events that left by time. taken: of those that deletions and sets removed.
+        left: number of live events that left by time. taken: number of events that deletions and sets removed.
         unmatched: number of deletions and sets that found no event.
         top: an upper bound of the ids in ``new``; -1 if it is empty.
         attributes: those of ``new`` by name, ``[m]``, texts as objects; None if edges have none.
@@ -159,7 +159,7 @@ class Ring:
         return Change(pairs_gone, (new[0, differs], new[1, differs]), values, fresh[differs] == 1, *counts, columns)
 
     def _reserve(self, more: int) -> None:
-        """Make space for ``more`` further events, and for as many new pairs."""
+        """Enlarge the ring and the arrays of pairs, where needed, for ``more`` further events and as many new pairs."""
         wanted = len(self) + more
         if wanted > len(self._kept.time):
             self._place_events(self._events(), 1 << (wanted - 1).bit_length())

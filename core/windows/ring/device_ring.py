@@ -202,7 +202,7 @@ class DeviceRing:
         return table.reshape(-1)
 
     def _reserve(self, more: int) -> None:
-        """Make space for ``more`` events and as many new pairs."""
+        """Enlarge the ring and the table of keys, where needed, for ``more`` further events and as many new pairs."""
         wanted = self._back - self._front + more
         if wanted > self._mask + 1:
             keys = self._xp.empty(1 << (wanted - 1).bit_length(), np.uint64)

@@ -163,7 +163,7 @@ def touch(pairs, pair, slide, state):
 
 @inner
 def unlink(kept, pairs, pair, at, mask):
-    """Remove event ``at``, the oldest or newest live one of ``pair``, from the list of the pair's live events."""
+    """Remove event ``at`` from the list of the live events of ``pair``; ``mask``: size of the ring less 1."""
     left, right = kept.before[at & mask], kept.after[at & mask]
     if left >= 0:
         kept.after[left & mask] = right
