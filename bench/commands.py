@@ -1,7 +1,7 @@
 """The commands ``suricate demo`` and ``suricate bench``: options, and the checks of them before any work.
 
 Exit codes: 0 all rows are verified, 1 a row failed (FAIL or ERROR), 2 the command cannot run as asked (unknown
-backend or graph, impossible option, results file not writable).
+backend or graph, impossible option, results file not writable). ``table_format``: "table", "csv" or "json".
 """
 
 from __future__ import annotations
@@ -451,7 +451,7 @@ def make_limits(
 
 
 def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table_format: str) -> None:
-    """Print the tables of the results ``files``; write the reports in ``outputs``: a path (or None) by kind."""
+    """Print the tables of the results ``files``; write the reports in ``outputs``, as ``session.report`` does."""
     from suricate.bench import session
     from suricate.cli import console
 

@@ -97,7 +97,7 @@ def drawn_degrees(fixture: Fixture) -> Any:
 def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
     """Return the graph for ``spec``, drawn in pieces: ``rmat:SCALE[:EDGE_FACTOR]`` or ``uniform:VERTICES:EDGES``.
 
-    Its edges differ from those of ``inputs.load``.
+    ``seed`` is for the generator. The edges differ from those of ``inputs.load``.
 
     Raises:
         UnknownNameError, ValueError: see :func:`suricate.bench.inputs.parse`; or it cannot be drawn in pieces.

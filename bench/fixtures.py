@@ -79,7 +79,10 @@ class Fixture:
         return Graph(self.data.num_vertices, directed=directed, weight_dtype=dtype, in_edges=in_edges, **options)
 
     def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:
-        """Return the exact degrees of the input, on the device, by the parameter of ``Graph`` that takes them."""
+        """Return the exact degrees of the input, on the device, by the parameter of ``Graph`` that takes them.
+
+        In-degrees are included if ``in_edges``; an undirected graph has one degree per vertex, of both directions.
+        """
         degrees = {"degree_hints": self.data.out_degrees if directed else self.data.degrees}
         if in_edges:
             degrees["in_degree_hints"] = self.data.in_degrees
@@ -107,11 +110,14 @@ class Fixture:
         return self.upload(self.data.src, self.data.dst, self.data.weight if self._is_weighted(weighted) else None)
 
     def model(self, *, weighted: bool | None = None, directed: bool = True) -> EdgeModel:
-        """Return the set of edges of the input on the host, with weights if ``weighted`` (None: as the fixture)."""
+        """Return the input's set of edges on the host, ``directed`` and ``weighted`` (None: as the fixture) or not."""
         return self.data.model_of(weighted=self._is_weighted(weighted), directed=directed)
 
     def shuffled(self, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return sources and destinations of all distinct edges, uint32, in a random order that all backends share."""
+        """Return sources and destinations of all distinct edges, uint32, in a random order that all backends share.
+
+        Unless ``directed``, each undirected edge occurs once, with source <= destination.
+        """
         name, cache = ("shuffled", self.seed, directed), self.data.cache
         if name not in cache:
             model = self.model(weighted=False, directed=directed)

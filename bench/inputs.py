@@ -187,7 +187,10 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:
 
 
 def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
-    """Read a file; return number of vertices, sources, destinations, whether these are ordered by time, and digest."""
+    """Return number of vertices, sources, destinations, whether the edges are ordered by time, and the file's digest.
+
+    Edges of an undirected file without times are returned in both directions.
+    """
     from suricate import io
 
     file = io.read(path)

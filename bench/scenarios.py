@@ -191,7 +191,10 @@ def age(fixture: Fixture, graph: Any) -> None:
 
 
 def _tenths(fixture: Fixture, *, weighted: bool) -> list[EdgeList]:
-    """Return the ten batches that :func:`age` deletes and inserts again, on the device; drawn once per fixture."""
+    """Return the ten batches, ``weighted`` or not, that :func:`age` deletes and inserts again, on the device.
+
+    They are drawn once per fixture.
+    """
     if ("tenths", weighted) not in fixture.cache:
         model, share = fixture.model(weighted=weighted), int(constants.AGE_SHARE * len(fixture.data.model))
         order = fixture.rng("aged").permutation(len(model))[: share * constants.AGE_ROUNDS]

@@ -277,7 +277,7 @@ def _rebuilds(selection: Selection, data: Input) -> list[Task]:
 def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list[Task]:
     """Return tasks of the class ``kind``, one for each use and batch size of the crossover map.
 
-    Batch sizes above the number of the graph's edges are left out, unless they were selected.
+    Batch sizes above the power of two nearest to the number of edges are left out, unless they were selected.
     """
     asked = selection.updates or constants.CROSSOVER_BATCHES
     sizes = tuple(size for size in asked if size <= power_near(fixture.data.edges_given))
@@ -419,7 +419,7 @@ def _curve_sizes(selection: Selection, data: Input) -> list[int]:
 
 
 def _stream_references(selection: Selection, data: Input) -> list[Task]:
-    """Return tasks of other libraries for the curve, at one size of slide only, as their time does not depend on it."""
+    """Return tasks of SciPy and igraph for the curve, with one size of slide: their time does not depend on it."""
     sizes, fixture = _curve_sizes(selection, data), selection.fixture(references.SCIPY, data)
     return [
         task

@@ -21,7 +21,8 @@ def environment(
 ) -> dict[str, Any]:
     """Return the header line of a results file for the run with the id ``run``, as a dict for JSON.
 
-    ``inputs``: the descriptions of the graphs; ``peak``: the device's measured bandwidth in bytes per second, if known.
+    ``seed``: of the run; ``inputs``: the descriptions of the graphs; ``peak``: the device's measured bandwidth in bytes
+    per second, None if unknown.
     """
     return {
         "type": "environment",

@@ -1,4 +1,7 @@
-"""The crossover map: which backend is fastest for which size of graph, size of batch and use, and by how much."""
+"""The crossover map: which backend is fastest for which size of graph, size of batch and use, and by how much.
+
+The argument ``found`` is a list of cells of the map.
+"""
 
 from __future__ import annotations
 

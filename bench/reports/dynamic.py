@@ -30,7 +30,7 @@ def of(rows: Rows) -> list[Table]:
 
 
 def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Table]:
-    """Return a table per graph and device: the time of store and answer after a batch, a column per kind and size.
+    """Return a table per graph and device: the time of store and answer, a column per kind and size of batch.
 
     ``timed``: all rows with a time; ``current``: those of algorithms kept current; ``scratch``: seconds from scratch,
     by (graph, device, algorithm, backend).

@@ -67,7 +67,7 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
 def listing(suites: Collection[str], stores: Sequence[type[Store]], kinds: Sequence[type[Algorithm]]) -> list[Table]:
     """Return the tables of ``suricate bench --list``: workloads, algorithms, operations of backends, and their options.
 
-    They show the workloads of ``suites``, the algorithms ``kinds`` and the backends ``stores``; empty ones are left
+    They show the workloads of ``suites``, the algorithms ``kinds`` and the backends ``stores``; empty tables are left
     out.
     """
     knobs = Table("backend", "knob", "values of the sweep", title="backend options", title_justify="left")

@@ -1,4 +1,7 @@
-"""The crossover map as files: data for ``suricate advise``, and a page on where each backend loses."""
+"""The crossover map as files: data for ``suricate advise``, and a page on where each backend loses.
+
+The argument ``found`` is a list of cells of the map, all of one device.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +188,7 @@ def _losses(found: list[Cell], name: str) -> str:
 
 
 def _first(over: list[Cell]) -> list[Cell]:
-    """Return for each graph and use the cell with the smallest batch among ``over``, cells too slow for a backend."""
+    """Return, of cells in which a backend exceeded the limit, the one of smallest batch for each graph and use."""
     first: dict[tuple[Any, ...], Cell] = {}
     for cell in sorted(over, key=lambda cell: cell.batch):
         first.setdefault((cell.use, cell.family, cell.num_edges), cell)

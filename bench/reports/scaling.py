@@ -105,7 +105,8 @@ def _graph(title: str, rows: Rows, every: Rows) -> Table:
 def _alone(row: Row, rows: Rows) -> float | None:
     """Return the seconds that one rank takes for as many edges as ``row`` has; None if unknown.
 
-    For weak scaling: the seconds of one rank on a part of the graph, times the number of ranks; None for batches.
+    For weak scaling: the seconds of one rank on a part of the graph, times the number of ranks; None if the row is of
+    a batch.
     """
     if _kind(row) == "weak" and row["batch"]:
         return None

@@ -74,9 +74,10 @@ def curves(rows: Rows) -> list[Table]:
 
 
 def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]]:
-    """Return the points (share, ms) of the curve, by (graph, algorithm, device), and by the name of a line.
+    """Return the points of the curve, by (graph, algorithm, device), then by the name of a line.
 
-    SciPy and igraph have one point each, which is in the curves of all devices.
+    A point is (share of the edges that a slide changes, ms per slide). SciPy and igraph have one each, which is in the
+    curves of all devices.
     """
     found: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
     good = [row for row in rows if row["workload"] == CURVE and row["status"] == "ok"]

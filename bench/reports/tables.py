@@ -246,7 +246,7 @@ def _both(sizes: dict[str, Any]) -> str:
 
 
 def _parts(sizes: dict[str, Any]) -> str:
-    """Return as text the bytes per edge, used/allocated, of each part of the store with at least 0.01 per edge."""
+    """Return as text the bytes per edge, used/allocated, of each part of a store in ``sizes`` with 0.01 or more."""
     total = sum(allocated for _, allocated in sizes["parts"].values())
     scale = sizes["bytes_per_edge_allocated"] / total if total else 0.0
     shown = {name: (used * scale, allocated * scale) for name, (used, allocated) in sizes["parts"].items()}

@@ -48,7 +48,7 @@ class Capacity(Workload):
         return self._drawn
 
     def run(self) -> None:
-        """Insert slices into an empty graph until none fits, then delete the new edges of the last one that did."""
+        """Insert slices into an empty graph until none fits; then delete the new edges of the last one that fitted."""
         job = self.job
         held_back = job.device.xp.empty(_held_back(job), np.uint8)
         job.graph = self._graph = job.empty()

@@ -222,7 +222,7 @@ class Session:
         self.say(f"{job.data.name} {detail}, {ranks} ranks: {named}: {median:.5g} s{share}{beside}")
 
     def _alone(self, row: Row, detail: str) -> float | None:
-        """Return the seconds of the same row on one rank, for strong scaling; None if the results file has none."""
+        """Return the seconds of ``row`` on one rank, by the results file; None if unknown, or ``detail`` is "weak"."""
         if self.results is None or detail != "strong" or self.comm.size == 1:
             return None
         return _seconds_alone(self.results.path, row)

@@ -57,7 +57,7 @@ class Job:
         return Graph(self.data.num_vertices, **options)
 
     def part(self, size: int) -> tuple[int, int]:
-        """Return the bounds ``(begin, end)`` of those of ``size`` edges that this rank passes to a collective call."""
+        """Return ``(begin, end)``: which of the ``size`` edges of a collective call this rank passes to it."""
         comm = self.comm
         return size * comm.rank // comm.size, size * (comm.rank + 1) // comm.size
 

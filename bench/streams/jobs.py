@@ -211,7 +211,7 @@ class JobAlone(FixtureTask):
         return clock() - begin
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare the edges of the graph and of the job's graph with the events in the window."""
+        """Compare the edges of the graph changed by hand, and of the job's graph, with the events in the window."""
         for graph in self.graphs:
             check_content(graph, self.stream.model())
 
@@ -349,6 +349,6 @@ class MadeOnDevice(LongJob):
 
 
 def spread(moments: list[dict[str, Any]], name: str) -> float:
-    """Return the largest of the entries ``name`` of ``moments`` divided by the smallest, less 1; 0 without entries."""
+    """Return the largest value ``moment[name]`` divided by the smallest one, less 1; 0 if no moment has one."""
     held = [moment[name] for moment in moments if moment.get(name)]
     return max(held) / min(held) - 1 if held else 0.0

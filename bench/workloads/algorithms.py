@@ -241,7 +241,7 @@ class KeptCurrent(Batched):
 
 
 class UpdateAlone(KeptCurrent):
-    """Update the result of an algorithm by a batch as in ``KeptCurrent``; storing the batch before is not timed."""
+    """Update the result of an algorithm by a batch as in ``KeptCurrent``; the graph has stored the batch, untimed."""
 
     workload = "update alone"
     does = "brings the algorithm's result up to date with a fresh batch (as 'kept current') that is already stored"
@@ -328,7 +328,7 @@ class TenBatches(KeptCurrent):
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:
-        """Return median and quartiles of the speed-ups of ten batches, and the total seconds of both ways, by name."""
+        """Return median and quartiles of ten speed-ups, and total seconds of updates and of computations, by name."""
         ratios = np.array(self.scratch_s) / np.array(self.update_s)
         low, speedup, high = np.quantile(ratios, (0.25, 0.5, 0.75)).tolist()
         sums = {"update_s": sum(self.update_s), "scratch_s": sum(self.scratch_s)}

@@ -11,7 +11,7 @@ from suricate.bench.workloads.streams import Stream
 
 
 class Method(UpdateAlone):
-    """Update the result of one variant of an algorithm after a mixed batch; storing the batch before is not timed."""
+    """Update the result of one variant of an algorithm by a mixed batch, which the graph has stored, untimed."""
 
     workload = "method"
     does = "brings one variant of an algorithm up to date with a fresh batch (80 % insertions) that is already stored"

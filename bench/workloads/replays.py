@@ -40,7 +40,7 @@ class Replay(FixtureTask):
     Args:
         fixture: backend and graph.
         name: the algorithm whose values are the answers; None: degrees.
-        batch: number of events; None: the default.
+        batch: number of events of a repeat; None: the default.
     """
 
     workload = "replay"

@@ -19,7 +19,7 @@ class KnobFixture(Fixture):
     """A fixture with one setting of a backend's knobs; its tasks are skipped if the backend refuses the setting."""
 
     def empty_graph(self, **kind: Any) -> Any:
-        """Return a new graph without edges; raise ``Skipped`` if the backend refuses the options."""
+        """Return ``Fixture.empty_graph(**kind)``; raise ``Skipped`` if the backend refuses the options."""
         try:
             return super().empty_graph(**kind)
         except ValueError as error:
@@ -49,7 +49,7 @@ def settings(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
 
 
 def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return settings of the knobs that are True or False: {}, then for each a dict that reverses it alone.
+    """Return settings, dicts of options: {}, then for each knob that is True or False one that reverses it alone.
 
     Args:
         backend, given, only: see :func:`settings`.

@@ -264,7 +264,7 @@ def columns_of(graph: Graph, vertices: Any) -> dict[str, Any]:
 
 
 def list_rows(array: Any, graph: Graph, top: int) -> list[list[Any]]:
-    """Return ``[row, vertices]`` of the first ``top`` rows of a 2-d array of vertices that are not all EMPTY.
+    """Return ``[row, vertices]`` of the first ``top`` rows of a 2-d array of vertices that have one, not only EMPTY.
 
     ``vertices`` is a text: the names or ids in the row up to its first EMPTY, with blanks between.
     """

@@ -178,7 +178,7 @@ def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, di
 def target_of(output: Path, name: str, number: int) -> Any:
     """Return where the rows of the algorithm ``name`` are written, a path or a :class:`RowPrinter`.
 
-    With one algorithm (``number``) that is ``output``; with more, each has a file beside it, ``STEM-NAME.SUFFIX``.
+    ``number``: of algorithms. If it is 1, that is ``output``; else each has a file beside it, ``STEM-NAME.SUFFIX``.
     Standard output (``-``) can take only one.
     """
     if output == STDOUT:
@@ -222,7 +222,8 @@ def facts_of(w: Slide) -> dict[str, Any]:
 def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
     """Return a function ``show(facts, tops)`` that prints a line per slide, and below it a table per algorithm.
 
-    ``facts`` come from :func:`facts_of`; ``tops`` has, by algorithm, the frame of its top vertices or groups.
+    ``facts`` come from :func:`facts_of`; ``tops`` has, by algorithm, the frame of its top vertices or groups. The names
+    of algorithms, the argument, are needed by :func:`csv_printer` only.
     """
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
@@ -239,7 +240,7 @@ def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], No
 def csv_printer(names: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
     """Return a function ``show(facts, tops)``, as :func:`table_printer` does, that prints CSV with a header.
 
-    Without ``names`` of algorithms a slide is one row; with them it is a row per algorithm and top vertex or group.
+    ``names``: the algorithms. Without any a slide is one row, else a row per algorithm and top vertex or group.
     """
     writer, begun = csv.writer(sys.stdout, lineterminator="\n"), False
 

@@ -35,7 +35,7 @@ class Grid(NamedTuple):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a ``rich`` console; on a pipe or a file without colours, ``COLUMNS`` characters wide (if set)."""
+    """Return a ``rich`` console; for a pipe or a file it has no colours, and the width ``COLUMNS`` if that is set."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -46,7 +46,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def columns_of_pipes() -> int | None:
-    """Return the number of characters per line in the environment variable ``COLUMNS``, or None."""
+    """Return the characters per line that the environment variable ``COLUMNS`` sets; None if it sets none."""
     text = os.environ.get("COLUMNS", "")
     return int(text) if text.isdecimal() and int(text) > 0 else None
 

@@ -234,7 +234,7 @@ def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:
 
 
 def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
-    """Return the columns of one line, without quotes around them."""
+    """Return the columns of one line, without quotes around them; ``delimiter`` None: they are split at blanks."""
     if delimiter is None:
         return line.split()
     sign = re.escape(delimiter.encode())

@@ -8,7 +8,8 @@ import numpy as np
 def format_chunk(prefix: bytes, separator: bytes, columns: list[np.ndarray], *, small: bool) -> bytes:
     """Return the text of one line per row of ``columns`` (arrays of integers below 2**63 or of bytes, dtype ``S``).
 
-    ``prefix`` begins each line. ``small``: do not compile anything; for files of some ten thousand lines at most.
+    ``prefix`` begins each line, ``separator`` is put between columns. ``small``: do not compile anything; for files of
+    some ten thousand lines at most.
     """
     return (_format_small if small else _format_large)(prefix, separator, columns)
 

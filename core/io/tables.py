@@ -152,7 +152,7 @@ def errors_of(path: Path) -> Iterator[None]:
 def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions) -> _Part:
     """Return the columns of ``file`` that have a role or become columns of edges, and the metadata of its schema.
 
-    ``path`` names it in messages; ``format`` is "parquet" or "arrow".
+    ``path`` names the file in messages; ``format`` is "parquet" or "arrow".
     """
     if options.delimiter is not None:
         raise ParameterError(f"format {format!r} has no delimiter")
@@ -287,7 +287,7 @@ def _is_text(type: Any) -> bool:
 
 
 def _ids(src: _Column, dst: _Column, options: ReadOptions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the ids of ``src`` and ``dst`` as uint32 and, if ``options.relabel`` maps them, the original ids."""
+    """Return the ids of ``src`` and ``dst`` as uint32, and the original ids (None unless ``options.relabel``)."""
     pa = load_pyarrow()
     src, dst = src.plain(), dst.plain()
     for column in (src, dst):

@@ -145,7 +145,7 @@ def _check_names(columns: Iterable[str]) -> None:
 
 
 def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
-    """Return the name of every vertex of a graph; None if the graph has no names.
+    """Return the name of every vertex of a graph, whose edges are ``content``; None if the graph has no names.
 
     Raises:
         ParameterError: a vertex has edges and no name.
@@ -293,7 +293,7 @@ def _numbers(values: np.ndarray) -> Column:
 
 
 def _further(values: np.ndarray) -> Column:
-    """Return the function that gives cells of a column of edges for a slice of rows; bools become 0 and 1."""
+    """Return a function from a slice of rows to their cells in a column of edges, ``values``; bools become 0 and 1."""
     if values.dtype.kind in "iufb":
         return _numbers(values.astype(np.uint8) if values.dtype.kind == "b" else values)
     texts = [str(value) for value in values]

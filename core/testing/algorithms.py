@@ -183,7 +183,7 @@ class AlgorithmConformance:
         return self.algorithm.requires.missing(cast("Graph", facts))
 
     def build(self, backend: type[Store], device_kind: str, variant: Variant) -> Graph:
-        """Return a graph of this kind without edges; skip the test if ``backend`` does not run on ``device_kind``."""
+        """Return a graph of kind ``variant`` without edges; skip the test if ``backend`` does not run on the device."""
         from suricate.graph import Graph
 
         if device_kind not in backend.devices:
@@ -264,7 +264,7 @@ class AlgorithmConformance:
         return False
 
     def overwrite(self, result: Any, graph: Graph) -> None:
-        """Write other values to every array of a result in place, unless it is read-only."""
+        """Write other values in place to the arrays of ``result``, on the device of ``graph``, unless read-only."""
         for part in result if isinstance(result, tuple) else (result,):
             if isinstance(part, graph.device.xp.ndarray):
                 with suppress(ValueError):  # read-only
@@ -390,7 +390,7 @@ class AlgorithmConformance:
 
     @_checking_indices
     def test_other_weights(self, device_kind: str, weighted: Variant, params: Params) -> None:
-        """A tracker is right after changes of every kind, on one backend, with the weight dtypes of no other test."""
+        """A tracker is right after changes of every kind, on one backend, with weight dtypes that other tests lack."""
         backend = max(self.backend_classes(), key=lambda cls: cls.priority)
         graph = self.build(backend, device_kind, weighted)
         tracker = graph.track(self.algorithm, **params)

@@ -68,7 +68,7 @@ def measure(action: Callable[[], Any], device: Device) -> Costs:
 
 @contextmanager
 def _visits(device: Device) -> Iterator[list[Callable[[], int]]]:
-    """Yield a list; each operator call in the ``with`` block appends a function that returns the vertices visited."""
+    """Yield a list; each operator call in the ``with`` block appends a function that counts the vertices it visited."""
     visits: list[Callable[[], int]] = []
     driver = driver_on(device)
     with ExitStack() as stack:
@@ -87,7 +87,7 @@ def _counting_starts(operator: Callable[..., Any], visits: list[Callable[[], int
 
 
 def _size(graph: Any, given: Any) -> int:
-    """Return the number of vertices, and of arcs, in ``given``, the frontier or other start of an operator.
+    """Return how many vertices and arcs together are in ``given``, the frontier or other start of an operator.
 
     None means all vertices of ``graph``.
     """
@@ -130,7 +130,7 @@ class _CountedKernel:
 
 @contextmanager
 def _launches(device: Device, launched: Counter[str]) -> Iterator[None]:
-    """Add the launches in the ``with`` block, of ``Program`` kernels and through CuPy's driver, to ``launched``."""
+    """Count in ``launched``, by name, the launches of kernels of a ``Program`` and by CuPy's driver in the block."""
     original, driver = Program.kernel, device.xp.cuda.driver
 
     def kernel(program: Program, name: str) -> Any:

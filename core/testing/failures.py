@@ -35,7 +35,7 @@ class Allocations:
 
     @contextmanager
     def watched(self, xp: ModuleType) -> Iterator[None]:
-        """Count the calls of ``xp.empty``, ``xp.zeros`` and so on in the ``with`` block; let number ``at`` fail."""
+        """Count the calls of ``xp.empty``, ``xp.zeros`` and so on in the ``with`` block; call number ``at`` fails."""
         with ExitStack() as patches:
             for name in ALLOCATORS:
                 patches.enter_context(patch.object(xp, name, self._wrapped(getattr(xp, name))))
@@ -52,7 +52,7 @@ class Allocations:
 
 
 def filled(build: Callable[[], ModelledStore]) -> ModelledStore:
-    """Return a store of ``NUM_VERTICES`` vertices with edges, a mark, and edges inserted since the mark."""
+    """Fill the empty store ``build()``; return it with edges, a mark, and edges inserted since the mark."""
     model, rng = build(), np.random.default_rng(40)
     for _ in range(2):
         model.insert(*batch_for(model, rng))
@@ -89,7 +89,7 @@ def operations(seed: int) -> dict[str, Callable[[ModelledStore], object]]:
 
 
 def failing_allocations(build: Callable[[], ModelledStore]) -> None:
-    """Let every allocation of every operation fail in turn; assert that the store is unchanged, and a retry works.
+    """Let up to 25 allocations of each operation fail in turn; assert that the store is unchanged, and a retry works.
 
     ``build`` returns an empty store of ``NUM_VERTICES`` vertices.
     """

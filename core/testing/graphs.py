@@ -33,7 +33,10 @@ class ModelledGraph:
         return [None if part is None else self.device.xp.array(part) for part in parts]
 
     def insert(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
-        """Insert a batch into graph and table; compare ``inserted``, ``replaced`` and ``replaced_old`` of the delta."""
+        """Insert a batch into graph and table; compare the delta with what changed in the table.
+
+        Compared are ``inserted``, and in weighted graphs ``replaced`` and ``replaced_old``.
+        """
         delta, before = self.graph.insert_edges(*self.given(src, dst, weight)), self.table.copy()
         self.table.insert(group(src, dst), weight)
         at, stored = before.locate(self.table.keys)

@@ -2,7 +2,7 @@
 
 ``memory_limit`` bounds everything that a store allocates, at any time: both copies while arrays grow, logs and reserves
 included. Besides, an operation may take ``BATCH_BYTES`` per edge of its batch, for the outcome and a sorted copy. On
-the CPU ``tracemalloc`` sees what NumPy allocates.
+the CPU ``tracemalloc`` sees what NumPy allocates. ``build(limit)`` returns an empty store with this memory limit.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class ReplayedConformance(AlgorithmConformance):
         raise NotImplementedError("define answer()")
 
     def build(self, backend: type[Store], device_kind: str, variant: Variant) -> Graph:
-        """Return a graph of this kind without edges, with a tracker that keeps a snapshot after every change."""
+        """Return a graph of kind ``variant`` without edges, with a tracker that keeps a snapshot after every change."""
         graph = super().build(backend, device_kind, variant)
         self._recorders: Mapping[int, Tracker] = {id(graph): graph.track(_Recorder)}
         return graph

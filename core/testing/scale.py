@@ -43,7 +43,7 @@ def ids_beyond_16_bits(model: ModelledStore) -> None:
 
 
 def batch_sizes(model: ModelledStore) -> None:
-    """Insert and delete ``BATCH_SIZES`` edges, about half duplicates, in a store of ``FEW_VERTICES`` vertices."""
+    """Insert and delete batches of all ``BATCH_SIZES``, with duplicates, in a store of ``FEW_VERTICES`` vertices."""
     rng = np.random.default_rng(21)
     for size in BATCH_SIZES:
         src, dst = (rng.integers(0, FEW_VERTICES, size // 2 + 1).astype(np.uint32) for _ in range(2))

@@ -20,7 +20,7 @@ class Groups(NamedTuple):
     Attributes:
         keys: ``uint64[k]``, ascending.
         member: ``int64[n]``: for each entry of the batch, the index of its edge in ``keys``.
-        last: ``int64[k]``: the position of the last duplicate of each edge.
+        last: ``int64[k]``: the position in the batch where each edge occurs last.
     """
 
     keys: np.ndarray

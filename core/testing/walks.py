@@ -13,7 +13,7 @@ from suricate.base.types import TOMBSTONE, EdgeList, StoreView
 
 
 def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
-    """Return the function ``weight(g, slot)`` of the cursor of ``view``; if there are no weights, it returns 0."""
+    """Return the cursor's ``weight(g, slot)``, ``g`` the arrays of ``view``; if there are no weights, it returns 0."""
     from numba import njit
 
     @njit
@@ -66,7 +66,7 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
 
 
 def owner_function(view: StoreView) -> Callable[[Any, int, int], int]:
-    """Return ``owner(g, c, i)``, the source of the edge in slot ``i`` of the segment under cursor ``c``."""
+    """Return ``owner(g, c, i)``: the source of the edge in slot ``i`` of segment ``c``; ``g``: arrays of ``view``."""
     from numba import njit
 
     cursor = importlib.import_module(view.cursor)

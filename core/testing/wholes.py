@@ -67,7 +67,7 @@ def _offers(model: ModelledStore, removed: EdgeList | None, added: EdgeList | No
 
 
 def _given(model: ModelledStore, edges: EdgeList | None, *, valid: bool) -> tuple[Any, Any, Any] | None:
-    """Return ``edges`` as ``(src, dst, weight)`` on the device; unless ``valid`` the last ``dst`` is out of range."""
+    """Return ``edges`` as ``(src, dst, weight)`` on the device, None for None; unless ``valid``, with a bad ``dst``."""
     if edges is None:
         return None
     dst = edges.dst.astype(np.int64)

@@ -105,7 +105,7 @@ class Crossing(Batched):
             self.x, self.out = self.placed.values, self.device.xp.zeros(self.fixture.data.num_vertices, np.float32)
 
     def draw_from(self) -> None:
-        """Make the generator of batches; raise ``Skipped`` if a batch has more edges than the graph."""
+        """Make the generator of batches; raise ``Skipped`` if a batch is larger than the graph, to a power of two."""
         assert self.batch is not None
         if self.batch > power_near(self.fixture.data.edges_given):
             raise Skipped("the batch is larger than the graph")
@@ -189,7 +189,7 @@ class Crossing(Batched):
         return found
 
     def _model(self, batch: Drawn) -> EdgeModel:
-        """Return the set of edges of a small graph after ``batch``; it is made once for all cells."""
+        """Return the set of edges after ``batch``, made once for all cells; only small graphs are verified by it."""
         return self.placed.shared(("model", batch.place), lambda: self._model_after(batch))
 
     def _model_after(self, batch: Drawn) -> EdgeModel:

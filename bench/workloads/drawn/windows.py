@@ -103,7 +103,10 @@ class LongWindow(FixtureTask):
             self.graph.store("out").check()
 
     def extra(self) -> dict[str, Any]:
-        """Return the sizes, the mean rate, the bytes per edge at the end, and rate and bytes over time, by name."""
+        """Return by name the edges of window, slide and stream, the mean rate, and the bytes per edge at the end.
+
+        ``"moments"``: rate and bytes over time.
+        """
         sizes = {"window": self.window, "slide": self.slide, "edges": self.moments[-1]["edges"]}
         overall = {"updates_per_s": 2 * self.slides * self.slide / self.seconds}
         return {**sizes, **overall, **bytes_per_edge(self.graph), "moments": self.moments}

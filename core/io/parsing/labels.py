@@ -66,10 +66,10 @@ class DictLabels:
 
 
 class TableLabels:
-    """Maps ids by the hash table :class:`Names`; arguments are those of :class:`DictLabels`.
+    """Maps ids by the hash table :class:`Names`; ``text`` and ``quotes`` mean what they mean for :class:`DictLabels`.
 
     Attributes:
-        names: the table; it has the ids, if numbers as uint64 less ``first_id``.
+        names: the table of the original ids: texts, or numbers as uint64 from which ``first_id`` was subtracted.
     """
 
     def __init__(self, *, text: bool, quotes: bool) -> None:

@@ -132,7 +132,7 @@ class Tokenizer:
         return Rows(*(column[: end.rows] for column in self._rows))
 
     def _run(self, loop: Callable[..., tuple], chunk: bytes, rows: Rows) -> End:
-        """Parse ``chunk`` into ``rows`` with ``loop``: ``parse_lines``, compiled or interpreted."""
+        """Parse ``chunk`` into ``rows`` by ``loop``, ``parse_lines`` compiled or interpreted; return where it ended."""
         layout = self.layout
         ids = TEXTS if layout.text_ids else SIGNED if layout.signed_ids else NUMBERS
         form = (
@@ -244,7 +244,7 @@ def _time_reason(token: bytes) -> str:
 
 
 def _loop() -> Any:
-    """Return the compiled loop; imported late, since small files mostly do without Numba."""
+    """Return the compiled ``parse_lines``; it is imported late, since small files mostly do without Numba."""
     from suricate.io.parsing.parse_loops import parse_lines
 
     return parse_lines

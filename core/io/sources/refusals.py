@@ -66,7 +66,7 @@ class Refusals:
         return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
 
     def load(self, saved: Any) -> None:
-        """Restore the count from ``saved``, a result of :meth:`save`; a file of the same name gets its size of then.
+        """Restore the count from ``saved``, a result of :meth:`save`; cut the file, if it is the same, to that size.
 
         Raises:
             ParameterError: the file is shorter than it was then.

@@ -144,7 +144,7 @@ class Sorted(Source):
         return self._source.refusals
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the one chunk; the position after it is :data:`WHOLE`."""
+        """Yield the one chunk, and :data:`WHOLE` as the position behind it; nothing if ``position`` is that."""
         parts = [] if position == WHOLE else [each for _, each in self._source.read() if isinstance(each, Mapping)]
         if not parts:
             return
@@ -301,7 +301,7 @@ def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> C
 
 
 def as_source(value: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> Source:
-    """Return ``value`` if it is a source; wrap a chunk or an iterable of chunks into one.
+    """Return ``value`` if it is a source, else ``Chunks(value, columns, time_unit)``, which makes chunks a source.
 
     Raises:
         ParameterError: ``value`` is a source, and ``columns`` is given or ``time_unit`` differs from its own.
@@ -359,9 +359,9 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
 
 
 def _column(values: Any, role: str) -> Any:
-    """Return a column as an array: sources and destinations that are on a CUDA device stay there.
+    """Return the column of ``role`` ("src", ...) as an array; on a CUDA device only sources and destinations stay.
 
-    A list of texts and other values becomes an array of objects, in which the others are unchanged.
+    A list with texts, unless of times, becomes an array of objects, so that its other values do not become texts.
     """
     if type(values) is np.ndarray:
         return values

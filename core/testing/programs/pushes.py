@@ -41,7 +41,7 @@ def unreached(v, words):
 
 
 def farther_by_hops(u, v, w, words):
-    """Return the offer of ``u`` to ``v``: a distance, a number of hops, and ``u`` as parent; ``words`` has these."""
+    """Return the offer of ``u`` to ``v``: a distance, hops, and ``u`` as parent; ``words`` has all three per vertex."""
     return words.distance[u] + w, words.hops[u] + 1, u
 
 
@@ -70,12 +70,12 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
 
 
 def call_by_distance(view: StoreView) -> Call:
-    """Return a call whose offers are words of a distance and a parent, of the weight dtype of ``view``."""
+    """Return the call of a push that offers words: a distance, of the weight dtype of ``view``, and a parent."""
     return _words_call(view, layout_of((("distance", _distance(view)),), (("parent", "uint32"),)), farther, unreached)
 
 
 def call_by_hops(view: StoreView) -> Call:
-    """Return a call whose offers are words of a distance, a number of hops and a parent."""
+    """Return the call of a push that offers words: a distance, of the weight dtype of ``view``, hops, and a parent."""
     words = layout_of((("distance", _distance(view)), ("hops", "uint32")), (("parent", "uint32"),))
     return _words_call(view, words, farther_by_hops, unreached_by_hops)
 
@@ -104,7 +104,7 @@ def _by_layer(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
 
 
 def _once(walk: Walk, view: StoreView) -> Program:
-    """Return a program of a propagation that may pull instead of push, with a function ``then``."""
+    """Return a program of a propagation that may pull, with a function ``then``; ``walk`` is ``Walk(view)``."""
     function = compile_function(plus, _arguments(U32), weight_dtype=view.weight_dtype, leading=EDGE)
     then = compile_function(
         joins, _arguments(U32), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
