@@ -240,7 +240,8 @@ class Betweenness(Algorithm):
     ) -> np.ndarray:
         """Return the betweenness by products of SciPy's matrix and vectors.
 
-        If weighted, it is computed by SciPy's Dijkstra and plain loops.
+        If weighted, it is computed by SciPy's Dijkstra and plain loops. ``live`` is the mask of live vertices (None:
+        all are live). See :meth:`Algorithm.reference`.
         """
         asked, total = cls(**params), np.zeros(num_vertices)
         sources = asked.sample.drawn(num_vertices, live)
@@ -262,11 +263,11 @@ class Betweenness(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: 16 sources."""
+        """Return parameters for the benchmark, for every graph the same: 16 sources."""
         return {"k": 16}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all searches, and of adding up credits, with the numbers of paths read and written."""
+        """Return how many bytes all searches and adding up credits move at least, numbers of paths included."""
         pushes, visits = int((self._count * graph.degrees()).sum()), int(self._count.sum())
         return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
 

@@ -130,7 +130,7 @@ class BFS(Algorithm):
         return self._answer(None)
 
     def at(self, vertices: Array) -> BFSResult:
-        """Return the levels and parents of some vertices."""
+        """Return the levels and parents of ``vertices`` (ids, ``int64[k]``), in the same order."""
         return self._answer(vertices)
 
     def _answer(self, vertices: Array | None) -> BFSResult:
@@ -158,7 +158,10 @@ class BFS(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> BFSResult:
-        """Return levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1."""
+        """Return levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         sources = source_ids(params)
         level = levels(adjacency(src, dst, None, num_vertices), sources)
         downward = (level[src] >= 0) & (level[dst] == level[src] + 1)
@@ -169,23 +172,23 @@ class BFS(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: the source is ``centre``."""
+        """Return parameters for the benchmark: the source is ``centre``, a vertex that reaches much of the graph."""
         return {"source": centre}
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Compute breadth-first order and predecessors by SciPy."""
+        """Return SciPy's breadth-first order and predecessors by the CSR ``matrix``, for the benchmark to time."""
         from scipy.sparse import csgraph
 
         return csgraph.breadth_first_order(matrix, params.get("source", 0))
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Compute breadth-first order and parents by igraph."""
+        """Return igraph's breadth-first order and parents in its own ``graph``, for the benchmark to time."""
         return graph.bfs(params.get("source", 0), mode="out")
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the out-edges of reached vertices, and of one level read and written per such vertex."""
+        """Return how many bytes are moved at least: out-edges of reached vertices, and two levels for each of these."""
         reached = self.result.level >= 0
         edges = int(graph.degrees()[reached].sum(dtype=np.int64))
         return edges * ID_BYTES + int(reached.sum()) * (OFFSET_BYTES + 2 * LEVEL_BYTES)

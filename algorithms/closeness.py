@@ -143,7 +143,10 @@ class Closeness(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> np.ndarray:
-        """Return the closeness by SciPy's shortest paths from the same sources."""
+        """Return the closeness by SciPy's shortest paths from the same sources.
+
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        """
         from scipy.sparse import csgraph
 
         asked = cls(**params)
@@ -159,11 +162,11 @@ class Closeness(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: 16 sources."""
+        """Return parameters for the benchmark, for every graph the same: 16 sources."""
         return {"k": 16}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all searches."""
+        """Return how many bytes all searches move at least."""
         return search_bytes(int((self._count * graph.degrees()).sum()), int(self._count.sum()))
 
 

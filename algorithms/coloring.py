@@ -112,7 +112,8 @@ def speculate(v, found, word, window, tries, chosen, following, key, degree):
 
     ``found`` are the bits of colours that neighbours have, and ``CLASH`` (see :func:`taken_at`). Writes the colour to
     ``chosen[v]`` (``NONE``: none), the first colour of the window of the next round to ``following[v]``, and the number
-    of attempts to ``tries[v]``. Returns 0 if the colour is kept for good, else ``STAY``.
+    of attempts to ``tries[v]``; ``key`` and ``degree[v]`` decide where it looks first. Returns 0 if the colour is kept
+    for good, else ``STAY``.
     """
     chosen[v] = word[v] >> ORDER
     following[v] = window[v]
@@ -133,7 +134,10 @@ def speculate(v, found, word, window, tries, chosen, following, key, degree):
 
 
 def publish_try(v, word, window, tries, chosen, following, key, degree):
-    """Copy ``chosen[v]`` to the colour bits of ``word[v]`` and ``following[v]`` to ``window[v]``, in place."""
+    """Copy ``chosen[v]`` to the colour bits of ``word[v]`` and ``following[v]`` to ``window[v]``, in place.
+
+    The other parameters, which the functions of a round share, are not read.
+    """
     word[v] = np.int64(chosen[v]) << ORDER | word[v] & (1 << ORDER) - 1
     window[v] = following[v]
 
@@ -165,8 +169,8 @@ def choose(v, found, colour, window, moved, chosen, following, key):
     """Keep the colour of ``v``, take the first free one of its window, or move on to another window in the next round.
 
     ``found`` are the bits of colours that neighbours have, ``CLASH`` and ``MOVED`` (see :func:`taken_by`). Writes the
-    colour to ``chosen[v]``, and the first colour of the window of the next round to ``following[v]``. Returns 0 if the
-    colour is kept for good, else ``STAY``.
+    colour to ``chosen[v]``, and the first colour of the window of the next round to ``following[v]``; ``moved`` and
+    ``key`` are not read. Returns 0 if the colour is kept for good, else ``STAY``.
     """
     chosen[v] = colour[v]
     following[v] = 0
@@ -187,7 +191,7 @@ def choose(v, found, colour, window, moved, chosen, following, key):
 def publish(v, colour, window, moved, chosen, following, key):
     """Copy ``chosen[v]`` to ``colour[v]`` and ``following[v]`` to ``window[v]``, which the neighbours read.
 
-    Sets ``moved[v]`` to 1 if the colour has changed, else to 0.
+    Sets ``moved[v]`` to 1 if the colour has changed, else to 0. ``key`` is not read.
     """
     moved[v] = 1 if chosen[v] != colour[v] else 0
     colour[v] = chosen[v]
@@ -284,7 +288,7 @@ class Coloring(Algorithm):
         return self._state[0].copy()
 
     def at(self, vertices: Array) -> Array:
-        """Return the colours of some vertices."""
+        """Return the colours of ``vertices`` (ids, ``int64[k]``), in the same order."""
         return self._state[0][vertices]
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
@@ -301,7 +305,10 @@ class Coloring(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Neighbours:
-        """Return the pairs of neighbours, with which :meth:`mismatch` checks a colouring."""
+        """Return the pairs of neighbours, with which :meth:`mismatch` checks a colouring.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)
         u, v = (matrix + matrix.T if directed else matrix).tocoo().coords
@@ -323,7 +330,7 @@ class Coloring(Algorithm):
         return f"{above} vertices have a larger colour than they have neighbours" if above else None
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pull at every vertex."""
+        """Return how many bytes one pull at every vertex moves at least."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

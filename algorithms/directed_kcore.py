@@ -64,7 +64,7 @@ class DirectedKCore(Algorithm):
         return KCoreResult(self._numbers.core.copy(), self._most())
 
     def at(self, vertices: Array) -> KCoreResult:
-        """Return the core numbers of some vertices, and the largest of all."""
+        """Return the core numbers of ``vertices`` (ids, ``int64[k]``), and the largest of all vertices."""
         return KCoreResult(self._numbers.core[vertices], self._most())
 
     def _most(self) -> int:
@@ -88,7 +88,10 @@ class DirectedKCore(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
-        """Return core numbers by definition: for every k, vertices with fewer than k arcs are removed."""
+        """Return core numbers by definition: for every k, vertices with fewer than k arcs are removed.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         src, dst = src[src != dst], dst[src != dst]
         core, k = np.zeros(num_vertices, np.uint32), 0
         while len(src):
@@ -99,7 +102,7 @@ class DirectedKCore(Algorithm):
         return KCoreResult(core, int(core.max(initial=0)))
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all arcs, from both ends, and of one number read and written per arc and vertex."""
+        """Return how many bytes are moved at least: per end of an arc an id and a number, per vertex three numbers."""
         return 2 * graph.num_edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
 
 

@@ -229,7 +229,10 @@ class DirectedTriangles(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> DirectedTrianglesResult:
-        """Return the result by products of SciPy matrices."""
+        """Return the result by products of SciPy matrices.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         from scipy import sparse
 
         src, dst = src[src != dst], dst[src != dst]
@@ -248,7 +251,7 @@ class DirectedTriangles(Algorithm):
         return DirectedTrianglesResult(triangles, triangles / np.maximum(possible, 1))
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all pairs, read once from each end, and of an offset and a count per vertex."""
+        """Return how many bytes are moved at least: each pair read from both ends, an offset and a count per vertex."""
         return 2 * self._near.num_edges * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + self._triangles.itemsize)
 
 

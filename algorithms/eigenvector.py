@@ -144,7 +144,10 @@ class Eigenvector(FixedPoint):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
-        """Return ``A^T`` as a SciPy matrix, with which :meth:`mismatch` checks a result."""
+        """Return ``A^T`` as a SciPy matrix, with which :meth:`mismatch` checks a result.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         return adjacency(src, dst, weight, num_vertices, weighted).T.tocsr()
 
     @classmethod
@@ -171,7 +174,7 @@ class Eigenvector(FixedPoint):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: enough steps for small gaps between eigenvalues."""
+        """Return parameters for the benchmark, for every graph the same: steps enough for close eigenvalues."""
         return {"max_iter": 2000}
 
 

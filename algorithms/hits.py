@@ -166,7 +166,10 @@ class HITS(FixedPoint):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
-        """Return the adjacency matrix of SciPy, with which :meth:`mismatch` checks a result."""
+        """Return SciPy's adjacency matrix of the arcs, with which :meth:`mismatch` checks a result.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         return adjacency(src, dst, weight, num_vertices, weighted)
 
     @classmethod
@@ -203,7 +206,7 @@ class HITS(FixedPoint):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: enough steps for small gaps between singular values."""
+        """Return parameters for the benchmark, for every graph the same: steps enough for close singular values."""
         return {"max_iter": 2000}
 
 

@@ -54,7 +54,7 @@ def judge(v, found, member, decided, key):
 
 
 def earlier_member(u, v, w, member, decided, key):
-    """Return whether ``u`` is a member that precedes ``v`` in the order of hashes with ``key``."""
+    """Return whether ``u`` is a member (``member[u]``) that precedes ``v`` in the order of hashes with ``key``."""
     return u != v and member[u] != 0 and mixed(u, key) < mixed(v, key)
 
 
@@ -68,7 +68,7 @@ def decide(v, taken, member, decided, key):
 
 
 def publish(v, member, decided, key):
-    """Copy ``decided[v]`` to ``member``, which the neighbours read."""
+    """Copy ``decided[v]`` to ``member[v]``, which the neighbours read; ``key`` is not used."""
     member[v] = decided[v]
 
 
@@ -105,7 +105,7 @@ def decide_ranked(v, taken, member, decided, key, rank):
 
 
 def publish_ranked(v, member, decided, key, rank):
-    """Copy ``decided[v]`` to ``member``, which the neighbours read; ``key`` and ``rank`` are not used."""
+    """Copy ``decided[v]`` to ``member[v]``, which the neighbours read; ``key`` and ``rank`` are not used."""
     member[v] = decided[v]
 
 
@@ -220,7 +220,10 @@ class IndependentSet(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the greedy set: it visits ``nodes`` first, then all vertices in the order of their hashes."""
+        """Return the greedy set: it visits ``nodes`` first, then all vertices in the order of their hashes.
+
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        """
         matrix = adjacency(src, dst, None, num_vertices)
         matrix = (matrix + matrix.T).tocsr()
         order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))
@@ -233,7 +236,7 @@ class IndependentSet(Algorithm):
         return np.array(member, bool)
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pull at every vertex."""
+        """Return how many bytes one pull at every vertex moves at least."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

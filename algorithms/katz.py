@@ -153,7 +153,10 @@ class Katz(FixedPoint):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Exact:
-        """Return the solution of the linear system by SciPy's sparse LU decomposition, or if large by iteration."""
+        """Return the solution of the linear system by SciPy's sparse LU decomposition, or if large by iteration.
+
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        """
         from scipy import sparse
         from scipy.sparse import linalg
 

@@ -70,7 +70,8 @@ def label_of(u, v, w, label):
 def choice_of(u, v, w, rank, taken, wanted, key):
     """Return the vote of neighbour ``u``: 1 plus ``rank[u]``, its label as a rank; or 0 if ``v`` has the same label.
 
-    Of equally frequent votes the smallest wins, so that ``v`` keeps its label if it can.
+    Of equally frequent votes the smallest wins, so that ``v`` keeps its label if it can. ``taken``, ``wanted`` and
+    ``key`` are not read.
     """
     return rank[u] + 1 if rank[u] != rank[v] else 0
 
@@ -80,8 +81,8 @@ def take(v, mode, rank, taken, wanted, key):
 
     The old one stays if it is most frequent, too, or while ``v`` waits; without neighbours ``v`` takes its own id.
     ``mode`` is the most frequent vote (see :func:`choice_of`), ``rank[v]`` the label so far. ``wanted[v]``, how often
-    ``v`` wanted another label, is raised in place. Returns 0 (keeps its label), ``STAY`` (waits) or ``WAKE`` (takes
-    another label).
+    ``v`` wanted another label, is raised in place; ``key`` is that of the hashes. Returns 0 (keeps its label), ``STAY``
+    (waits) or ``WAKE`` (takes another label).
     """
     taken[v] = rank[v]
     if mode == KEPT:
@@ -99,7 +100,10 @@ def take(v, mode, rank, taken, wanted, key):
 
 
 def publish(v, rank, taken, wanted, key):
-    """Copy ``taken[v]``, the label that ``v`` takes, as a rank, to ``rank[v]``, which the neighbours read."""
+    """Copy ``taken[v]``, the label that ``v`` takes, as a rank, to ``rank[v]``, which the neighbours read.
+
+    ``wanted`` and ``key`` are not used.
+    """
     rank[v] = taken[v]
 
 
@@ -225,9 +229,10 @@ class LabelPropagation(Algorithm):
         self._cut.note(self._outcome, self.max_iter - before)
 
     def state(self) -> dict[str, Array] | None:
-        """Return arrays, by name, from which updates continue: labels, counts, and whether ``max_iter`` ended a loop.
+        """Return arrays, by name, from which updates continue; None with ``synchronous``.
 
-        Returns None with ``synchronous``.
+        They are labels, how often each vertex wanted another one, and two marks: whether ``max_iter`` ended a loop, and
+        whether reading the result then makes more rounds.
         """
         if self.synchronous:
             return None
@@ -285,6 +290,7 @@ class LabelPropagation(Algorithm):
         """Return labels computed by NumPy.
 
         Without ``synchronous`` it returns the edges, an :class:`ArcTable`, with which :meth:`mismatch` checks labels.
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
         """
         once = src == dst
         neighbour = np.concatenate((src, dst[~once])) if directed else src
@@ -320,11 +326,11 @@ class LabelPropagation(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: enough rounds that labels become stable."""
+        """Return parameters for the benchmark, for every graph the same: enough rounds that labels become stable."""
         return {"max_iter": 10_000}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pull at every vertex."""
+        """Return how many bytes one pull at every vertex moves at least."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

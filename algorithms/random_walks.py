@@ -324,7 +324,10 @@ class RandomWalks(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> np.ndarray:
-        """Return the same walks, computed by NumPy from the same random bits."""
+        """Return the same walks, computed by NumPy from the same random bits.
+
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        """
         asked = cls(**params)
         p, q = asked.p, asked.q
         order = np.lexsort((dst, src))
@@ -367,11 +370,11 @@ class RandomWalks(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: walks from a thousand vertices."""
+        """Return parameters for the benchmark: walks from the first thousand vertices; ``centre`` is not read."""
         return {"starts": np.arange(min(num_vertices, 1000))}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the edges of all vertices that walks were at, and of the walks themselves."""
+        """Return how many bytes are moved at least: the edges of all vertices that walks were at, and the walks."""
         visited = self._walks[:-1][self._walks[:-1] != EMPTY]
         edges = int(graph.degrees()[visited].sum())
         per_edge = ID_BYTES + self.weighting.bytes_per_edge(graph)

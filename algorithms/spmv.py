@@ -131,24 +131,27 @@ class SpMV(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the product with the SciPy matrix."""
+        """Return the product with the SciPy matrix of the arcs.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         matrix = adjacency(src, dst, weight, num_vertices, weighted)
         vector = VertexValues("x", x).on_host(num_vertices, grown=True)
         return matrix @ vector if over == "out" else matrix.T @ vector
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: a vector of different numbers."""
+        """Return parameters for the benchmark: a vector of seven numbers by turns; ``centre`` is not read."""
         return {"x": np.arange(num_vertices) % 7 + 0.5}
 
     @classmethod
     def peer(cls, matrix: Any, *, x: Any = 1.0, over: str = "out", **_: Any) -> np.ndarray:
-        """Compute the product by SciPy."""
+        """Return the product with the CSR adjacency ``matrix``, for the benchmark to time."""
         vector = VertexValues("x", x).on_host(matrix.shape[0], grown=True)
         return matrix @ vector if over == "out" else matrix.T @ vector
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pull."""
+        """Return how many bytes one pull moves at least."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 8, self.weighting.bytes_per_edge(graph))
 
 

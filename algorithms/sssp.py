@@ -72,7 +72,7 @@ class SSSPResult(NamedTuple):
 
 
 def nearer(u, v, w, words, source):
-    """Return what ``u`` offers to ``v``: the distance over ``u``, and ``u`` as parent.
+    """Return what ``u`` offers to ``v``: its distance in ``words`` plus ``w``, and ``u`` as parent; ignores ``source``.
 
     If the distance is infinite the parent is ``EMPTY``, as at unreached vertices, so that the offer never wins.
     """
@@ -81,7 +81,7 @@ def nearer(u, v, w, words, source):
 
 
 def nearer_in_32_bits(u, v, w, words, source):
-    """Return what ``u`` offers to ``v``: the distance over ``u``, and ``u`` as parent.
+    """Return what ``u`` offers to ``v``: its distance in ``words`` plus ``w``, and ``u`` as parent; ignores ``source``.
 
     If the distance does not fit 32 bits, 0 is offered instead, which the forest records as a violation.
     """
@@ -219,7 +219,7 @@ class SSSP(Algorithm):
         return self._answer(None)
 
     def at(self, vertices: Array) -> SSSPResult:
-        """Return the distances and parents of some vertices; waits for the device."""
+        """Return distances and parents of ``vertices`` (ids, ``int64[k]``), in the same order; waits for the device."""
         return self._answer(vertices)
 
     def _answer(self, vertices: Array | None) -> SSSPResult:
@@ -279,7 +279,10 @@ class SSSP(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> SSSPResult:
-        """Return distances by SciPy's Dijkstra; a parent is -2 (``AMBIGUOUS``) if several are equal up to rounding."""
+        """Return distances by SciPy's Dijkstra; a parent is -2 (``AMBIGUOUS``) if several are equal up to rounding.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         from scipy.sparse import csgraph
 
         sources, dtype = source_ids(params), np.dtype(np.int64) if weight is None else weight.dtype
@@ -295,18 +298,18 @@ class SSSP(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: the source is ``centre``."""
+        """Return parameters for the benchmark: the source is ``centre``, a vertex that reaches much of the graph."""
         return {"source": centre}
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Compute shortest paths by SciPy's Dijkstra."""
+        """Return distances and predecessors by SciPy's Dijkstra on the CSR ``matrix``, for the benchmark to time."""
         from scipy.sparse import csgraph
 
         return csgraph.dijkstra(matrix, indices=params.get("source", 0), return_predecessors=True)
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the out-edges of reached vertices, and of one word read and written per such vertex."""
+        """Return how many bytes are moved at least: out-edges of reached vertices, and two words for each of these."""
         reached = self.result.parent >= 0
         edges = int(graph.degrees()[reached].sum(dtype=np.int64))
         weight_bytes = 0 if graph.weight_dtype is None else graph.weight_dtype.itemsize

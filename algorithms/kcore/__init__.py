@@ -95,7 +95,7 @@ class KCore(Algorithm):
         return KCoreResult(self._numbers.core.copy(), self._most())
 
     def at(self, vertices: Array) -> KCoreResult:
-        """Return the core numbers of some vertices, and the largest of all."""
+        """Return the core numbers of ``vertices`` (ids, ``int64[k]``), and the largest of all vertices."""
         return KCoreResult(self._numbers.core[vertices], self._most())
 
     def _most(self) -> int:
@@ -124,7 +124,10 @@ class KCore(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
-        """Return core numbers by definition, in NumPy: for every k, vertices with at most k neighbours are removed."""
+        """Return core numbers by definition, in NumPy: for every k, vertices with at most k neighbours are removed.
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)
         begin, neighbor = matrix.indptr, matrix.indices
@@ -150,11 +153,11 @@ class KCore(Algorithm):
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return igraph's core numbers."""
+        """Return igraph's core numbers of its own ``graph``, for the benchmark to time."""
         return graph.coreness()
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one id and one number per arc, and of one offset and two numbers per vertex."""
+        """Return how many bytes are moved at least: an id and a number per arc, an offset and two numbers a vertex."""
         edges = int(graph.degrees().sum(dtype=np.int64))
         return edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
 

@@ -26,7 +26,7 @@ PATIENCE = (
 
 
 def _by_vertex(graph: Converted, values: Mapping[Any, Any] | None) -> dict[int, float] | None:
-    """Return the values by vertex id, given ``values`` by node; nodes that are not in ``graph`` are left out."""
+    """Return ``values``, a dict by node, as a dict by vertex id, without nodes that ``graph`` lacks; None for None."""
     if values is None:
         return None
     return {graph.index[node]: value for node, value in values.items() if node in graph}

@@ -193,7 +193,7 @@ class PageRank(WholePasses):
             self._relax(graph, method, self._refresh(graph, edges))
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
-        """Return the method for a batch of changed ``edges``; ``differs``: True if the set of live vertices changed."""
+        """Return the method for a batch; ``edges``: its arcs, a tuple; ``differs``: whether live vertices changed."""
         method = self.method
         if method == "auto":
             if self.should_recompute(graph, None, *edges):
@@ -206,8 +206,8 @@ class PageRank(WholePasses):
     def _is_local(self, graph: Graph, edges: tuple[Any, ...]) -> bool:
         """Return whether the change of ranks caused by ``edges`` is likely to fade below ``tol`` near these edges.
 
-        This is estimated from the number of edges; on the CPU, if sums are unweighted, also from the ranks of their
-        sources.
+        ``edges`` is a tuple of arcs: inserted, deleted, given another weight. This is estimated from their number; on
+        the CPU, if sums are unweighted, also from the ranks of their sources.
         """
         n, arcs, size = graph.num_vertices, graph.most_arcs, sum(part.size for part in edges)
         bound = self.tol * (n if self.norm == "linf" else 1)
@@ -295,16 +295,16 @@ class PageRank(WholePasses):
 
     @classmethod
     def variants(cls) -> Mapping[str, Mapping[str, Any]]:
-        """Return the five methods with the parameters of Sahu's experiments."""
+        """Return a dict by name of the five methods, each with the parameters of Sahu's experiments."""
         return {method: {**SAHU, "method": method} for method in METHODS if method != "auto"}
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: a tolerance of 1e-6."""
+        """Return parameters for the benchmark, for every graph the same: a tolerance of 1e-6."""
         return {"tol": 1e-6}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pull per step of the last computation or update."""
+        """Return how many bytes one pull per step of the last computation or update moves at least."""
         one = pull_bytes(graph.num_vertices, graph.num_edges, self.dtype.itemsize, self.weighting.bytes_per_edge(graph))
         return self.iterations * one
 

@@ -230,13 +230,13 @@ class WholePasses(VerifiedRanks):
 
     @property
     def _state(self) -> tuple[Any, ...]:
-        """The arguments that all functions of a step take: shares, weights and jumps (arrays), ``alpha``, scalars."""
+        """The arguments of all functions of a step: shares, inverse weights, jumps, ``alpha`` and two scalars."""
         return (
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
         )  # fmt: skip
 
     def _step(self, graph: Graph, *, is_fast: bool = False) -> Any:
-        """Return a function that makes one step from ``_share`` to ``_after``, extrapolated if ``is_fast``."""
+        """Return a function without parameters: a step from ``_share`` to ``_after``, extrapolated if ``is_fast``."""
         functions = self._passes
         if graph.has_in_edges:
             then = functions.finish_fast if is_fast else functions.finish
@@ -252,7 +252,7 @@ class WholePasses(VerifiedRanks):
         return step
 
     def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
-        """Recompute the sums of out-weights of the ends of ``edges``; return these ends without repeats."""
+        """Recompute the sums of out-weights at the ends of ``edges`` (a tuple of arc lists); return each end once."""
         if not self.weighting.applies(graph):
             return self._count_edges(graph, edges)
         ends = vertex_map(graph, edges, anyone)
@@ -263,10 +263,10 @@ class WholePasses(VerifiedRanks):
         return ends
 
     def _warm(self, graph: Graph, edges: tuple[Any, ...]) -> None:
-        """Iterate over all vertices from the previous ranks, after ``edges`` changed.
+        """Iterate over all vertices from the previous ranks, after ``edges``, a tuple of arc lists, changed.
 
-        ``edges`` may be empty if nothing has changed, or if sums of out-weights are degrees: then these are read again
-        at all vertices.
+        ``edges`` may be empty if nothing has changed, or if the sum of out-weights of a vertex is its degree: then the
+        degrees of all vertices are read again.
         """
         state = (self._share, self._inv)
         if edges:

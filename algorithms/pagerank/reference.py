@@ -86,7 +86,10 @@ class VerifiedRanks(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the ranks by power iteration with a SciPy matrix in float64, much more exact than the tolerance."""
+        """Return the ranks by power iteration with a SciPy matrix in float64, much more exact than the tolerance.
+
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        """
         values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
         if self_loops:
             others, every = src != dst, np.arange(num_vertices)
@@ -125,5 +128,5 @@ class VerifiedRanks(Algorithm):
 
     @classmethod
     def igraph_peer(cls, graph: Any, alpha: float = ALPHA, **_: Any) -> Any:
-        """Compute ranks by igraph's PRPACK, to the precision of doubles: its tolerance cannot be chosen."""
+        """Return ranks by igraph's PRPACK, to the precision of doubles: its tolerance cannot be chosen."""
         return graph.pagerank(damping=alpha)

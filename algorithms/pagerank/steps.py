@@ -3,7 +3,8 @@
 ``share[u]`` is what ``u`` gives to an out-neighbour per unit of weight: its rank times ``abs(inv[u])``. ``inv[u]`` is
 one over the weight of its out-edges, or -1 where they weigh nothing (a dangling vertex, whose share is its rank), and
 not a number where the weights cannot be used. The jump to ``v`` has probability ``jumps[v * spread]``: ``jumps`` has an
-entry per vertex (``spread`` 1) or one for all (0).
+entry per vertex (``spread`` 1), one for all (0), or two (2): the second is the share of ``v`` in the rank of dangling
+vertices.
 
 With ``loops`` every vertex has exactly one self-loop, of weight 1, whatever loops are stored; with ``closed`` its
 contribution is summed up as a geometric series (equation 2 of Sahu's DF-P PageRank), else it is the one of the step
@@ -347,7 +348,7 @@ def reach(u, v, w, *others):
 def visit(v, value, mark, epoch):
     """Return 2, which activates the out-neighbours, if ``v`` is reached for the first time in this update, else 0.
 
-    ``epoch`` is the number of the update, to which ``mark[v]`` is set, in place.
+    ``epoch`` is the number of the update, to which ``mark[v]`` is set, in place; ``value`` is not read.
     """
     if mark[v] == epoch:
         return 0

@@ -290,7 +290,10 @@ class StronglyConnectedComponents(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> SCCResult:
-        """Return SciPy's components, each labelled by its smallest member."""
+        """Return SciPy's components, each labelled by its smallest member.
+
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        """
         from scipy.sparse import csgraph
 
         count, component = csgraph.connected_components(adjacency(src, dst, None, num_vertices), connection="strong")
@@ -299,13 +302,13 @@ class StronglyConnectedComponents(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Compute the components by SciPy."""
+        """Return SciPy's strongly connected components of the CSR adjacency ``matrix``, for the benchmark to time."""
         from scipy.sparse import csgraph
 
         return csgraph.connected_components(matrix, connection="strong")
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one pass over all out-edges and one over all in-edges."""
+        """Return how many bytes one pass over all out-edges and one over all in-edges move at least."""
         return 2 * pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

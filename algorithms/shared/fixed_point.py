@@ -112,7 +112,7 @@ class FixedPoint(Algorithm):
         return self.tol
 
     def magnitude(self) -> float:
-        """Return how large the sums of the last step were; waits.
+        """Return how large the sums of the last step were, by a measure of the algorithm's own; waits.
 
         If they are extreme, the weights are scaled, and the steps are repeated.
         """
@@ -165,7 +165,7 @@ class FixedPoint(Algorithm):
         )
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the pulls of all steps."""
+        """Return how many bytes the pulls of all steps move at least."""
         one = pull_bytes(graph.num_vertices, graph.num_edges, 8, self.weighting.bytes_per_edge(graph))
         return self.iterations * self.pulls * one
 

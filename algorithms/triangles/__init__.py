@@ -159,7 +159,7 @@ class Triangles(Algorithm):
         return self._answer(self._triangles.copy(), self._degrees) if self.per_vertex else self._total()
 
     def at(self, vertices: Array) -> TrianglesResult:
-        """Return the result for the whole graph, with ``triangles`` and ``clustering`` of some vertices only."""
+        """Return the result, with ``triangles`` and ``clustering`` only of ``vertices`` (ids, ``int64[k]``)."""
         return self._answer(self._triangles[vertices], self._degrees[vertices]) if self.per_vertex else self._total()
 
     def _total(self) -> TrianglesResult:
@@ -206,7 +206,10 @@ class Triangles(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> TrianglesResult:
-        """Return the result, counted by plain loops over marked neighbours (``suricate.operators.closed_triples``)."""
+        """Return the result, counted by plain loops over marked neighbours (``suricate.operators.closed_triples``).
+
+        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        """
         from suricate.operators.closed_triples import closed_triples
 
         degrees = np.bincount(src[src != dst], minlength=num_vertices)
@@ -220,14 +223,14 @@ class Triangles(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> int:
-        """Return the number of triangles, by masked products of SciPy matrices."""
+        """Return the number of triangles in SciPy's adjacency ``matrix``, by masked products."""
         entries = matrix.tocoo()
         degrees = np.bincount(entries.row, minlength=matrix.shape[0])
         upward = _upward(entries.row, entries.col, degrees)
         return sum(int((upward[a:b] @ upward).multiply(upward[a:b]).sum()) for a, b in _parts(upward))
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all arcs, read once, half of them written and read again, and of one count per vertex."""
+        """Return how many bytes are moved at least: all arcs read, half written and reread, one count per vertex."""
         arcs, n = 2 * graph.num_edges, graph.num_vertices
         return 2 * arcs * ID_BYTES + n * (2 * OFFSET_BYTES + (8 if self.per_vertex else 0))
 

@@ -208,7 +208,7 @@ class WCC(Algorithm):
     def _answer_after(self, label: Array, count: Array) -> WCCResult:
         """Return the result for ``label`` and ``count``, after events that neither deleted nor revived a vertex.
 
-        ``label`` has the labels of some vertices. ``count`` counts each deleted vertex as a component; these are
+        ``label`` is handed on as it is. ``count``, numbers of components, counts each deleted vertex as one; these are
         subtracted.
         """
         return WCCResult(label, count - int(self._deleted))
@@ -225,7 +225,7 @@ class WCC(Algorithm):
         return WCCResult(label, sets - int(self._deleted))
 
     def at(self, vertices: Array) -> WCCResult | None:
-        """Return the labels of some vertices, and the number of components; None on CUDA."""
+        """Return the labels of ``vertices`` (ids, ``int64[k]``), and the number of components; None on CUDA."""
         if isinstance(self._forest, SpanningForest):
             label, count = self._forest.labels_at(vertices)
             return WCCResult(label, int(count[0]) - int(self._deleted))
@@ -254,7 +254,10 @@ class WCC(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> WCCResult:
-        """Return SciPy's components, each labelled by its smallest vertex."""
+        """Return SciPy's components, each labelled by its smallest vertex.
+
+        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        """
         from scipy.sparse import csgraph
 
         matrix = adjacency(src, dst, None, num_vertices)
@@ -265,14 +268,14 @@ class WCC(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Compute the weakly connected components by SciPy."""
+        """Return SciPy's weakly connected components of the CSR adjacency ``matrix``, for the benchmark to time."""
         from scipy.sparse import csgraph
 
         return csgraph.connected_components(matrix, directed=True, connection="weak")
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Compute the weakly connected components by igraph."""
+        """Return the weakly connected components of igraph's ``graph`` by igraph, for the benchmark to time."""
         return graph.connected_components(mode="weak").membership
 
     def traffic(self, graph: Graph) -> int:

@@ -123,7 +123,7 @@ class _Run:
         return self._buffers[number]
 
     def counts(self, number: int) -> Array:
-        """Return the counts at the end of :meth:`exchanged`, as a view.
+        """Return the counts after launch ``number``, ``uint64[2 + processes]``: the end of :meth:`exchanged`, a view.
 
         They are the number of reached vertices, the number of unreached ones with neighbours, and for each process a
         number that identifies its vertex with the most neighbours (launch 0) or a vertex that it reached.

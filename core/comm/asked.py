@@ -41,7 +41,7 @@ class AskingComm(Comm):
         self._asked = Asked(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Compare the values of :meth:`same_soon` now, by a collective ``name``, unless one has already done so."""
+        """Compare the values of :meth:`same_soon` now, by a collective ``name``, if none has compared them yet."""
         if self._asked is not None:
             self.gather(name, None)
 

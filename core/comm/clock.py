@@ -24,7 +24,7 @@ class AgreedClock:
         self._comm, self._clock = comm, clock
 
     def start(self) -> bool:
-        """Begin a span of time; return whether the clock of rank 0 has started. Collective."""
+        """Begin a span of time; return whether rank 0 did: not if its last span is not over. Collective."""
         return bool(self._comm.agree(self._clock.start()))
 
     def stop(self) -> None:
@@ -32,6 +32,9 @@ class AgreedClock:
         self._clock.stop()
 
     def seconds(self) -> float | None:
-        """Return the length of the last span on rank 0 in seconds; 0 if it does not count on some rank. Collective."""
+        """Return the length of the last span on rank 0 in seconds; 0 if it does not count on some rank. Collective.
+
+        None: rank 0 does not know it yet, as work on its device is not over.
+        """
         found: list[float | None] = self._comm.allgather(self._clock.seconds())
         return 0.0 if found[0] is not None and 0 in found else found[0]

@@ -169,7 +169,7 @@ class Comm(ABC):
         self.same(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Compare the values of :meth:`same_soon` now, by a collective ``name``, unless one has already done so."""
+        """Compare the values of :meth:`same_soon` now, by a collective ``name``, if none has compared them yet."""
         return
 
     def forget_asked(self) -> None:

@@ -25,7 +25,7 @@ class Arcs(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """Nodes and edges of a graph of NetworkX, in its order; an undirected edge once."""
+    """Nodes of a NetworkX graph, their vertex ids, and its edges, undirected ones once: ends and attribute dicts."""
 
     nodes: list[Any]
     numbers: dict[Any, int]  #: the vertex of each node

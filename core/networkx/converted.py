@@ -37,7 +37,7 @@ class Converted:
 
         Args:
             graph: a graph that is not a multigraph.
-            attributes: edge attributes to use as weights, with the weight of edges that lack them.
+            attributes: by edge attribute to use as weights, the weight of edges that lack it; empty: unweighted.
             device: the device of the result.
             keep: whether to keep a copy of the NetworkX graph too, with all its attributes.
 
@@ -115,7 +115,7 @@ class Converted:
         return self._answers[attribute, False]
 
     def graph(self, attribute: Any = None, *, backwards: bool = False) -> Graph:
-        """Return the graph weighted by an edge attribute; None: one of the graphs, whose weights must not be used."""
+        """Return the graph weighted by ``attribute``; None: one whose weights must not be used. See :meth:`answers`."""
         return self.answers(attribute, backwards=backwards).graph
 
     @staticmethod
@@ -125,7 +125,7 @@ class Converted:
         return src.astype(np.int64), dst.astype(np.int64), weight  # type: ignore[union-attr]
 
     def arcs(self, attribute: Any = None) -> Arcs:
-        """Return all arcs on the host: edges if directed, both directions of undirected ones, a self-loop once."""
+        """Return all arcs, weighted by ``attribute`` or not (None): an undirected edge is two, a self-loop one."""
         edges = EdgeList(*self.host_edges(self.graph(attribute)))
         src, dst, weight = edges if self._directed else both_directions(np, edges)
         return Arcs(src, dst, None if attribute is None else weight, self.whole.get(attribute, True))

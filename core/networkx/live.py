@@ -144,7 +144,7 @@ class Live(Converted):
         return made
 
     def follow(self) -> None:
-        """Apply the edits of the live graph since the last call to the graphs of suricate."""
+        """Apply to the graphs of suricate the edits that the live graph had since this method was last called."""
         graph, touched = self.original(), self.watch.touched
         if not (touched or self._retired or len(graph._node) != len(self.index)):
             return
@@ -198,7 +198,7 @@ class Live(Converted):
                 del self._answers[attribute, backwards]
 
     def _can_hold(self, stored: Stored, attribute: Any, data: Iterable[Any]) -> bool:
-        """Return whether ``stored`` can take as weights the values of ``attribute`` in ``data``, edges' dicts."""
+        """Return whether ``stored`` can take as weights the values of ``attribute`` in ``data``, the dicts of edges."""
         try:
             found, whole = weights([each.get(attribute, 1) for each in data], attribute)
         except NotImplementedError:
@@ -227,7 +227,7 @@ class Live(Converted):
 
 
 def _apply(stored: Stored, kept: dict, gone: dict, attribute: Any, *, backwards: bool) -> None:
-    """Insert the edges ``kept`` into ``stored`` and delete ``gone``, in one batch; ``backwards``: ends swapped."""
+    """Insert the pairs ``kept`` (with their attributes) into ``stored``, delete ``gone``; ``backwards``: swap ends."""
     order = slice(None, None, -1 if backwards else 1)
     insert, delete = (np.array(list(pairs), np.int64).reshape(-1, 2).T[order] for pairs in (kept, gone))
     weight = None

@@ -161,7 +161,7 @@ class WatchedAdjacency(Adjacency):
 
 
 class WatchedNodes(NodeTable):
-    """The attributes of all nodes; the removal of a node is reported to ``live`` of the :class:`Watch`."""
+    """The attributes of all nodes; if a node is removed, the :class:`Live` that follows the graph is told."""
 
     __slots__ = ()
     WRITES: ClassVar = ("clear", "pop", "popitem")

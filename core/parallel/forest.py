@@ -58,8 +58,8 @@ class Repairs:
     def run(self, roots: Frontier | None, changes: Any, width: float | None) -> Propagated:
         """Compute the forest from ``roots``; if they are None, repair it after ``changes``.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``width`` is None unless vertices with small keys are
-        to be processed first. Returns the outcome, as ``propagate`` does: the steps, and how many vertices pushed.
+        ``changes`` are the deleted, replaced and inserted arcs, each an arc list or None. ``width`` None allows pulls
+        and :class:`Search`. Returns the outcome, as ``propagate`` does: the steps, and how many vertices pushed.
         """
         part, words = self.part, self.forest.words
         graph = part.follow()

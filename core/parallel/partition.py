@@ -117,7 +117,7 @@ class Partition:
         unions.unite(self, sets, roots)
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
-        """Return the object that computes and repairs the forest ``words`` on the graph."""
+        """Return the object that computes and repairs the dependence forest ``words`` on ``graph``."""
         return forest.Repairs(self, words, graph)
 
     def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
@@ -152,7 +152,7 @@ class Partition:
         return DividedUpdater(self, *given)
 
     def clock(self) -> AgreedClock:
-        """Return a clock whose measurements are the same on every rank."""
+        """Return a clock whose measurements are the same on every rank: those of rank 0."""
         return AgreedClock(self.comm, clock_on(self.stores[0].device))
 
     # -- owners --------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Partition:
         return self.xp.searchsorted(self.xp.asarray(self.bounds), ids, side="right") - 1
 
     def owned(self, ids: Array) -> Array:
-        """Return the ids of ``ids`` that this rank owns, in their order."""
+        """Return those of ``ids`` that this rank owns, in their order."""
         return ids[self.owns(ids)]
 
     def owns(self, ids: Array) -> Array:
@@ -311,7 +311,7 @@ class Partition:
         return Rows(self, self.follow().view(), self.degrees())
 
     def joined_batch(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
-        """Concatenate the parts of a batch that the ranks passed, by ``suricate.placement.batches.joined_batch``."""
+        """Concatenate the ranks' parts of a batch; parameters as of ``suricate.placement.batches.joined_batch``."""
         if self.table is not None:
             self.table.begin()
         return joined_batch(self.comm, self.graph, delete, insert, parts)

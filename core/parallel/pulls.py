@@ -159,7 +159,7 @@ class Rounds:
     """Rounds of pulls over an active set, or over all vertices, on the vertices of this rank.
 
     The arguments are those of ``suricate.operators.converge``. The loop ends, and ``crowded`` is set, if a round has
-    more vertices, and edges over which they activate others, than ``most``.
+    more than ``most`` vertices and edges over which these activate others, counted together.
     """
 
     def __init__(
@@ -186,7 +186,10 @@ class Rounds:
         self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
 
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
-        """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays between rounds."""
+        """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays between rounds.
+
+        ``stop``: the condition that ends the loop, ``after``: the loop that this one continues; None: there is none.
+        """
         n, steps, stopped = self.graph.num_vertices, 0, False
         pending = PendingNumber(self.graph.device, stop) if stop is not None and self._can_be_undone() else None
         while n and steps < limit and not stopped:

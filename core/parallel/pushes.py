@@ -89,7 +89,8 @@ def propagate(
 class Push:
     """The steps of one push or propagation: each rank pushes along its own arcs, then all exchange the changed values.
 
-    ``then`` runs on every rank, for all vertices that changed.
+    ``then`` runs on every rank, for all vertices that changed. What methods take as ``given`` is where to push from: a
+    frontier, arc lists, or a tuple of these; None: all vertices.
     """
 
     def __init__(self, part: Partition, fn: Any, out: Any, args: Any, reduce: str, over: str, then: Any) -> None:

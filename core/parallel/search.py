@@ -45,6 +45,8 @@ AHEAD = 1  #: levels by lists that are queued while the host does not know yet w
 class Search:
     """Computes a dependence forest from scratch, as the module describes.
 
+    The *counts* of a level say how many vertices it has reached, and how many arcs lead into and out of them.
+
     Args:
         part: how the graph is divided.
         forest: the forest.

@@ -29,6 +29,7 @@ class Asking:
     """Prepares the arguments of a call whose functions look up edges of a divided graph.
 
     Before each run the arcs that may be looked up are requested from their owners; those that exist replace the graph.
+    The edges of a run are *columns*: dicts of ``int64`` arrays by leading parameter (``u``, ``v``, ``i``).
 
     Args:
         part: how the graph is divided.
@@ -63,7 +64,10 @@ class Asking:
         return out is not None and any(array is out for array in arrays)
 
     def of(self, edges: Iterable[Columns] = (), vertices: Array | None = None) -> tuple[Any, ...]:
-        """Return the arguments for a run over these edges and vertices; collective if a function looks up edges."""
+        """Return the arguments for a run over ``edges``, in which ``then`` or ``commit`` visits ``vertices``, if given.
+
+        Collective if a function looks up edges.
+        """
         if not self.places:
             return self.args
         none, found = self.part.xp.empty(0, np.uint32), None
@@ -76,7 +80,7 @@ class Asking:
         return self.of(self.edges_of(ids, over, u="u" if over == "out" else "v"), ids)
 
     def with_answers(self, src: Array, dst: Array) -> tuple[Any, ...]:
-        """Return the arguments with the arcs ``src`` to ``dst``, and degrees if needed, in place of the graph."""
+        """Return the arguments; the existing arcs ``src`` to ``dst``, and degrees if needed, replace the graph."""
         answers = Answers(self.part.local.device, src, dst, self._degrees)
         return tuple(answers if at in self.places else value for at, value in enumerate(self.args))
 
@@ -116,7 +120,7 @@ class Asking:
         self.args, self.call = tuple(args), self.call._replace(values=tuple(values))
 
     def _questions(self, edges: Iterable[Columns], vertices: Array | None) -> Iterator[Array]:
-        """Yield keys of the edges that functions may look up for these edges and vertices, in slices."""
+        """Yield, in slices, keys of the edges that functions may look up at ``edges`` and, later, at ``vertices``."""
         if self.first.edges:
             for columns in edges:
                 yield from self.keys(columns, self.first)

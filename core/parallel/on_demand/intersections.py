@@ -100,7 +100,7 @@ class Side:
         self.rows = given.partition.rows() if _is_divided(given) else None
 
     def has(self, ids: Array) -> Any:
-        """Return whether this rank has the row of each of ``ids``."""
+        """Return whether this rank has the row of each of ``ids``: a mask, or True if all ranks have all rows."""
         return True if self.rows is None else self.rows.part.owns(ids)
 
 
@@ -141,7 +141,7 @@ class Run:
         self.others = Asks(tuple(pair for pair in edges if pair[0].op != "parameter" or pair[0].value not in ends))
 
     def every_arc(self, left: Any, right: Any) -> None:
-        """Use every arc of ``left`` as a pair. In an undirected graph the owners of both ends know a pair."""
+        """Use every arc of ``left`` as a pair; known to the owners of both ends if ``right`` is it, and undirected."""
         if not _is_divided(left):
             self.pairs = left.arcs() if isinstance(left, EdgeSet) else _listed(*left.edges()[:2])
             return
@@ -208,10 +208,10 @@ class Run:
                 yield Piece(pairs, ids[low:high], begin, most)
 
     def _ask(self, far: int | None, piece: Piece | None) -> tuple[EdgeList, EdgeList]:
-        """Return the rows of other ranks that ``piece`` needs, and which arcs exist that its function may look up.
+        """Return the rows of other ranks that ``piece`` needs, and the existing arcs among those that may be looked up.
 
-        Collective. ``far``: the operand, 0 or 1, whose rows other ranks have, or None; ``piece`` None: only answer
-        others.
+        Collective. ``far``: the operand, 0 or 1, whose rows other ranks have; None: this rank has both. ``piece`` None:
+        only answer others.
         """
         xp = self.part.xp
         none = xp.empty(0, np.uint32)
@@ -227,9 +227,9 @@ class Run:
         return rows, asked
 
     def _questions(self, far: int | None, piece: Piece | None, rows: EdgeList) -> Iterator[Array]:
-        """Yield keys of the edges that a function may look up for pairs and the members of one of their rows.
+        """Yield keys of the edges that the function may look up, for each pair of ``piece`` and each vertex in its row.
 
-        ``rows`` are the rows that another rank sent if ``far``, the operand that they belong to, is not None.
+        The row is that of operand ``far`` in ``rows``, which other ranks sent; None: one that this rank has.
         """
         if piece is None:
             return
@@ -272,7 +272,7 @@ class Run:
             self.sums[places] += sums[places] if by_position else sums
 
     def _answers(self, piece: Piece, found: tuple[EdgeList, EdgeList]) -> tuple[Array, Array]:
-        """Return the ends of the arcs in which the function looks up edges: the rows of both ends, and ``found``."""
+        """Return sources and destinations of the arcs that the function can find: ``found``, and rows of this rank."""
         if not self.asking.first.edges:
             return found[1].src, found[1].dst
         part, xp = self.part, self.part.xp
