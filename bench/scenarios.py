@@ -68,7 +68,7 @@ class Scenario:
     def present(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
         """Return a batch for warm calls: edges that the graph has, with their weights, in arrays on the device.
 
-        It has :meth:`warm_size` entries, few of them distinct. ``batch``: size of the timed batch; ``without``: keys of
+        It has :meth:`warm_size` edges, few of them distinct. ``batch``: size of the timed batch; ``without``: keys of
         edges to leave out.
         """
         at = self.fixture.rng("present").choice(len(self.model), self._distinct(batch), replace=False)
@@ -79,7 +79,7 @@ class Scenario:
     def absent(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
         """Return a batch for warm calls: edges that the graph does not have, without weights, in arrays on the device.
 
-        It has :meth:`warm_size` entries, few of them distinct. ``batch``: size of the timed batch; ``without``: keys of
+        It has :meth:`warm_size` edges, few of them distinct. ``batch``: size of the timed batch; ``without``: keys of
         edges to leave out.
         """
         size = self._distinct(batch)

@@ -57,7 +57,7 @@ class Selection:
         backends: names; see :func:`backend_names`.
         device: the device of the backends' rows.
         batches: batch sizes of the operations.
-        updates: batch sizes of algorithms kept current and of growth; None: chosen by the number of the graph's edges.
+        updates: batch sizes of all other workloads; None: those of the suite, in part chosen by the number of edges.
         pairs: kind of the operations' batches (``fixtures.PAIRS``), or None for the default of each operation.
         algorithms: names; empty: those whose attribute ``suites`` names the suite.
         hints: whether graphs are built with the exact degrees of the input as hints.

@@ -98,7 +98,7 @@ def _winners(place: tuple[str, str, str], group: list[Cell]) -> Table:
 
 
 def entry(cell: Cell | None) -> str:
-    """Return as text the fastest backend of a cell, its time, and its lead over the next one; "" for None."""
+    """Return as text the fastest backend of a cell, its time and lead, or that all exceed the limit; "" for None."""
     if cell is None:
         return ""
     if not cell.times:

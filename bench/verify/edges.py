@@ -49,7 +49,7 @@ def among(keys: Any, ascending: Any, xp: Any = np, *, ordered: bool = False) -> 
 
 
 def slices(count: int, xp: Any) -> Iterator[slice]:
-    """Yield slices that cover ``count`` entries: small ones, for the caches, with NumPy; large ones with CuPy."""
+    """Yield slices that cover an array of length ``count``: short ones for NumPy (caches), long ones for CuPy."""
     size = 1 << 16 if xp is np else 1 << 24
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))

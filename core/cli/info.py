@@ -104,7 +104,7 @@ def machine_facts() -> dict[str, Any]:
 
 
 def snapshot_facts(path: Path, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return file, format, size, options and memory of the snapshot at ``path``, by name.
+    """Return file, format, a description of the graph, and memory of the snapshot at ``path``, by name.
 
     ``reading`` has the options of reading that the user gave.
     """

@@ -119,7 +119,7 @@ def _drawn(nx: Any, num_vertices: int, num_edges: int, directed: bool) -> Any:
 
 
 def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
-    """Return whether the algorithm's ``sample_params()`` has all parameters without a default."""
+    """Return whether the algorithm's ``sample_params()`` gives every parameter that has no default."""
     given = algorithm.sample_params(VERTICES, 0)
     parameters = inspect.signature(algorithm).parameters.values()
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -307,7 +307,11 @@ def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int) -> Grid
 
 
 def check_output(path: Path) -> None:
-    """Raise ``click.BadParameter`` unless ``path`` ends in .npz or .csv, ``OSError`` unless it can be written."""
+    """Raise ``click.BadParameter`` unless ``path`` ends in .npz, .csv, .csv.gz or the like, or has no extension.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     from suricate.io.files import split_suffix
 
     extension, compression = split_suffix(path)
@@ -320,7 +324,7 @@ def check_output(path: Path) -> None:
 
 
 def write_columns(path: Path, columns: dict[str, Any]) -> None:
-    """Write arrays with an entry per vertex to ``.npz``, or to CSV with a header; ``path`` appears when complete."""
+    """Write arrays by name to ``.npz``, or, if all have a value per vertex, to CSV; ``path`` appears when complete."""
     import numpy as np
 
     from suricate.io.files import writing

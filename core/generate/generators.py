@@ -266,7 +266,7 @@ def uniform_pairs(num_vertices: int, size: int, *, seed: Seed = 0, weights: Weig
 
 
 def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
-    """Return ``size`` random ones of ``edges``, without replacement, in random order, with their weights.
+    """Return ``size`` random edges out of ``edges``, without replacement, in random order, with their weights.
 
     Raises:
         ParameterError: there are fewer edges.

@@ -39,7 +39,7 @@ _SNAPSHOT = re.compile(rb"^@[ \t]+(\S+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|\Z)",
 
 @dataclass(frozen=True)
 class EventStep:
-    """The events of one step, in file order.
+    """The events of one step, in file order; of several events of an edge, the properties and the batch have the last.
 
     Attributes:
         label: the name of the window or snapshot, ``""`` if it has none.
@@ -78,7 +78,7 @@ class EventStep:
 
     @property
     def deletions(self) -> EdgeList:
-        """The edges that the step deletes, without weights. Only the last event of an edge in a step counts."""
+        """The edges that the step deletes, without weights."""
         return self._select([DELETE], weighted=False)
 
     @property
@@ -94,7 +94,7 @@ class EventStep:
     def batch(self, *, weighted: bool = True) -> Batch:
         """Return the step as a ``Batch``, which changes a graph as its events one by one do.
 
-        It has deletions and insertions and, if ``weighted``, weights and the events that replace weights.
+        It has deletions and insertions; if ``weighted`` and the file has weights, also these and, as insertions, new ones.
         """
         from suricate.graph.delta import Batch
 

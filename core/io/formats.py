@@ -385,7 +385,7 @@ def _start_of(head: bytes, number: int) -> int:
 def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) -> tuple[Line, re.Match[bytes]]:
     """Return the first line of ``head`` that is not a comment, and its match with ``pattern``, a regular expression.
 
-    ``comment`` has the characters that begin a comment; error messages say that ``form`` was expected.
+    ``comment`` matches the start of a comment; error messages say that ``form`` was expected.
     """
     line = next(_body(head, comment), None)
     if line is None:

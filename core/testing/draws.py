@@ -51,7 +51,7 @@ def run_examples(body: Callable[..., None], examples: int | None, **strategies: 
 def draw_ids(rng: np.random.Generator, count: int, num_vertices: int, spread: int, stride: int) -> np.ndarray:
     """Return ``uint32[count]``, ids below ``num_vertices``: random ones of 0, ``stride``, 2 ``stride``, ... (modulo).
 
-    ``spread`` is the number of ids to draw from.
+    ``spread`` is the number of ids to draw from. Without vertices there are none.
     """
     if num_vertices == 0:
         return np.zeros(0, np.uint32)
@@ -77,7 +77,7 @@ def edge_weights(dtype: np.dtype) -> np.ndarray:
 
 
 def draw_weights(rng: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
-    """Return ``count`` random weights out of few values, some of them extreme; batches so repeat stored weights."""
+    """Return ``count`` random weights out of few values, some extreme; few, so that batches repeat stored weights."""
     if dtype.kind == "f":
         least = np.nextafter(dtype.type(0), dtype.type(1))
         values = np.array([0.0, -0.0, 0.1, 1.0, -2.5, np.finfo(dtype).max, np.finfo(dtype).tiny, least], dtype)

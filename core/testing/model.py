@@ -316,7 +316,7 @@ class ModelledStore:
     def compare_updated(self, what: str, updated: EdgeList) -> None:
         """Compare ``updated``, the edges inserted since the mark, with the table; ``what``: the call, for messages.
 
-        An edge that was stored at the mark, deleted and inserted again may be listed or not.
+        Without a mark all edges count. One that was stored at the mark, deleted and inserted again is optional.
         """
         if self.at_mark is None:
             self.compare(what, updated, self.table)

@@ -117,7 +117,7 @@ class DeviceInput:
         return self.answers[name]
 
     def after(self, change: ExpectedChange) -> EdgeList:
-        """Return the edges after ``change``: the remaining ones in random order, then the new ones in random order."""
+        """Return the edges after ``change``, without weights: first those that remain, then new ones, both shuffled."""
         xp, new = self.device.xp, change.new
         stay = self.shuffled[~among(self.shuffled, change.lost, xp)]
         return EdgeList(*ends_of(xp.concatenate((stay, new[xp.argsort(mixed(new))])) if len(new) else stay))
@@ -150,7 +150,7 @@ class DeviceInput:
         return found
 
     def pairs(self, purpose: str, count: int) -> EdgeList:
-        """Return ``count`` uniform pairs of vertices, with weights if the input has any; undirected: ``src <= dst``."""
+        """Return ``count`` uniform pairs of vertices, ``weighted`` as the object is; if undirected, ``src <= dst``."""
         xp, n = self.device.xp, np.uint64(self.data.num_vertices)
         random, (src, dst) = self.random(purpose, count), (xp.empty(count, np.uint32) for _ in range(2))
         for part in slices(count, xp):

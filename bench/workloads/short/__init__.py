@@ -27,7 +27,7 @@ class ShortCalls(FixtureTask):
         fixture: backend and graph.
         batch: number of edges of a call.
         name: an algorithm to track on the graph, or None.
-        in_edges: whether the graph stores in-edges.
+        in_edges: store in-edges even if the algorithm needs none.
     """
 
     workload = "short calls"

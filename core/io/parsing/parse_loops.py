@@ -138,7 +138,7 @@ def parse_date(data, p):
 def parse_iso(data, p, stop):
     """Parse the ISO 8601 time ``data[p:stop]``; return (microseconds since 1970, whether it is a valid time).
 
-    It accepts the forms that ``times.microseconds`` accepts.
+    It accepts the forms that ``suricate.io.times.microseconds`` accepts.
     """
     if stop - p < 10:
         return np.int64(0), False
@@ -190,7 +190,7 @@ def parse_iso(data, p, stop):
 def parse_ticks(data, p, ticks):
     """Read a decimal number from ``data[p]``; return (number times ``ticks``, position after it, whether valid).
 
-    ``ticks`` is a power of ten; the product is rounded to an integer. ``times.decimal_ticks`` does the same.
+    ``ticks`` is a power of ten; the product is rounded to an integer. ``suricate.io.times.decimal_ticks`` does the same.
     """
     negative = data[p] == MINUS
     start = p + negative
