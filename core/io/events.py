@@ -94,7 +94,7 @@ class EventStep:
     def batch(self, *, weighted: bool = True) -> Batch:
         """Return the step as a ``Batch``, which changes a graph as its events one by one do.
 
-        It has deletions and insertions; if ``weighted`` and the file has weights, also these and, as insertions, new ones.
+        It has deletions and insertions; if ``weighted`` and the step has weights, these, and new weights as insertions.
         """
         from suricate.graph.delta import Batch
 

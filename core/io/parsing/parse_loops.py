@@ -190,7 +190,7 @@ def parse_iso(data, p, stop):
 def parse_ticks(data, p, ticks):
     """Read a decimal number from ``data[p]``; return (number times ``ticks``, position after it, whether valid).
 
-    ``ticks`` is a power of ten; the product is rounded to an integer. ``suricate.io.times.decimal_ticks`` does the same.
+    ``ticks`` is a power of ten; the product is rounded to an integer, as by ``suricate.io.times.decimal_ticks``.
     """
     negative = data[p] == MINUS
     start = p + negative
