@@ -23,7 +23,7 @@ from suricate.state.locks import Lock, graph_lock
 
 
 def uploaded(device: Device, change: Change) -> Change:
-    """Return a change that was made on the host with its arrays copied to ``device``."""
+    """Return ``change``, which was made on the host, with copies of its arrays on ``device``."""
     move = device.xp.asarray
     return change._replace(edges=change.edges.each(move), outcome=change.outcome.each(move))
 
@@ -117,7 +117,8 @@ class Delta:
         num_vertices_after: number of vertices after it.
 
     An undirected edge is listed once, with ``src <= dst``. The arrays live on the graph's device and are made on first
-    use, which waits for the device; they never alias the caller's arrays.
+    use, which waits for the device; they never alias the caller's arrays. A ``kind`` of changes is ``"inserted"``,
+    ``"deleted"``, ``"replaced"`` (edges with new weights) or ``"replaced_old"`` (the same with their old weights).
     """
 
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
@@ -261,11 +262,7 @@ class Delta:
         )
 
     def arcs(self, kind: str) -> EdgeList:
-        """Return the changes as directed arcs: both directions of an undirected edge, a self-loop once.
-
-        Args:
-            kind: ``"inserted"``, ``"deleted"``, ``"replaced"`` (new weights) or ``"replaced_old"`` (old weights).
-        """
+        """Return the changes of a ``kind`` as directed arcs: an undirected edge both ways, a self-loop once."""
         _require_kind(kind)
         lists = self._all()
         edges = lists.replaced._replace(weight=lists.replaced_old) if kind == "replaced_old" else getattr(lists, kind)
@@ -290,13 +287,13 @@ class Delta:
         return made
 
     def arc_list(self, kind: str) -> ArcList:
-        """Return only the arcs of :meth:`edges`, each at most once, for kernels that need no hash table or rows."""
+        """Return the arcs of a ``kind``, each at most once, like :meth:`edges`, but without hash table and rows."""
         _require_kind(kind)
         with self._exclusive():
             return self._arc_list(kind)[0]
 
     def placed_arcs(self, kind: str) -> ArcList | PlacedArcs | None:
-        """Return the arcs of :meth:`arc_list` in the cheapest form for one launch; None if there are none.
+        """Return the arcs of a ``kind``, as in :meth:`arc_list`, in the cheapest form for one launch; None: no arcs.
 
         For a CUDA batch that only inserts or only deletes, these are addresses, without array objects.
         """
@@ -314,9 +311,9 @@ class Delta:
             return self._arc_list(kind)[0]
 
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
-        """Return the arcs of a kind, and an upper bound on their number of edges.
+        """Return the arcs of a ``kind``, and an upper bound of the number of edges that they belong to.
 
-        They are taken from the lists if these exist; otherwise they are the arrays of the batch on the device.
+        They come from the lists of edges if these exist; otherwise they are the arrays of the batch on the device.
         """
         if self._lists is not None:
             return _listed(self.arcs(kind))

@@ -262,7 +262,7 @@ def _edge_columns(
 
 
 def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list[Any]:
-    """Return attribute ``name`` of the edges of :func:`_edge_attributes`; raises ``ParameterError`` if one lacks it."""
+    """Return attribute ``name`` of the edges :func:`_edge_attributes` takes; ``ParameterError`` if one lacks it."""
     try:
         return list(map(itemgetter(name), _edge_attributes(graph, rows, kept)))
     except KeyError:
@@ -270,7 +270,7 @@ def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list
 
 
 def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
-    """Return attribute ``weight`` of the edges of :func:`_edge_attributes`, 1 for those without it.
+    """Return attribute ``weight`` of the edges that :func:`_edge_attributes` takes, 1 for those without it.
 
     Raises:
         ParameterError: no edge has the attribute.

@@ -174,7 +174,7 @@ class LiveVertices:
     def revival(self, src: Array, dst: Array) -> Any:
         """Prepare to revive vertices by an insertion of edges; pass the result to :meth:`revive`. Does not wait.
 
-        Returns None if every vertex is live. On the CPU the edges must be valid; on CUDA only their number is used.
+        On the CPU the edges must be valid. On CUDA only their number is used; None: every vertex turns out to be live.
 
         Raises:
             MemoryError: there is not enough memory.
@@ -212,7 +212,7 @@ class LiveVertices:
         return Revived(self.device, revival)
 
     def memory(self) -> tuple[int, int]:
-        """Return the bytes used and allocated for the mask and the number, ``(0, 0)`` before they are made."""
+        """Return the bytes used and allocated for the arrays of :class:`Live`, ``(0, 0)`` before they are made."""
         if self._buffer is None:
             return 0, 0
         return self.num_vertices + self._count.nbytes, self._buffer.nbytes + self._count.nbytes

@@ -44,7 +44,7 @@ class Reviver:
             guard: ``uint32[1]``; if not zero, nothing is done. Or None.
             mask: ``bool[num_vertices]``, True: live; its memory is a multiple of 4 bytes.
             count: ``uint32[1]``, the number of live vertices.
-            revived: ``uint32``: the number of revived vertices, zero before, and their ids; with space for all ends.
+            revived: ``uint32``, written: the number of revived vertices, zero before, and their ids; long enough.
         """
         if self._kernel is None:
             self._kernel = StructKernel(PROGRAM, "revive", REVIVE.size)
@@ -68,7 +68,7 @@ def _ends(inserted: Any) -> tuple[int, int, int, Any]:
 
 
 class Revived:
-    """When called, returns the vertices that a batch has revived."""
+    """When called, returns the vertices that a batch has revived; ``found``: their number and ids, on the device."""
 
     def __init__(self, device: Device, found: Array) -> None:
         self._device, self._found = device, found

@@ -183,7 +183,7 @@ class Kept:
         self._failed = False
 
     def close(self, tracker: Tracker[Any]) -> Kept:
-        """Remove ``tracker``; return the holder of its last result: this object, or a copy if others are open."""
+        """Remove ``tracker``; return the holder of its last result: this object, or a copy if it has other trackers."""
         self._failed = self.stale
         self.trackers.discard(tracker)
         if not self.trackers:

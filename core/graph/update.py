@@ -59,9 +59,10 @@ class Updater:
         lock: held by the caller of every method here; a delta takes it when it is read.
 
     Attributes:
-        num_vertices: number of vertices of the graph.
+        num_vertices: number of vertices of the graph. live: which of them are live.
         version: grows by one with every call that may have changed the graph.
-        live: which vertices are live.
+
+    In methods ``delete`` and ``insert`` are edges to be checked, ``removed`` and ``added`` valid ones; None: no edges.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Updater:
         self._counted, self._added = 0, 0  # arcs at the last count, and those given to insertions since
 
     def inherit(self, version: int, deleted: np.ndarray, had_loops: bool) -> None:
-        """Take over the version and the deleted ids (ascending) of the graph that this one copies."""
+        """Take over version, deleted ids (ascending) and :attr:`had_loops` of the graph that this one copies."""
         self.version, self._had_loops = version, had_loops
         self.live.inherit(deleted)
         self._counted, self._added = self.out.num_edges, 0
@@ -118,7 +119,7 @@ class Updater:
         return self._delta() if removed is None and added is None else self._change(removed, added)
 
     def _few(self, delete: Given | None, insert: Given | None) -> tuple[EdgeList | None, EdgeList | None] | None:
-        """Return copies of both parts of a small batch on the CPU, if a compiled loop finds them valid; else None."""
+        """Return copies of both halves of a small batch on the CPU, if a compiled loop finds them valid; else None."""
         if self._symmetric or (not self._inserts_few if insert is not None else delete is None):
             return None
         removed = None if delete is None else few_valid(delete, self.num_vertices)
@@ -184,7 +185,7 @@ class Updater:
     def _prepared(
         self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
     ) -> tuple[Given | None, Given | None]:
-        """Convert both halves of a batch to arrays, and validate those on the host; None for a half without edges."""
+        """Return both halves of a batch as arrays, host arrays validated; None in place of a half without edges."""
         removed = None if delete is None else self._arrays(delete, parts[0])
         if removed is not None and lies_on_host(removed):
             removed = self._checked(removed, parts[0])

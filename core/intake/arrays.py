@@ -142,7 +142,7 @@ def _a(value: Any) -> str:
 
 
 def _integers(items: list[int], argument: str) -> np.ndarray:
-    """Return integers as ``uint32`` ids, for a list that NumPy would convert to floats or objects."""
+    """Return ``items``, Python integers that NumPy would convert to floats or objects, as ``uint32`` ids."""
     for i, item in enumerate(items):
         if not 0 <= item < 1 << 32:
             raise VertexRangeError(f"{argument}[{i}] is {shown(item)}: vertex ids are below 2**32")
@@ -424,7 +424,7 @@ def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: st
 
     Raises:
         VertexRangeError: an id is negative or not below ``bound``.
-        DTypeError, ShapeError, DeviceError: raised by :func:`as_ids` and :func:`placed`.
+        DTypeError, ShapeError, DeviceError: raised by :func:`as_ids` and :func:`placed`, which explains ``holder``.
     """
     ids = as_ids(given, argument)
     if isinstance(ids, np.ndarray):

@@ -385,7 +385,7 @@ class Ingest:
     def _variant_of(
         self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int
     ) -> BatchKind | None:
-        """Return the ``BatchKind``, None if no kernel fits; ``kind``: the weights' dtype character, "fill" or None."""
+        """Return the ``BatchKind``, None if no kernel fits; ``kind``: dtype character of weights, "fill" or None."""
         weight, held = kind, self._weight_dtype
         if kind not in (None, "fill"):
             weight = np.dtype(kind).name
@@ -484,7 +484,7 @@ class Ingest:
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, deferred: bool) -> SuricateError:
-    """Return the exception for the first bad entry of a batch, a ``Status``; ``deferred``: it names the version."""
+    """Return the exception for ``found``, a ``Status``: the first bad entry; ``deferred``: it names the version."""
     entry = ~int(found["key"]) & (1 << 64) - 1
     index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
     reason = entry & REASON_BITS & ~UNSIGNED_VALUE

@@ -73,7 +73,7 @@ def restored(cls: type[Names], state: Any) -> Names:
 
 
 def _check(parts: dict[str, np.ndarray], num_ids: int, version: int) -> None:
-    """Raise ``ValueError`` unless the arrays of a saved state have the right dtypes, lengths and ids."""
+    """Raise ``ValueError`` unless ``parts``, the arrays of a saved state, fit together, ``num_ids`` and ``version``."""
     ids, both = parts["ids"], np.sort(np.concatenate([parts[name] for name in ("ids", "freed", "free")]))
     _demand(all(parts[name].dtype == dtype and parts[name].ndim == 1 for name, dtype in _ARRAYS.items()))
     _demand(0 <= num_ids <= MAX_VERTICES and version >= 0 and len(ids) == len(parts["counts"]) == len(parts["since"]))

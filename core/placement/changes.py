@@ -199,7 +199,7 @@ class Batch:
         """Change the stores of all ranks, in ``number`` slices, and combine the outcomes; or raise the error on all.
 
         Returns:
-            The arcs that each rank held before.
+            For each rank the number of arcs that it held before.
         """
         problem: Exception | None = None
         try:

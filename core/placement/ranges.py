@@ -134,7 +134,7 @@ class Move:
         return (edges.src >= self.low) & (edges.src < self.high)
 
     def _gathered(self, edges: EdgeList) -> EdgeList:
-        """Send edges to all ranks, slice by slice; return those of all ranks that this one is to own. Collective."""
+        """Send ``edges`` to all ranks, slice by slice; return the edges sent that this rank is to own. Collective."""
         kept = [picked(edges, slice(0))]
         for begin in range(0, max(self.comm.allgather(len(edges.src))), self.most):
             sent = self._sent(picked(edges, slice(begin, begin + self.most)))

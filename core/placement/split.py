@@ -73,7 +73,7 @@ class OwnEdges(NamedTuple):
     """The edges of a batch that a rank holds in one store.
 
     Attributes:
-        edges: in the order of the batch; for a second store with sources and destinations swapped.
+        edges: in the order of the batch; those of a second store have sources and destinations swapped.
         at: their positions in the batch; may be None for a second store.
     """
 

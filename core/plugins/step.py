@@ -30,7 +30,7 @@ class Walked(NamedTuple):
     """A graph as a step walks it.
 
     Attributes:
-        out: the data of the view of out-edges.
+        out: the data of the view of out-edges, as compiled functions take it.
         into: the data of the view of in-edges; of out-edges if the graph keeps no in-edges.
         has_in: whether in-edges can be walked.
         undirected: whether every edge is stored in both directions.
@@ -49,7 +49,7 @@ class Step(NamedTuple):
         module: the module with ``step`` and ``record``.
         state: their argument of that name, a ``NamedTuple`` of arrays and numbers.
         recorded: ``recorded(events, vertices)`` returns a tuple of arrays that ``record`` writes to.
-        answer: converts these arrays to the algorithm's result, in which each array has a first dimension for events.
+        answer: converts these arrays to the algorithm's result, in which the first dimension of arrays is the event.
         refusal: a text: why ``step`` refuses events.
     """
 

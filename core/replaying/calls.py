@@ -45,7 +45,7 @@ class Before:
 
 
 class SingleCalls:
-    """Applies events one by one, by calls of the graph, and writes the answers after them."""
+    """Applies events one by one, by calls of the graph, and writes the answer after each to ``answers``."""
 
     def __init__(self, graph: Graph, events: Events, answers: Answers, work: Work) -> None:
         self.graph, self.events, self.answers, self.work = graph, events, answers, work

@@ -36,7 +36,7 @@ PARTED = "the graph is divided among processes"
 
 
 class Prepared(NamedTuple):
-    """Arguments of the compiled loop ``loop.run`` that depend on stores; valid until these allocate other arrays."""
+    """The compiled ``loop`` and arguments of its ``run`` that depend on stores; valid until these get other arrays."""
 
     loop: Any
     graph: Walked
@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
 
 
 class Pieces:
-    """Applies events by compiled loops, a piece at a time, and writes the answers after them."""
+    """Applies events by compiled loops, a piece at a time, and writes the answer after each event to ``answers``."""
 
     def __init__(self, graph: Graph, events: Events, answers: Answers, work: Work) -> None:
         self.graph, self.events, self.answers, self.work = graph, events, answers, work
@@ -91,7 +91,7 @@ class Pieces:
         return kept.algorithm.event_step(self.graph)
 
     def _live_until(self, begin: int, end: int) -> int:
-        """Return the first event from ``begin`` to ``end`` whose insertion revives a deleted vertex, else ``end``."""
+        """Return the first event in ``begin`` to ``end`` (exclusive) that revives a deleted vertex, else ``end``."""
         live = self.graph._updater.live
         if not live.most_deleted:
             return end

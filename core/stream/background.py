@@ -211,7 +211,7 @@ class ReadAhead:
 
 
 def size_of(found: Any) -> int:
-    """Return the number of events in an item of :class:`ReadAhead`; 0 for ``st.MARK``."""
+    """Return the number of events in ``found``, an item of :class:`ReadAhead`; 0 for ``st.MARK``."""
     (_, chunk), _ = found
     return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 

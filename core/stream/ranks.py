@@ -67,7 +67,7 @@ class Ranks:
     def _together(
         self, call: Callable[[], Any], sent: Callable[[Any], Any], flag: bool = False
     ) -> tuple[Any, list[bool]]:
-        """Return the result of :meth:`first`, and a list with the ``flag`` of each rank, by one collective call."""
+        """Return what ``first(call, sent)`` does, and the ``flag`` of each rank in a list, by one collective call."""
         assert self._comm is not None
         found, said, problem = None, None, None
         try:
@@ -131,7 +131,7 @@ class Ranks:
 
 
 def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
-    """Allocate memory for a change: return a ``uint8[n]`` and its parts ``gone``, ``new`` (uint32[2, k]), ``value``."""
+    """Allocate a change as long as ``head``: ``uint8[n]`` and its parts ``gone``, ``new`` (uint32[2, k]), ``value``."""
     lost, gained, dtype = head.gone, head.new, dtype if head.value else None
     begin, end = 8 * lost, 8 * (lost + gained)
     memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)

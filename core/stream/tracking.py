@@ -83,7 +83,7 @@ class JobTracker:
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """The fields of the last result with ``every`` above 1, in host memory, for a checkpoint; empty if none."""
+        """With ``every`` above 1: the fields of the last result, in host memory, for a checkpoint; else empty."""
         parts = {} if self._result is None else fields_of(self._result)
         return {name: on_host(part) if is_cuda_array(part) else np.asarray(part) for name, part in parts.items()}
 

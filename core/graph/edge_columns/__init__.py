@@ -153,7 +153,9 @@ def _require_stored(stored: Any) -> None:
 
 
 def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
-    """Write an insertion's columns to new rows; return the insertion with row numbers as weights, and these numbers.
+    """Write the columns of ``insert`` to new rows; return it with row numbers in their place, and the row numbers.
+
+    ``insert``: ``(src, dst, {name: values})``.
 
     Raises:
         UnknownNameError, ShapeError, DTypeError: the columns do not fit; nothing has changed.

@@ -1,9 +1,9 @@
 """Columns of edges on a graph of several ranks: each rank has the values of the edges of which it holds an arc.
 
 The weight of an arc in a local store is a row of the table of its rank. Each rank numbers its rows on its own. An edge
-of a batch, a delta or an answer gets a row on every rank; on a rank that does not hold the edge this is a *guest*, with
-a copy of the values. Guests of a batch or a delta are freed at the next change, those of an answer at the next call of
-the same method.
+of a batch, a delta or an answer (of a query) gets a row on every rank; on a rank that does not hold the edge this is a
+*guest*, with a copy of the values. Guests of a batch or a delta are freed at the next change, those of an answer at the
+next call of the same query.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MUCH = 1 << 16  #: rows that changes may leave behind before they are freed, at 
 class DividedTable(EdgeTable):
     """The table with the columns of the edges that one rank of a divided graph holds.
 
-    Some rows are *guests*: they hold, for a while, values of edges of other ranks, which a batch or an answer lists.
+    Some rows are *guests*: they hold, for a while, values of edges of other ranks, which a batch lists, or a query.
     """
 
     def __init__(self, part: Partition, device: Device, kinds: Mapping[str, Kind]) -> None:
@@ -56,7 +56,7 @@ class DividedTable(EdgeTable):
             self.read_deltas()
 
     def take(self, count: int) -> np.ndarray:
-        """Begin a change; return ``count`` unused rows, with space in all columns; raises ``CapacityError``."""
+        """Begin a change; return ``count`` unused rows, which all columns have; raises ``CapacityError``."""
         self.begin()
         rows = super().take(count)
         self._change.append(rows[:0])  # so that a failure is seen
@@ -94,7 +94,7 @@ class DividedTable(EdgeTable):
         self.give(sorted_distinct(np.concatenate([self._free[:0], *left])))
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
-        """Return those of the ``rows`` given to a batch that no edge of this rank has after its changes, ``delta``.
+        """Return which ``rows`` of a batch's edges no edge of this rank has, now that ``delta`` was made.
 
         Rows that edges had before the batch are not among them: :meth:`leave` has recorded these.
         """
@@ -156,7 +156,7 @@ class DividedTable(EdgeTable):
         return [self.device.xp.asarray(one, ROW) for one in rows]
 
     def keep_guests(self, rows: Array) -> None:
-        """Free the guests that the last :meth:`rows_of_all` with ``call=""`` made, except those among ``rows``."""
+        """Free the guests that the last :meth:`rows_of_all` of a change (``call=""``) made, but keep ``rows``."""
         self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:

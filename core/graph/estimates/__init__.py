@@ -119,9 +119,9 @@ def estimate_memory(
 def _guesses(
     n: int | None, m: int | None, degrees: Any, shape: str | None, directed: bool
 ) -> tuple[list[np.ndarray], float]:
-    """Return lists of out-degrees, one list per guess, and how many vertices of the graph an entry stands for.
+    """Return arrays of out-degrees, one array per guess, and how many vertices of the graph a degree stands for.
 
-    ``degrees``, if given, are the only list; else ``n`` vertices and ``m`` edges get degrees of ``shape``, or of each
+    ``degrees``, if given, are the only guess; else ``n`` vertices and ``m`` edges get degrees of ``shape``, or of each
     of :data:`SHAPES`.
     """
     if degrees is not None:

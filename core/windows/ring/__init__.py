@@ -176,7 +176,7 @@ class Ring:
         return self
 
     def used_attributes(self) -> Collection[np.ndarray]:
-        """Return structured arrays with the attributes of all live events, and with those in the graph."""
+        """Return structured arrays: the attributes of all live events, and the combined ones of edges in the graph."""
         if self.attributes is None:
             return ()
         places = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)

@@ -263,7 +263,7 @@ def _blocks_for(events: int) -> int:
 
 
 def _launch(name: str, number: int, *args: Any) -> None:
-    """Launch the kernel ``name`` over ``number`` entries, ``_TILE`` per block at a time; ``args``: its arguments."""
+    """Launch the kernel ``name`` with ``args`` for ``number`` items, of which a block handles ``_TILE`` at a time."""
     PROGRAM.kernel(name)((min(-(-number // _TILE), _MAX_BLOCKS),), (_BLOCK,), args)
 
 

@@ -44,8 +44,8 @@ _AHEAD = 32  # events ahead at which the table is prefetched; their pairs at hal
 class Kept(NamedTuple):
     """The ring of live events: arrays of ``2**k`` entries; event number ``i`` is at place ``i % 2**k``.
 
-    The live events of a pair form a list: ``before`` and ``after`` have the numbers of the next older and newer one, or
-    -1.
+    The live events of a pair form a list: ``before`` and ``after`` have, at the place of an event, the numbers of the
+    next older and newer one, or -1.
     """
 
     time: np.ndarray  #: int64
@@ -58,10 +58,10 @@ class Kept(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The pairs by number, the hash table that finds the number of a pair, and numbers that no pair has.
+    """The pairs by number, the hash table that finds the number of a pair, and the ``free`` numbers, which no pair has.
 
-    ``row`` has for each pair what loops need: its key, the oldest and the newest live event, their number, the sum of
-    their weights, whether the graph has the pair, and the last slide that touched it.
+    ``row`` has for each pair what loops need: its key, the oldest and the newest live event, how many there are, the
+    sum of their weights, whether the graph has the pair, and the last slide that touched it.
     """
 
     row: np.ndarray  #: int64[n, 8]
