@@ -37,7 +37,7 @@ def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[
 
 @dataclass(slots=True, eq=False)
 class LazyChange:
-    """The edges and the outcome of a batch on the device; a call makes arrays of them and returns these.
+    """The edges and the outcome of a batch on the device; calling it makes arrays of them and returns these.
 
     Attributes:
         size: number of edges.
@@ -70,7 +70,7 @@ class LazyChange:
         return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)
 
     def array(self, address: int, dtype: Any, size: int | None = None) -> Array:
-        """Return the array at ``address`` in the block of memory; ``size`` None: it has one entry per edge."""
+        """Return the array of ``dtype`` at ``address`` in the block of memory; ``size`` None: one entry per edge."""
         import cupy
 
         memory = self.memory

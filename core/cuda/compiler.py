@@ -299,7 +299,7 @@ def target_options() -> tuple[str, ...]:
 
 @functools.cache
 def library_path() -> str | None:
-    """Return the path of the NVRTC library that CuPy has loaded; None if no Python process can be started."""
+    """Return the path of the NVRTC library that CuPy has loaded; None: unknown, or Python cannot start processes."""
     nvrtc_version()  # loads it
     paths = (line.split(maxsplit=5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines())
     found = next((path for path in paths if re.search(r"/libnvrtc\.so[.\d]*$", path)), None)

@@ -50,12 +50,12 @@ class Module:
             return kernel
 
     def load(self, name: str) -> Any:
-        """Return CuPy's function for the kernel ``name`` on the current device, from the build available first."""
+        """Return CuPy's function for the kernel ``name`` on the current device, from the final or the quick build."""
         with self.lock:
             return self._of(self.current_device()).get_function(name)
 
     def make_ready(self, device: int) -> None:
-        """Load the program on a device, from the build that is available first, unless it is loaded."""
+        """Load the program on a device unless it is loaded, from the final build if that exists, else the quick one."""
         with self._device(device), self.lock:
             self._of(device)
 
@@ -66,7 +66,7 @@ class Module:
             self._replace()
 
     def _of(self, device: int) -> Any:
-        """Return CuPy's module on ``device``, the current one; loads the program if necessary."""
+        """Return CuPy's module on ``device``, which is current; loads the program if necessary."""
         if device not in self._loaded:
             binary, is_final = self.compilation.soon(self._replace)
             self._loaded[device] = self._module_of(binary), is_final
@@ -93,6 +93,8 @@ class Module:
 class Kernel:
     """A kernel that packs its arguments in one step and passes them to the driver.
 
+    Until the final build of the program exists, its quick build is launched (see :class:`Module`).
+
     Args:
         module: the program that it belongs to.
         name: its name in the program.
@@ -110,12 +112,12 @@ class Kernel:
 
     @property
     def function(self) -> Any:
-        """CuPy's function on the current device, whose address is ``ptr``; the final build replaces it."""
+        """CuPy's function on the current device, whose address is ``ptr``: of the final build or else the quick one."""
         device = self._current_device()
         return self._functions.get(device) or self._load(device)
 
     def address_for(self, prepared: PreparedKernel) -> int:
-        """Return the kernel's address on the current device; a later build also updates ``prepared.function``."""
+        """Return the kernel's address on the current device; a final build loaded later sets ``prepared.function``."""
         with self._module.lock:
             self._prepared.add(prepared)
             return self.function.ptr

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def own_programs(store: Store) -> list[Program]:
     """Return the CUDA programs of the backend of ``store``, or an empty list.
 
-    They are the result of ``programs(store)`` in the module ``programs``, or else ``cuda``, beside the backend's own.
+    They are the result of ``programs(store)`` in the module ``programs``, or else ``cuda``, of the backend's package.
     That module must be importable without CuPy.
     """
     package = type(store).__module__.rpartition(".")[0]

@@ -148,7 +148,7 @@ class NotedKernel:
 
 
 def _with_headers(text: str, name: str, folders: tuple[Path, ...], included: set[str]) -> str:
-    """Return ``text``, of a file ``name``, with the text of headers in place of ``#include "..."``.
+    """Return ``text``, of a file ``name``, with the text of headers, from ``folders``, in place of ``#include``.
 
     Headers in ``included`` are not inserted again. Those inserted outside ``#if`` are added to it, in place; one inside
     ``#if`` may be needed again, so each gets an include guard. ``#line`` directives keep file names and line numbers
@@ -175,7 +175,7 @@ def _with_headers(text: str, name: str, folders: tuple[Path, ...], included: set
 
 
 def _header(name: str, folders: tuple[Path, ...]) -> str:
-    """Return the text of the header ``name``, from the first folder that has it."""
+    """Return the text of the header ``name``, from the first of ``folders`` that has it."""
     for folder in folders:
         if (folder / name).is_file():
             return (folder / name).read_text()

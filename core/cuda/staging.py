@@ -33,7 +33,7 @@ class Staging:
             wait_for(self._device)
 
     def __call__(self, size: int) -> np.ndarray:
-        """Return a buffer, ``uint8[size]``, to fill and to use in work queued before :meth:`queued`; never waits."""
+        """Return a buffer, ``uint8[size]``, for work to be queued before you call :meth:`queued`; never waits."""
         while self._busy and self._busy[0][1].done:
             self._idle.append(self._busy.popleft()[0])
         fitting = next((buffer for buffer in self._idle if len(buffer) >= size), None)

@@ -132,12 +132,12 @@ def enum(name: str, members: Mapping[str, int]) -> str:
 
 
 def constants(values: Mapping[str, int | float]) -> str:
-    """Return C++ text of constants: ``uint32_t`` for integers (``uint64_t`` beyond 32 bits), ``float`` for floats."""
+    """Return C++ text of constants: ``float``, ``uint32_t``, ``int`` if negative, ``uint64_t`` beyond 32 bits."""
     return "\n".join(f"[[maybe_unused]] constexpr {_literal(name, value)};" for name, value in values.items())
 
 
 def named(source: Any, *names: str) -> dict[str, Any]:
-    """Return {name: value} of attributes of a module, in the form that :func:`enum` and :func:`constants` take."""
+    """Return {name: value} of attributes of the module ``source``, as :func:`enum` and :func:`constants` take them."""
     return {name: getattr(source, name) for name in names}
 
 

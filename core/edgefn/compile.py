@@ -95,7 +95,7 @@ class Translations:
         self._variants: dict[tuple[Any, ...], tuple[TypedFunction, Any]] = {}
 
     def variant(self, function: FunctionType) -> TypedFunction | None:
-        """Return the translation for the present globals and closure variables of ``function``, or None."""
+        """Return the translation for the present globals and closure variables of ``function``; None if missing."""
         found = self._variants.get(_values(self._held(function)))
         return None if found is None else found[0]
 
@@ -125,7 +125,7 @@ _NUMBERS = int, float, np.generic
 
 
 def _values(held: list[Any]) -> tuple[Any, ...]:
-    """Return a dictionary key of ``held``, values from outside: numbers by type and value, others by identity."""
+    """Return a dictionary key made of the outside values ``held``: of numbers type and value, of others identity."""
     values: list[Any] = []
     for value in held:
         is_number = isinstance(value, _NUMBERS)
@@ -139,7 +139,7 @@ def _known_ahead(label: str) -> bool:
 
 
 def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunction, set[Name]]:
-    """Return the translation of ``function``, and the names of outside values that it uses."""
+    """Return the translation of ``function`` for ``signature``, and the names of outside values that it uses."""
     source = find_source(function)
     names = source.parameters(rest=True)
     defaults = function.__defaults__ or ()

@@ -162,7 +162,7 @@ def _cuda(node: Node) -> str:
 
 
 def _cuda_question(node: Node) -> str:
-    """Return C++ text that looks up an edge, a degree or the value of an edge in a graph or an edge set."""
+    """Return C++ text of ``node``, which looks up an edge, a degree or an edge's value in a graph or an edge set."""
     kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
     if node.op == "contains":
         if value.kind != "graph":

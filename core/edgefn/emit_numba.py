@@ -99,9 +99,10 @@ def _numba_word(words: WordsRef, index: str) -> str:
 
 
 def _numba_after(node: Node) -> str:
-    """Return Python text of an ``after`` node, with its local variables replaced by the values assigned to them.
+    """Return Python text of an ``after`` node, an expression before which values are assigned to local variables.
 
-    CUDA text assigns the variables first; here the value can be read later, as on the CPU no other thread changes it.
+    The values take the place of the variables. CUDA text assigns these first; here values can be read later, as on the
+    CPU no other thread changes them.
     """
     by: dict[int, Node] = {}
     for one in node.value:
@@ -170,7 +171,7 @@ def _numba(node: Node) -> str:
 
 
 def _numba_question(node: Node) -> str:
-    """Return Python text that looks up an edge, a degree or the value of an edge in a graph or an edge set."""
+    """Return Python text of ``node``, which looks up an edge, a degree or an edge's value in a graph or an edge set."""
     kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
     if node.op == "contains":
         if value.kind != "graph":

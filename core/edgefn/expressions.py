@@ -46,7 +46,7 @@ class Scope:
 
     Attributes:
         source: the function.
-        owner: the function if another one calls it; None for the edge function itself.
+        owner: the function if the edge function calls it, at any depth; None for the edge function itself.
         bindings: for each parameter the expression or argument that it stands for.
         depth: how many calls deep it is.
     """
@@ -237,7 +237,7 @@ class Expressions:
         return ArrayPlace(array, self.index(node, array.position, node.slice))
 
     def index(self, node: ast.expr, position: int, given: ast.expr) -> Node:
-        """Return the translation of ``given``, by which ``node`` indexes the argument at ``position``; record it."""
+        """Return the translation of ``given``, by which ``node`` indexes the argument at ``position``; record this."""
         index = self.element(node, given)
         self.indices.setdefault(position, {})[index] = node
         return index
@@ -295,7 +295,7 @@ class Expressions:
     # names
 
     def name(self, node: ast.Name) -> Node:
-        """Return the node of a variable, parameter or constant; raises ``EdgeFunctionError`` if it has none."""
+        """Return the node of a variable, parameter or constant; raises ``EdgeFunctionError`` if it has no value."""
         name = node.id
         if self.scope.depth == 0 and name in self.locals:
             if name not in self.flow.assigned:

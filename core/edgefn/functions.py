@@ -104,7 +104,7 @@ def call(function: Any, args: tuple[Node, ...]) -> Node | None:
 
 
 def _whole(op: str, value: Node) -> Node:
-    """Return the node of a rounding function of ``math``, ``floor``, ``ceil`` or ``trunc``; it is an ``int64``."""
+    """Return the node of ``math.floor``, ``ceil`` or ``trunc`` (``op``) of ``value``; its type is ``int64``."""
     if not is_float(value.type):
         return number(value)
     return Node("cast", "int64", (Node(op, value.type, (value,)),))

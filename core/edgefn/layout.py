@@ -164,7 +164,7 @@ class Layout:
 
 @cache
 def layout_of(keys: tuple[tuple[str, str], ...], payload: tuple[tuple[str, str], ...] = ()) -> Layout:
-    """Return the layout of fields, each given as (name, dtype name): at least one key, and at most 128 bits in all."""
+    """Return the layout of these fields, each given as (name, dtype name): one key or more, at most 128 bits in all."""
     fields: list[Field] = []
     shift = 0
     for name, dtype in reversed((*keys, *payload)):
@@ -187,7 +187,7 @@ def cuda_put(field: Field, word: str, value: str) -> str:
 
 
 def cuda_encoded(layout: Layout, values: list[str]) -> str:
-    """Return C++ text: a word with these ``values``, C++ text of one number per field."""
+    """Return C++ text: a word of ``layout`` with these ``values``, C++ text of one number per field."""
     word = f"words::Word{layout.bits}{{}}"
     for field, value in zip(layout.fields, values, strict=True):
         word = cuda_put(field, word, value)
@@ -208,7 +208,7 @@ def numba_decoded(layout_bits: int, field: Field, word: str) -> str:
 
 
 def numba_encoded(layout: Layout, values: list[str]) -> str:
-    """Return Python text: a word with these ``values``, Python text of one number per field."""
+    """Return Python text: a word of ``layout`` with these ``values``, Python text of one number per field."""
     raws = [f"encode_{field.dtype}({value})" for field, value in zip(layout.fields, values, strict=True)]
     halves: list[list[str]] = [[] for _ in range(layout.bits // HALF)]
     for field, raw in zip(layout.fields, raws, strict=True):

@@ -52,9 +52,9 @@ class Objects(Expressions):
         self.fail(node, f"ask for one edge: (u, x) in {ast.unparse(node.comparators[0])}")
 
     def row(self, node: ast.expr, bound: ObjectRef) -> Node:
-        """Return the node of a vertex id whose edges or degree are looked up in the argument ``bound``.
+        """Return the node of the vertex id ``node``, whose edges or degree are looked up in the argument ``bound``.
 
-        The id is recorded unless ``bound`` is an edge set, to find out whether rows of other vertices are read.
+        Unless ``bound`` is an edge set, the id is recorded: it tells whether the function reads rows of other vertices.
         """
         value = self.vertex(node)
         if bound.kind != "edges":
@@ -69,7 +69,7 @@ class Objects(Expressions):
         return value
 
     def method(self, node: ast.Call, bound: ObjectRef) -> Node:
-        """Return the node of ``graph.degree(u)`` or ``batch.get(u, x, default)``."""
+        """Return the node of a call of a method of ``bound``: ``graph.degree(u)`` or ``batch.get(u, x, default)``."""
         assert isinstance(node.func, ast.Attribute)
         match bound.kind, node.func.attr, node.args:
             case "graph" | "answers", "degree", [u]:
@@ -143,7 +143,7 @@ class Objects(Expressions):
     def kind(self, call: ast.Call, position: int, kind: str) -> None:
         """Record that the function has effects of ``kind`` on the argument at ``position``.
 
-        Raise ``EdgeFunctionError`` at ``call`` if it has had effects of another kind on this argument.
+        Raise ``EdgeFunctionError`` at ``call`` if the function has effects of another kind on this argument.
         """
         if self.effects.setdefault(position, kind) != kind:
             self.fail(call, "one function has one kind of effect per array: use another array, or another function")

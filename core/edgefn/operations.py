@@ -232,7 +232,7 @@ def chain(op: str, values: list[Node]) -> Node:
 
 
 def logic(is_and: bool, values: list[Node]) -> Node:
-    """Return the node of ``values`` joined by ``and`` or ``or``: a bool if all are bools, else one of them."""
+    """Return the node of ``values`` joined by ``and`` (``is_and``) or ``or``: a bool if all are, else one of them."""
     if all(value.type == BOOL for value in values):
         return chain("both" if is_and else "either", values)
     result = values[-1]

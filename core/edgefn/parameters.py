@@ -250,7 +250,7 @@ class Signature(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Names of the leading parameters of the Python function; a ``value`` that is a word counts as its fields."""
+        """Names of the leading parameters of the Python function; in place of a ``value`` that is a word its fields."""
         if not isinstance(self.value_dtype, Layout):
             return [*self.leading]
         fields = [field.name for field in self.value_dtype.fields]

@@ -97,7 +97,7 @@ class _Translator(Objects):
         return (*copies, *statements)
 
     def fall_through(self, node: ast.AST) -> tuple[Statement, ...]:
-        """Return the statements that end a path of the function without ``return``: False for a vertex function.
+        """Return the statement for a path without a ``return``: ``return False`` in a vertex function, else ``return``.
 
         Raise ``EdgeFunctionError`` at ``node`` if the function must return a value.
         """

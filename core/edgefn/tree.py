@@ -51,7 +51,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The statement ``array[index] = value``: ``array`` is an array, or words and then ``value`` a whole word."""
+    """The statement ``array[index] = value``; if ``array`` is an argument of words, ``value`` is a whole word."""
 
     array: ArrayRef | WordsRef
     index: Node

@@ -70,7 +70,7 @@ class Column:
             self._buffer[self._indices(vertices)] = self.missing
 
     def put(self, vertices: Array, values: Array) -> None:
-        """Set the values of ``vertices``, ids, to one each or one for all; of repeated ids the last value counts."""
+        """Set the values of ``vertices`` (ids) to ``values``, one each or one for all; of repeats the last counts."""
         if len(vertices):
             host = on_host(vertices)
             last = np.unique(host[::-1], return_index=True)[1]
@@ -79,7 +79,7 @@ class Column:
             self._buffer[self._indices(host[kept])] = values
 
     def write(self, rows: np.ndarray, values: Array) -> None:
-        """Set the values of ``rows``, a host array without repeats, to one value each or one for all."""
+        """Set the values of ``rows``, a host array without repeats, to ``values``, one each or one for all."""
         if not len(rows):
             return
         values = values[()] if values.ndim == 0 else self.device.xp.asarray(values)

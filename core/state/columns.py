@@ -63,7 +63,7 @@ class Columns(MutableMapping[str, Any]):
             graph._columns[name] = column
 
     def put(self, name: str, vertices: Any, values: Any) -> None:
-        """Set the values of some vertices, given as ids or names, to one value each or one for all.
+        """Set the values of ``vertices`` (ids or names) in a column to ``values``, one each or one for all.
 
         Raises:
             UnknownNameError: there is no such column, or no vertex of a name.
@@ -125,7 +125,7 @@ class Columns(MutableMapping[str, Any]):
         return f"<Columns: {', '.join(f'{name}: {kind}' for name, kind in kinds.items()) or 'none'}>"
 
     def missing(self, name: str) -> Any:
-        """Return the value that vertices without one have in a column.
+        """Return the value that a column has for vertices to which none was given.
 
         Raises:
             UnknownNameError: there is no column of this name.
@@ -151,7 +151,7 @@ def column_of(graph: Graph, name: str) -> Column:
 
 
 def array_of(graph: Graph, name: str) -> Array:
-    """Return the array of a column itself, not a copy, by vertex, or of a column of edges by row; for operators.
+    """Return the array, not a copy, of a column of vertices (by vertex) or of edges (by row); for operators.
 
     Raises:
         UnknownNameError: there is no column of this name.

@@ -90,9 +90,9 @@ class EdgeTable:
         self._free = np.concatenate((self._free, rows))
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Free the ``rows`` of a batch that failed with ``error``.
+        """Free the ``rows`` of a batch that failed with ``error``; None: it has got no rows.
 
-        If that is an interrupt, it is unknown which rows edges use: set ``is_lost``, until :meth:`recover` is called.
+        After an interrupt it is unknown which rows edges use: ``is_lost`` is True until :meth:`recover` is called.
         """
         if not isinstance(error, Exception):  # an interrupt: the batch may have been launched
             self.is_lost = True
@@ -100,7 +100,7 @@ class EdgeTable:
             self.give(rows)
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """Collect the delta of a change for :meth:`read_deltas`; ``rows``: those of its inserted edges, or None."""
+        """Collect the delta of a change for :meth:`read_deltas`; ``rows``: those of its insertions, if any."""
         rows = self._free[:0] if rows is None else rows
         self._unread.append((rows, delta))
         self._waiting += max(len(rows), 1)
@@ -158,7 +158,7 @@ class EdgeTable:
         return found
 
     def write(self, rows: np.ndarray, values: Mapping[str, Array]) -> None:
-        """Set the values of ``rows`` in all columns; a column without ``values`` gets its missing value."""
+        """Set the values of ``rows`` to ``values``, by column; columns not in ``values`` get their missing value."""
         for name, column in self.columns.items():
             column.write(rows, values.get(name, np.asarray(column.missing, column.dtype)))
 
@@ -177,7 +177,7 @@ class EdgeTable:
         other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return a number per edge by which checks compare weights: its row, which both arcs of an edge share."""
+        """Return what checks compare as the weight of each edge: its row, since both arcs of an edge have the same."""
         return rows
 
     def check(self, rows: np.ndarray) -> None:
@@ -213,7 +213,7 @@ def checked_kinds(given: Any) -> dict[str, Kind]:
 
 
 def dtype_named(dtype: Any) -> np.dtype:
-    """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`; raises ``ParameterError``."""
+    """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`; raises ``ParameterError`` for no dtype."""
     if dtype is str:
         return TEXT
     try:

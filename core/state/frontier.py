@@ -109,7 +109,7 @@ class Frontier:
 
     @classmethod
     def of_rows(cls, graph: Graph, begin: int, end: int) -> Frontier:
-        """Return the frontier of the vertices ``begin`` to ``end`` (exclusive); no other vertices have edges here."""
+        """Return the frontier of vertices ``begin`` to ``end`` (exclusive), the only ones with edges in ``graph``."""
         ids = graph.device.xp.arange(begin, end, dtype=np.uint32)
         frontier = cls(graph.device, ids, num_vertices=graph.num_vertices)
         frontier.rows = begin, end

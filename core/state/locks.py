@@ -88,7 +88,7 @@ def on_device_of(attribute: str) -> Callable[[Function], Function]:
 
 
 def capacity_error(device: Device, error: MemoryError) -> MemoryError:
-    """Return ``error`` if it is an error of suricate, else a ``CapacityError`` with its message and its notes."""
+    """Return ``error`` if suricate raised it, else a ``CapacityError`` with ``device``, its message and its notes."""
     if isinstance(error, SuricateError):
         return error
     ours = CapacityError(f"memory does not suffice on {device}: {error}")
@@ -110,7 +110,7 @@ def _go_on_after_fork(graph: Any) -> None:
 
 
 class _Local(threading.local):
-    """A thread's own value ``token``: the token of its last entry into a lock, or None."""
+    """A thread's own ``token``: the object that a lock gave it when it entered after another thread, or None."""
 
     token: object = None
 

@@ -47,7 +47,7 @@ def words(
     Args:
         n_or_graph: number of elements, or a graph: one element per vertex, on its device.
         keys: dtype by name of the fields that are compared, the most significant first; at least one.
-        payload: dtype by name of the fields that go with them; ties of the keys are broken by the smaller payload.
+        payload: dtype by name of the fields that go with the keys; ties of the keys are broken by the smaller payload.
         device: where the words live; default: the graph's device, else the CPU.
 
     Raises:
@@ -140,7 +140,7 @@ class Words:
         return self._decoded(_loops().decode, field, unsigned, *signs).view(field.dtype)
 
     def ids(self, name: str) -> Array:
-        """Return a ``uint32`` field that holds vertices as a new array ``int64[n]``, with -1 in place of ``EMPTY``."""
+        """Return the ``uint32`` field ``name``, which holds vertices, as a new array ``int64[n]``, -1 for ``EMPTY``."""
         field = self.layout.field(name)
         assert field is not None
         if self.device.is_cuda:

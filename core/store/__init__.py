@@ -172,7 +172,7 @@ class Store(ABC):
                 changing anything. In a change of both kinds, each array holds the deletion, then the insertion. In
                 the steady state nothing waits for the device.
                 - :class:`~suricate.intake.batches.HostBatch`: valid NumPy arrays. A store on CUDA that keeps a copy
-                of its arrays on the host may apply small ones to it; it updates the device when a view, or anything
+                of its arrays on the host may apply small batches there; it updates the device when a view, or anything
                 else on the device, is next needed. The graph has reserved memory before it changes two stores or
                 makes a change of both kinds.
 
@@ -190,8 +190,8 @@ class Store(ABC):
         """Look up edges as :meth:`find` does; return None if the graph must validate them and call :meth:`find`.
 
         Args:
-            edges: device arrays that nobody has validated (the launch that looks them up does, and does not find
-                invalid edges); or valid NumPy arrays: a store on CUDA that has a copy of its edges on the host may
+            edges: unvalidated device arrays, whose edges are validated in the launch that looks them up (invalid
+                ones are not found); or valid NumPy arrays: a store on CUDA that has a copy of its edges on the host may
                 answer from it, in NumPy arrays.
         """
         return None
@@ -203,7 +203,7 @@ class Store(ABC):
         return Outcome(*self._results(size, np.uint8))
 
     def new_answer(self, size: int) -> tuple[Array, Array | None]:
-        """Return new arrays for a backend's answer to ``size`` lookups: found (bool) and weights; zero on the CPU."""
+        """Return new arrays for the answer to ``size`` lookups: found (bool), and weights or None; zero on the CPU."""
         return self._results(size, bool)
 
     def _results(self, size: int, kind: type) -> tuple[Array, Array | None]:
@@ -211,7 +211,7 @@ class Store(ABC):
         return fresh(size, kind), None if dtype is None else fresh(size, dtype)
 
     def is_invalid(self, guard: Array | None) -> bool:
-        """Return whether ``guard`` says that the batch is invalid; always False on CUDA, where kernels read it."""
+        """Return whether ``guard``, if any, says that the batch is invalid; always False on CUDA: kernels read it."""
         return guard is not None and not self.device.is_cuda and bool(guard[0])
 
     # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
@@ -300,7 +300,7 @@ class Store(ABC):
         """Choose the backend options that the user left open, if nothing is stored yet, for about ``num_edges`` edges.
 
         ``num_edges`` includes duplicates. A store calls this at its first batch; the graph calls it earlier if it
-        reserves memory first. On a graph of several processes each passes the number of edges of all, since a row is as
+        reserves memory first. On a graph of several processes each passes the total for all, since a row is as
         long as on one process.
         """
 
@@ -407,7 +407,7 @@ def checked_outcome(
     NumPy's, on CUDA too. The values of statuses on the device are not checked, as that would wait.
 
     Raises:
-        BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.
+        BackendError: no outcome, or one with arrays of the wrong length, dtype or device, or unknown statuses.
     """
     if not isinstance(outcome, tuple) or len(outcome) != 2:
         got = type(outcome).__name__

@@ -111,8 +111,8 @@ class ArrayManager(Generic[Graph]):
     def new(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
         """Return new arrays of ``length`` entries for a group, by name; :meth:`attach` makes them the store's arrays.
 
-        Entries have the value ``fill`` (None: unspecified). Raises ``CapacityError``, also if the limit would be
-        exceeded.
+        Entries have the value ``fill`` (None: unspecified). Raises ``CapacityError`` if memory, or the limit, does not
+        suffice.
         """
         self.admit(length * self.entry_bytes(group))
         return self.allocate(group, length, fill)
@@ -151,14 +151,14 @@ class ArrayManager(Generic[Graph]):
         self.attach(arrays)
 
     def resize(self, group: str, length: int, keep: int = 0, fill: int | None = None) -> None:
-        """Give a group new arrays of ``length`` entries; the first ``keep`` are copied, the others are ``fill``.
+        """Give a group new arrays of ``length`` entries: the first ``keep`` copied, the others ``fill`` (None: any).
 
         Old and new arrays exist side by side while entries are copied, and the limit covers both.
         """
         self.carry_over(self.new(group, length, fill), keep)
 
     def grow(self, group: str, length: int, keep: int) -> None:
-        """Make a group at least ``length`` long, by :data:`GROWTH` if memory allows; ``keep`` entries are copied."""
+        """Grow a group to ``length`` at least, by :data:`GROWTH` if memory allows; copy its first ``keep`` entries."""
         held = self.length(group)
         if length > held:
             first_that_fits(lambda size: self.resize(group, size, keep), max(length, int(GROWTH * held)), length)

@@ -45,7 +45,8 @@ BATCHES_AHEAD = 4  #: for this number of such batches
 class BatchStore(Store, Generic[Insertion, Deletion]):
     """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
 
-    The backend's arrays include one called ``weight``, indexed by the slots of the view's cursor.
+    The backend's arrays include one called ``weight``, indexed by the slots of the view's cursor, and one of counters,
+    such as the number of edges; on CUDA ``counters`` has what the host knows of them.
     """
 
     guarded: ClassVar[bool] = True
@@ -84,11 +85,11 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Return how many entries of each group of arrays are in use; groups not named are in use as a whole."""
 
     def extents(self) -> dict[str, int]:
-        """Return how many entries of each group a copy needs; groups not named are copied whole."""
+        """Return how many entries of each group of arrays a copy of the store needs; all of groups not named."""
         return self.used()
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return the sorted batch with kind and slot of each entry, and the ranks of entries that change the graph.
+        """Return the sorted batch with kind and slot of each entry, and counts of the entries that change the graph.
 
         Args:
             keys: ``uint64[m]``, ``src << 32 | dst``, ascending.
@@ -191,7 +192,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     ) -> None:
         """Apply the first batch, whose located batch and reservation are ``planned``; locate and apply the others.
 
-        ``later`` has for each other batch its keys, order, guard and kind.
+        ``later``: what :meth:`_sorted_batch` returns for each of the others.
         """
         self._apply_batch(batches[0], planned)
         for batch, located in zip(batches[1:], later, strict=True):
@@ -211,7 +212,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
         """Look up an unvalidated batch, see :meth:`suricate.store.Store.query`; None if the graph must validate it.
 
-        Edges are found by binary search in the rows of :meth:`rows`; if it returns None, the batch is sorted and
+        Edges are found by binary search in the rows of :meth:`rows`; if that returns None, the batch is sorted and
         located.
         """
         if self.sorter is None or isinstance(edges, EdgeList) or not self.sorter.takes(edges.size, self.num_vertices):
@@ -277,11 +278,11 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
                 self.counters.post(self.counters_array())
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to queue a copy of the counters to the host after a batch of ``updates`` edges on CUDA."""
+        """Return whether to copy the counters to the host after a batch of ``updates`` edges on CUDA; here always."""
         return True
 
     def poll(self) -> None:
-        """Update :attr:`counters` from the last copy that has reached the host (CUDA), or the store; never waits."""
+        """Update :attr:`counters`, on CUDA from the last copy that has reached the host; never waits."""
         if self.device.is_cuda:
             self.counters.poll()
         else:
@@ -307,7 +308,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def new_batch(self, keys: Array, order: Array, guard: Array | int | None) -> LocatedBatch:
-        """Return a located batch with these keys, order and guard, whose kinds, slots and ranks are uninitialised."""
+        """Return a located batch with these keys, order and guard, with all else uninitialised."""
         xp, size = self.device.xp, len(keys)
         rank = xp.empty(size, np.int32) if self.device.is_cuda else None
         return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
@@ -418,7 +419,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return self.log is not None
 
     def updated(self) -> EdgeList:
-        """Return the edges inserted since :meth:`mark` that are still stored, from the log; without a mark, all."""
+        """Return the edges inserted since :meth:`mark` that are still stored, from the log; all without a mark."""
         return self.edges() if self.log is None else self.log.edges(self)
 
     def copy_to(self, device: Device) -> Self:

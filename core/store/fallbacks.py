@@ -2,7 +2,7 @@
 
 The work is proportional to the result, on both devices: Numba loops (``cursors/loops.py``) and CUDA kernels
 (``cursors/loops.cu``) call the functions of the cursor. For a backend without a cursor every call first copies and
-sorts all edges of ``Store.edges``.
+sorts all edges of ``Store.edges``. Parameters of many functions: ``view`` of the store, and its ``device``.
 """
 
 from __future__ import annotations

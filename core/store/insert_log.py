@@ -49,7 +49,7 @@ class InsertLog:
         first_that_fits(lambda more: self._pool.grow("log", held + more, held), ahead * most, most)
 
     def add(self, src: Array, dst: Array, status: Array) -> None:
-        """Log the edges of a batch whose ``status`` is ``NEW``."""
+        """Log the edges ``src[i]`` to ``dst[i]`` of a batch whose ``status[i]`` is ``NEW``."""
         if self._device.is_cuda:
             from suricate.primitives import cuda
 

@@ -1,4 +1,7 @@
-"""Locating sorted batches on the CPU: in rows that ascend, or in rows in any order, one source at a time."""
+"""Locating sorted batches on the CPU: in rows that ascend, or in rows in any order, one source at a time.
+
+``keys`` are those of the batch, ``uint64[m]``; ``kind`` and ``slot`` are arrays of its entries, as in ``LocatedBatch``.
+"""
 
 from __future__ import annotations
 
@@ -128,9 +131,9 @@ def fill_table(keys, first, last, kind, table):
 
 @inner
 def match(v, at, keys, kind, slot, table):
-    """Look up destination ``v``, stored in slot ``at``, in the hash table; if an entry has it, make that ``PRESENT``.
+    """If the batch has an entry for destination ``v``, stored in slot ``at``, make this entry ``PRESENT``.
 
-    The entry's kind and slot are written; ``table`` is a result of :func:`fill_table`.
+    ``kind`` and ``slot`` of the entry are written; ``table`` is the hash table that :func:`fill_table` has filled.
     """
     h = place_of(v, table)
     while table[h] >= 0:

@@ -3,7 +3,7 @@
 One cooperative launch sorts a batch of up to :data:`MOST_LARGE` edges. Small batches are sorted by tiles in shared
 memory, larger ones by buckets (a sample sort), and the largest by digits (a radix sort), where a sample would be too
 large. Batches beyond that are sorted by CuPy, between a launch that packs edges into words and one that unpacks them.
-Nothing waits for the device.
+Nothing waits for the device. ``num_vertices``, of the graph, tells how many bits of an id count.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def finding_program(variant: BatchKind, bits: int) -> Program:
 
 
 def programs(weight_dtype: np.dtype | None) -> list[Program]:
-    """Return the programs for the batches of a store, in some typical variants, for the check that they compile."""
+    """Return programs for batches with such weights (None: without), typical variants, to check that they compile."""
     plain = sample_variants(None)
     weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
     variants = [plain[0], *weighted[:2]]
@@ -115,7 +115,8 @@ class SortMemory(NamedTuple):
         blocks: number of blocks of the launch.
         barriers: number of grid-wide barriers that it passes.
         keys, order: the result: ``uint64[size]``, ``uint32[size]``.
-        places, sizes: the values of the struct before the two of the barrier, and after them.
+        places: the first values of the struct, addresses; the address and the count of the barrier follow.
+        sizes: its last values: bits of an id and of a position in the batch, number of buckets.
     """
 
     blocks: int
@@ -131,7 +132,7 @@ class Taking(NamedTuple):
 
     Attributes:
         traits: number of vertices, and kind of the batch (dtypes and so on).
-        kernel, sorting: both None for huge batches, which CuPy sorts.
+        kernel, sorting: the kernel and its memory; both None for huge batches, which CuPy sorts.
     """
 
     traits: tuple[int, BatchKind]
@@ -168,8 +169,8 @@ class Sorter:
     def take(self, batch: UnvalidatedBatch, copies: tuple[int, int, int], num_vertices: int) -> tuple[Array, Array]:
         """Validate, copy and sort a batch for which :meth:`takes` is true; return keys and order.
 
-        ``copies``: addresses to which src, dst and weight are copied. A small batch's result is overwritten by the next
-        batch of its size and operation.
+        ``copies``: addresses to which src, dst and weight (0: none) are copied. The result for a small batch is
+        overwritten by the next batch of the same size and operation.
         """
         key, traits = (batch.size, batch.operation), (num_vertices, batch.variant)
         taking = self._kept.get(key)
@@ -309,7 +310,7 @@ def _id_bits(num_vertices: int) -> int:
 
 
 def _is_bucketed(size: int, num_vertices: int) -> bool:
-    """Return whether a batch of ``size`` edges, more than :data:`MOST_SMALL`, is sorted by buckets, not by digits."""
+    """Return whether ``size`` edges that are not sorted as a small batch are sorted by buckets, not by digits."""
     return size <= MOST_BUCKETED or _is_wide(size, num_vertices)
 
 

@@ -86,7 +86,7 @@ class _Adding(_Unchanged):
 
 
 def _made(function: Any, place: int, change: _Unchanged) -> Function:
-    """Return a copy of ``function`` whose body ``change`` has rewritten, with one more parameter, the array.
+    """Return a copy of ``function`` whose body ``change`` has rewritten, with an array as one more parameter.
 
     ``place`` is the index of the new parameter among all parameters.
     """

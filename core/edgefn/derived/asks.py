@@ -91,7 +91,7 @@ def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Yield ``node`` and all expressions below it, including those that an ``after`` node assigns to variables."""
+    """Yield ``node`` and all expressions below it, and those that ``after`` nodes assign to variables beforehand."""
     for one in node.nodes():
         yield one
         for before in one.value if one.op == "after" else ():

@@ -199,8 +199,8 @@ def follow(graph, state, change, u, v, w, *args):
     """Repair the forest after a change of the arc ``u -> v``, now of weight ``w``; return False to refuse the change.
 
     ``change`` is ``INSERTED``, ``DELETED``, ``HEAVIER`` or ``LIGHTER``, see ``suricate.plugins.step``. Vertices whose
-    keys change are put into the heap. A change is refused if a tree edge is deleted, or its offer gets worse, and there
-    are no in-edges.
+    keys change are put into the heap. A change is refused if a tree edge is deleted, or its offer gets worse, and
+    ``graph``, a ``Walked``, has no in-edges.
     """
     tree = state.tree
     if u == v:

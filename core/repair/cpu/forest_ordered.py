@@ -146,8 +146,8 @@ def sink(tree, heap, place, count):
 def propagate_by_level(g, heap, count, tree, stamp, step, queue, buffer, violated, *args):
     """Push from the first ``count`` vertices of ``queue``, which are distinct, until nothing changes.
 
-    Each waits in a heap for the step whose vertices have its first key; if that falls meanwhile, it is queued at once
-    as well. ``queue``, ``buffer`` and ``heap``, ``uint32[num_vertices]``, are overwritten. A vertex that is queued gets
+    Each waits in a heap for the step whose vertices have its first key; if its keys change meanwhile, the next step
+    takes it as well. ``queue``, ``buffer``, ``heap``, ``uint32[num_vertices]``, are overwritten. A queued vertex gets
     the stamp of its step in ``stamp``; stamps are used from ``step + 1`` on. Returns the number of steps, of vertices
     that pushed, and the next unused stamp.
     """

@@ -46,7 +46,7 @@ def improve(tree, v, value):
 
 @kernel
 def push(g, everything, queue, first_place, last_place, tree, stamp, step, violated, *args):
-    """Make the offers of ``queue[first_place:last_place]``, or of the vertices of that range if ``everything``.
+    """Make the offers of ``queue[first_place:last_place]``; if ``everything``, of all vertices with these ids instead.
 
     Out-neighbours take smaller words, and get the stamp ``step`` if their keys changed.
     """

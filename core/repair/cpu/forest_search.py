@@ -117,9 +117,9 @@ def list_members(queue, count, reached, seen):
 
 @inner
 def offer_to(keys, count, alone, tree, seen, value):
-    """Offer the word ``value`` to those of ``keys[:count]`` that are not in the bitmap ``seen``; add them to it.
+    """Offer the word ``value`` to those of ``keys[:count]`` not yet in the bitmap ``seen``; add these to ``seen``.
 
-    ``keys`` has vertices, and values that are no vertices and get no offer; it is overwritten. ``alone``: no other
+    ``keys``, overwritten, has vertices, and values that are no vertices and get no offer. ``alone``: no other
     thread makes offers.
     """
     last, size = np.uint64(len(seen) - 1), ZERO
@@ -136,7 +136,7 @@ def offer_to(keys, count, alone, tree, seen, value):
 
 @inner
 def offer_copied(g, u, alone, tree, seen, value):
-    """Offer the word ``value`` to those neighbours of ``u`` that are not in the bitmap ``seen``; add them to it.
+    """Offer the word ``value`` to those neighbours of ``u`` not yet in the bitmap ``seen``; add these to ``seen``.
 
     The row of ``u`` is copied to scratch memory first. ``alone``: no other thread makes offers.
     """
@@ -154,7 +154,7 @@ def offer_copied(g, u, alone, tree, seen, value):
 
 @kernel
 def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *args):
-    """Push from blocks of ``size`` of the ``count`` vertices in ``queue``, as one of the threads of a step.
+    """Push from the ``count`` vertices in ``queue``, in blocks of ``size``, as one of the threads of a step.
 
     Out-neighbours take smaller words. ``counter``, ``int64[1]``: the first index in ``queue`` that no thread has taken;
     increased. ``alone``: no other thread makes offers. ``seen``, this thread's bitmap, becomes ``reached`` plus the
@@ -245,7 +245,7 @@ def smallest(back, v, ascending, frontier):
 
 @inner
 def list_rest(back, num_vertices, reached, i, asked, at):
-    """Write the unreached vertices of word ``i`` that have in-edges to ``asked[at:]``, and prefetch their edges.
+    """Write to ``asked[at:]`` the unreached vertices of word ``i`` that have in-edges, and prefetch these edges.
 
     Word ``i`` of the bitmap ``reached`` holds 64 vertices. Those without in-edges are added to ``reached``, so that no
     later pull visits them. No branch depends on degrees. Returns the index after the last vertex in ``asked``.
@@ -270,8 +270,8 @@ def take_least(back, ascending, asked, low, high, tree, frontier, violated, *arg
     """Find parents for the vertices in ``asked[low:high]``, all of one word of a bitmap; return those that got one.
 
     They are returned as a ``uint64`` in which bit ``v % 64`` stands for vertex ``v``. The parent is the smallest
-    in-neighbour in the bitmap ``frontier``; if rows are ``ascending``, it is the first one found. The vertex takes its
-    offer. ``asked[low:high]`` is overwritten.
+    in-neighbour in the bitmap ``frontier``; if rows are ``ascending``, it is the first one found. The vertex takes the
+    parent's offer. ``asked[low:high]`` is overwritten.
     """
     parents, count, found = scratch(), np.uint64(0), ZERO
     for j in range(low, high):

@@ -71,7 +71,7 @@ class Repairs:
         self._events = Events()
 
     def _bind(self) -> np.ndarray:
-        """Return the array of the words; convert the arguments for compiled loops again if one may have moved."""
+        """Return the array of the words; convert the arguments for loops again if one may have a new array."""
         tree: np.ndarray = self._words.data
         if tree is not self._tree or not self._stays:
             given = zip(self._arguments, self.call.values, strict=True)
@@ -98,7 +98,7 @@ class Repairs:
         return _Repair(self, tree).run(roots, changes, width)
 
     def module(self, template: str, view: StoreView) -> ModuleType:
-        """Return the loops of ``template`` over the cursor of ``view``, compiled for the functions of the forest."""
+        """Return the loops of ``<template>.py``, compiled for the cursor of ``view`` and the forest's functions."""
         key = template, view.cursor
         made = self._modules.get(key)
         if made is None:
@@ -161,7 +161,7 @@ class _Repair:
         return not keys_differ(words[1:], words[:-1], self.call.layout).any()
 
     def _search(self, count: int) -> tuple[int, int]:
-        """Push or pull from the first ``count`` vertices of the queue until nothing changes; they have the same keys.
+        """Push or pull from the first ``count`` of the queue, vertices with the same keys, until nothing changes.
 
         Returns the number of steps and of vertices that pushed.
         """
@@ -171,7 +171,7 @@ class _Repair:
         return Search(self.graph, module, *target, number).run(count)
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
-        """Push for at most ``most`` steps from the first ``count`` vertices of the queue, or all if ``everything``.
+        """Push for up to ``most`` steps from the first ``count`` of the queue, or from all vertices if ``everything``.
 
         Returns the number of steps, of vertices that pushed, and of vertices in the queue, which have not pushed yet.
         """
@@ -190,11 +190,11 @@ class _Repair:
         return steps, pushed, count
 
     def _shared_from(self) -> int:
-        """Return the number of edges above which several threads make a step; ``MANY`` if one thread makes all."""
+        """Return the number of edges above which several threads make a step; ``MANY`` if one makes all steps."""
         return int(MANY) if self.has_totals else shared_from(self.graph, self.tree)
 
     def _shared_step(self, everything: bool, count: int) -> int:
-        """Push once, by several threads, from the first ``count`` vertices of the queue, or from all if ``everything``.
+        """Push once, by several threads, from the first ``count`` of the queue, or from all vertices if ``everything``.
 
         Vertices whose keys changed become the new queue; returns their number.
         """
@@ -212,7 +212,7 @@ class _Repair:
     def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
         """Push step by step until nothing changes; return the number of steps and of vertices that pushed.
 
-        The first step starts from the first ``count`` vertices of the queue, or from all if ``everything``. With
+        The first step starts from the first ``count`` of the queue, or from all vertices if ``everything``. With
         ``by_level`` a vertex of the queue waits for the step whose vertices have its first key.
         """
         steps, pushed, left = 0, 0, count
@@ -231,7 +231,7 @@ class _Repair:
         return (self.code.get(kernel) or self.code.look_up(kernel, kernel, arguments))(*arguments)
 
     def _along(self, kernel: Any, arcs: ArcList | None, count: int, *options: bool) -> int:
-        """Call ``kernel``, which appends to the queue, of length ``count``, on a list of arcs; return the new length.
+        """Call ``kernel``, which appends to the queue, of length ``count``, on ``arcs``, if any; return the new length.
 
         ``options`` are arguments of ``kernel`` that follow the list.
         """
@@ -251,7 +251,7 @@ class _Repair:
     def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
         """Push in the order of the first key, by buckets of ``width``, until nothing changes.
 
-        It starts from the first ``count`` vertices of the queue, or from all if ``everything``. Returns the number of
+        It starts from the first ``count`` of the queue, or from all vertices if ``everything``. Returns the number of
         steps, which are buckets or rounds, and of vertices that pushed.
         """
         steps, pushed, left = self._steps(everything, count, 1 if everything else 0)
@@ -283,8 +283,8 @@ class _Repair:
     def _offers(self, invalid: int, lists: tuple[ArcList | None, ...]) -> int:
         """Give the first ``invalid`` invalid vertices their best offers, then make the offers along ``lists``.
 
-        The best offers are those of in-neighbours; ``lists`` are lists of arcs. Vertices whose keys changed are written
-        to the queue; returns their number.
+        The best offers are those of in-neighbours; ``lists`` are arc lists, or None. Vertices whose keys changed are
+        written to the queue; returns their number.
         """
         count = 0
         if invalid:
@@ -307,13 +307,13 @@ def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> Mod
 
 
 def _shared_words(layout: Layout) -> tuple[str, str]:
-    """Return Python text of functions that read and exchange words of ``layout`` while other threads change them."""
+    """Return two parts of a module: functions to read and exchange shared words, and names for those of ``layout``."""
     names = ("load_word", "exchange") if layout.bits == HALF else ("load_pair", "exchange_pair")
     return ATOMICS, "load_whole = {}\nexchange_whole = {}".format(*names)
 
 
 def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> str:
-    """Return the source of ``template`` for the cursor of ``view``, functions for words, and the functions of ``call``.
+    """Return the text of ``<template>.py`` with the cursor of ``view``, functions for words, and those of ``call``.
 
     ``uniform``: whether a vertex offers the same word along all its edges.
     """

@@ -45,7 +45,7 @@ class Counts(NamedTuple):
     """What is known, over all ranks, about the frontier that a level has reached, whose vertices have yet to push.
 
     Attributes:
-        vertices: their number.
+        vertices: number of vertices in the frontier.
         in_arcs: number of arcs into vertices reached since the last such counts.
         violated: whether the keys of an offer did not grow.
         out_arcs: for each rank the number of arcs from its own vertices in the frontier.
@@ -86,7 +86,7 @@ class Progress(PinnedCounters):
         self._polls = 0
 
     def has_come(self, number: int) -> bool:
-        """Return whether the device has reported level ``number``: the search goes on, or stops; does not wait.
+        """Return whether the device has reported level ``number``, after which the search may stop; does not wait.
 
         Raises:
             RuntimeError: the device has failed.

@@ -162,9 +162,9 @@ class Levels:
 
     @property
     def parents(self) -> Array:
-        """``uint32[num_vertices]``: parents by vertex: after :meth:`pack_parents` those of this rank's vertices.
+        """``uint32[num_vertices]``: parents by vertex; :meth:`pack_parents` writes those of this rank's vertices.
 
-        :meth:`take_parents` needs all; ranks exchange them before.
+        :meth:`take_parents` needs the parents of all vertices; ranks exchange them before.
         """
         return self._parents
 
@@ -176,12 +176,12 @@ class Levels:
         return Counts(numbers[0], numbers[1], numbers[2] != 0, by_rank)
 
     def section(self, capacity: int) -> int:
-        """Return the bytes of a rank's section with at most ``capacity`` offers."""
+        """Return the size in bytes of a rank's section that holds up to ``capacity`` offers."""
         return by_list.section_bytes(capacity, self._word)
 
     @staticmethod
     def arc_section(capacity: int) -> int:
-        """Return the bytes of a rank's section with at most ``capacity`` arcs."""
+        """Return the size in bytes of a rank's section that holds up to ``capacity`` arcs."""
         return by_list.section_bytes(capacity, ID)
 
     # -- levels by lists -----------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Levels:
     def has_come(self, ago: int) -> bool:
         """Return whether the device has reported the level ``ago`` levels before the last queued one; does not wait.
 
-        Also true if that level is before the first one by lists.
+        Also true for levels before the first one by lists, which the device does not report.
         """
         number = self._progress.number - ago
         return number < self._first or self._progress.has_come(number)
@@ -247,7 +247,7 @@ class Levels:
     # -- levels by bits ------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin a level by bitmaps: the vertices that the last level reached become the frontier, and are visited."""
+        """Begin a level by bitmaps: vertices that the last level reached become the frontier and count as visited."""
         self._number += 1
         self._launch("begin_level", self._level, self._tree)
 
@@ -257,9 +257,9 @@ class Levels:
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
     def push(self, offers: Array, capacity: int) -> None:
-        """Make the offers of this rank's vertices in the frontier; write those to others to its section of ``offers``.
+        """Make the offers of this rank's vertices in the frontier.
 
-        ``capacity`` is the most offers of a rank.
+        Those to vertices of other ranks are written to its section of ``offers``, which holds ``capacity`` offers.
         """
         self._launch("list_own", self._level, self._memory)
         for name in ("push_level", "push_rest"):
@@ -269,7 +269,7 @@ class Levels:
     def take_offers(self, offers: Array, capacity: int) -> None:
         """Apply the offers of all ranks, in ``offers``: vertices of this rank take words that are smaller than theirs.
 
-        ``capacity`` is the most offers of a rank.
+        ``capacity``: how many offers a section holds.
         """
         self._launch("take_offers", *self._views, self._level, self._tree, self._packed(offers, capacity))
 
@@ -278,7 +278,7 @@ class Levels:
     def list_arcs(self, arcs: Array, capacity: int) -> None:
         """Write the arcs into this rank's unvisited vertices to its section of ``arcs``.
 
-        ``capacity`` is the most arcs of a rank.
+        ``capacity``: how many arcs a section holds.
         """
         given = self._packed_arcs(arcs, capacity)
         arcs[self.rank * len(arcs) // self._ranks :].data.memset_async(0, by_list.HEAD)
@@ -288,8 +288,8 @@ class Levels:
     def finish(self, arcs: Array, capacity: int, violated: Array, steps: int, pushed: int) -> Propagated:
         """Compute all remaining levels from ``arcs``, the sections of all ranks; return the result of the whole search.
 
-        ``capacity`` is the most arcs of a rank; ``violated`` becomes 1 if the keys of an offer do not grow; ``steps``
-        and ``pushed`` are the numbers of levels and of pushes so far.
+        ``capacity``: how many arcs a section holds; ``violated`` becomes 1 if the keys of an offer do not grow;
+        ``steps`` and ``pushed`` are the numbers of levels and of pushes so far.
         """
         level, outcome = (self._level, self._memory, self._tree), self._outcomes.take()
         self._launch("take_arcs", *level, self._packed_arcs(arcs, capacity), violated, *self._values)

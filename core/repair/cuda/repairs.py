@@ -73,7 +73,7 @@ def program(walk: Walk, call: Call, form: Form) -> Program:
 
 
 class Repairs:
-    """The computations of one forest on one graph, by larger blocks if it is dense, and its repairs.
+    """The computations and repairs of one forest on one graph; blocks of computations are larger on dense graphs.
 
     Args:
         graph: the graph.
@@ -90,7 +90,7 @@ class Repairs:
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Propagate from ``roots``, or if None repair after ``changes``; return the outcome, on the device.
+        """Propagate from ``roots``, or if None repair after ``changes``; return numbers of steps and pushes, unread.
 
         ``changes`` are the deleted, replaced and inserted arcs. ``width``: if given, vertices push in the order of
         their first keys, in windows of this width.
@@ -146,13 +146,13 @@ class _Launches:
         self._tree: Array | None = None
 
     def compute(self, roots: Frontier, width: float | None) -> Propagated:
-        """Compute the forest from ``roots``, with ``width`` as in :meth:`Repairs.run`; return the outcome."""
+        """Compute the forest from ``roots``; ``width`` and the result are those of :meth:`Repairs.run`."""
         self._prepare(width)
         self._kernel.put(ROOTS, packed_vertices(roots))
         return self._launch()
 
     def repair(self, changes: Changes, width: float | None) -> Propagated:
-        """Repair the forest after ``changes``, with ``width`` as in :meth:`Repairs.run`; return the outcome."""
+        """Repair the forest after ``changes``; ``width`` and the result are those of :meth:`Repairs.run`."""
         self._prepare(width)
         for i, arcs in enumerate(changes):
             values = arc_values(arcs)

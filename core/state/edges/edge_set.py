@@ -158,7 +158,7 @@ class EdgeSet:
         """Return the rows by source, which operators walk like those of a graph; built when first needed.
 
         Raises:
-            RequirementError: ``"in"``, and the edges are directed: a set has no rows by destination.
+            RequirementError: ``direction`` is ``"in"`` and the edges are directed: a set has no rows by destination.
         """
         if one_of("direction", direction, ("out", "in")) == "in" and self.directed:
             raise RequirementError("an edge set has no rows by destination: make one of the reversed edges")

@@ -116,7 +116,7 @@ def ones(device: Device, size: int) -> Array:
 def fill_table(
     device: Device, table: EdgeTable, src: Array, dst: Array, status: Array | None, wanted: int, mark: Array | None
 ) -> None:
-    """Enter arcs into the empty hash table ``table``, in place: those with ``status[i] == wanted``, or all (None).
+    """Enter arcs (``status`` None: all; else those with ``status[i] == wanted``) into the empty hash table ``table``.
 
     With ``mark``, ``uint8`` and 1 for each arc, there may be duplicates, of which the last one counts: ``mark`` becomes
     0 for the others, and for the second arc of a self-loop. Without ``mark`` each arc occurs at most once.
@@ -133,7 +133,7 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Change the status of arcs that a batch deletes and inserts again, in both of its halves and in place.
+    """Change the status of arcs that a batch deletes and inserts again, in its deletion and its insertion, in place.
 
     The status becomes ``UNCHANGED``; in the insertion it becomes ``REPLACED`` if the weight differs.
 
@@ -153,7 +153,7 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Group by source the arcs with ``status[i] == wanted`` (None: all); write ``rows`` and ``table``, in place.
+    """Group arcs with ``status[i] == wanted`` (``status`` None: all) by source; write ``rows`` and ``table`` in place.
 
     ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each the index in ``rows`` at
     which its row begins; behind it are two counters. A row is the number of arcs, and then their positions in ``src``.
