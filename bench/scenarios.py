@@ -204,7 +204,7 @@ def _tenths(fixture: Fixture, *, weighted: bool) -> list[EdgeList]:
 
 
 def _repeated(entries: np.ndarray, size: int) -> np.ndarray:
-    """Return ``size`` entries, by repeating the array ``entries`` as a whole; no entries if it is empty."""
+    """Return the array ``entries``, repeated as a whole, with the length ``size``; an empty array stays empty."""
     return np.resize(entries, size if len(entries) else 0)
 
 

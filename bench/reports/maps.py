@@ -128,7 +128,7 @@ def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Pa
 def _summary(found: list[Cell]) -> str:
     """Return a Markdown table with a line per backend and a column per use.
 
-    An entry is the number of cells that the backend wins, and the geometric mean of its time divided by the fastest
+    It shows how many cells of the map the backend wins, and the geometric mean of its time divided by the fastest
     time.
     """
     uses = list(dict.fromkeys(cell.use for cell in found))
@@ -198,7 +198,7 @@ def _first(over: list[Cell]) -> list[Cell]:
 def _all(found: list[Cell]) -> list[str]:
     """Return a Markdown table per use and family of graphs, with a line per batch size and a column per graph size.
 
-    An entry is the fastest backend, its time, and its lead over the next one.
+    It shows the fastest backend, its time, and its lead over the next one.
     """
     tables = []
     for family, use in dict.fromkeys((cell.family, cell.use) for cell in found):

@@ -98,7 +98,7 @@ def noise(value: float) -> str:
 def new_table(title: str, first: str, columns: Iterable[str]) -> Table:
     """Return an empty table with a left column titled ``first``, and right-aligned ``columns``.
 
-    Entries that are too wide are wrapped.
+    Texts that are too wide are wrapped.
     """
     table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column(first, overflow="fold")

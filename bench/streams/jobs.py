@@ -102,7 +102,7 @@ class FromFile(FixtureTask):
 
 
 class FromCsv(FromFile):
-    """A job over a CSV file whose vertices are names, texts."""
+    """A job over a CSV file whose vertices are names (texts)."""
 
     workload = "from CSV with names"
     does = "a CSV file with texts as vertices through a window of half of its events, slide by slide"

@@ -207,7 +207,7 @@ class JobSlide(Sliding):
         self.job = self.slide = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the entries of ``Sliding.extra``, and the median seconds of a slide in each step of the job."""
+        """Return what ``Sliding.extra`` returns, and the median seconds of a slide in each step of the job."""
         return {**super().extra(), **self.parts}
 
 

@@ -55,7 +55,7 @@ def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, fr
 
 
 def _equal(one: Any, other: Any, device: Device) -> bool:
-    """Return whether two results (numbers, arrays on ``device``, or tuples of them) are equal entry by entry."""
+    """Return whether two results (numbers, arrays on ``device``, or tuples of these) are equal, element by element."""
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_equal(*parts, device) for parts in zip(one, other, strict=True))
     if isinstance(one, (int, float)):

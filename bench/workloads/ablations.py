@@ -50,7 +50,7 @@ def join(u, v, w, sets):
 
 
 class Ablation(FixtureTask):
-    """Base of the workloads: run one algorithm by one ``scheme``, an entry of ``schemes``."""
+    """Base of the workloads: run one algorithm by one ``scheme`` out of ``schemes``."""
 
     schemes: tuple[str, ...] = ()
     limit = constants.ABLATION_LIMIT
@@ -164,7 +164,7 @@ class TrianglesByMethod(Ablation):
         self.graph, self.items = self.fixture.graph(weighted=False, directed=False), len(self.model)
 
     def run(self, prepared: None) -> Any:
-        """Return the result of ``intersect``, a tuple whose first entry is the number of common neighbours."""
+        """Return the result of ``intersect``, a tuple whose first item is the number of common neighbours."""
         return intersect(self.graph, fn=closed, method=self.scheme)
 
     def check(self, prepared: None, found: Any) -> None:

@@ -113,7 +113,10 @@ class Replay(FixtureTask):
         return src.astype(np.uint64) << np.uint64(32) | dst
 
     def _check_answer(self, answers: Any, i: int, at: np.ndarray, model: EdgeModel) -> None:
-        """Verify entry ``i`` of ``answers``, for the vertices ``at``; ``model``: the edges after the event ``i``."""
+        """Verify the answer after event ``i``, in row ``i`` of ``answers``, at the vertices ``at``.
+
+        ``model``: the edges after that event.
+        """
         n = self.fixture.data.num_vertices
         here = {name: part[i] for name, part in fields_of(answers).items()}
         if self.subject is None:

@@ -66,8 +66,8 @@ def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
 def widths(backend: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the knob for the size of a storage unit in bytes: {} (the default), then each value.
 
-    The knob is the first whose name ends with ``_bytes``. A value that ``given`` (options common to all rows) already
-    has is left out.
+    The knob is the first whose name ends with ``_bytes``. The value that ``given``, the options of all
+    rows, sets is left out.
     """
     chosen = tuple(name for name in backend.knobs if name.endswith(WIDTH))[:1]
     distinct = [{}, *({name: value} for name in chosen for value in backend.knobs[name])]

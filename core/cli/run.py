@@ -235,7 +235,7 @@ def literal(text: str) -> Any:
 def per_vertex(graph: Graph, result: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split a result of an algorithm into ``(columns, rest)``, both host arrays by name.
 
-    ``columns`` are the fields with an entry per vertex, reduced to live vertices in the order of ids.
+    ``columns`` are the fields with a value per vertex, those of live vertices by ascending id; ``rest``: the others.
     """
     import numpy as np
 

@@ -200,7 +200,7 @@ class RowPrinter:
     def __call__(self, end: Any, columns: Mapping[str, Any]) -> None:
         """Write the ``columns``, arrays by name, of the slide that ends at ``end``; the first call writes a header.
 
-        Each entry of the columns is a row, which begins with ``end``.
+        A row has ``end`` and then one value of each column.
         """
         if not self._begun:
             self._writer.writerow(["end", *columns])

@@ -235,7 +235,7 @@ class _Column(NamedTuple):
     parts: tuple[tuple[Path, int], ...] = ()  #: the files that it was joined from, with the number of entries of each
 
     def error(self, reason: str, row: int | None = None) -> FileFormatError:
-        """Return an error whose message names the file, the column, the entry ``row`` (if given) and ``reason``."""
+        """Return an error whose message names the file, the column, its row ``row`` (if given) and ``reason``."""
         path = self.path
         for part, length in self.parts:
             path = part

@@ -461,7 +461,7 @@ def as_parts(result: Any) -> tuple[Any, ...]:
 
 
 def on_host(result: Any, graph: Graph) -> Any:
-    """Return a result, an array or (named) tuple, with NumPy arrays; fail unless all are on the device of ``graph``."""
+    """Return a result with NumPy arrays in place of its arrays; fail if one is not on the device of ``graph``."""
     xp = graph.device.xp
     parts = as_parts(result)
     for part in parts:

@@ -211,7 +211,7 @@ class ModelledStore:
                 part[:] = 0  # the store must not keep the array
 
     def _compare_counts(self, what: str, batch: Groups, status: np.ndarray, report: int, changed: np.ndarray) -> None:
-        """Assert that of each edge exactly one entry of the batch reports a change if there was one, else none.
+        """Assert that of the places of an edge in the batch exactly one reports a change if there was one, else none.
 
         Args:
             what: the call, for messages.

@@ -19,7 +19,7 @@ class Groups(NamedTuple):
 
     Attributes:
         keys: ``uint64[k]``, ascending.
-        member: ``int64[n]``: for each entry of the batch, the index of its edge in ``keys``.
+        member: ``int64[n]``: for each edge of the batch, repeats included, its index in ``keys``.
         last: ``int64[k]``: the position in the batch where each edge occurs last.
     """
 
@@ -91,8 +91,8 @@ class EdgeTable:
         """Return the outcome that inserting a weighted batch must have.
 
         Returns:
-            The status of every entry, ``uint8[n]``; the positions of the entries that replace a weight; and the
-            weights that these edges had before the batch.
+            The status of every edge of the batch, ``uint8[n]``; the positions in it of those that replace a weight; and
+            the weights that these had before.
         """
         assert self.weight is not None
         at, here = self.locate(batch.keys)

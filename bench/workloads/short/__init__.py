@@ -96,7 +96,7 @@ class ShortCalls(FixtureTask):
 
 
 def files_of_calls(action: Any) -> list[str]:
-    """Run ``action()``; return the file name of the code of each Python call in it, one entry per call."""
+    """Run ``action()``; return for each Python call in it the name of the file that the called code is in."""
     files: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -31,11 +31,10 @@ class Rows:
         self._most, self._weighted = layout.num_vertices[0], "weight" in layout.fields
 
     def parse(self, chunk: bytes, lines_before: int) -> tuple[int, Columns]:
-        """Return ``(rows, (src, dst, weight))``: the number of rows, and arrays with the entries, ids from 0.
+        """Return ``(rows, (src, dst, weight))``: the number of rows, and arrays with an element per listed neighbour.
 
-        ``src`` is the number of the row in the chunk; ``weight`` is empty if the file has none.
-
-        ``chunk`` has whole lines; ``lines_before`` is the number of lines of the file before it.
+        ``src``: the number of the row in the chunk; ``dst``: the neighbour; both from 0. ``weight``: empty if there are
+        none. ``chunk`` has whole lines; ``lines_before`` is the number of lines of the file before it.
 
         Raises:
             FileFormatError: with the number of the first line that is wrong.

@@ -80,7 +80,7 @@ def widened(array: np.ndarray, label: str, error: type[SuricateError]) -> np.nda
 
 
 def has_texts(column: Any) -> bool:
-    """Return whether a column has texts, and not all of them are numbers, as "12" is."""
+    """Return whether a column has texts of which at least one is not a number (the text "12" is one)."""
     array = as_array(column)
     if array.dtype.kind == "O" and not any(isinstance(value, str) for value in array.tolist()):
         return False
