@@ -115,7 +115,7 @@ def _numba_cast(kind: str, text: str) -> str:
 
 
 def numba_constant(kind: str, value: float) -> str:
-    """Return Python text of a constant to which Numba gives the type ``kind``."""
+    """Return Python text of the constant ``value``, to which Numba gives the type ``kind``."""
     kind = storage(kind)
     if kind in (BOOL, "int64"):
         return f"({value})" if value < 0 else str(value)

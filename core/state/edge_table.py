@@ -24,7 +24,7 @@ _UNREAD = 1 << 16  # rows whose deltas may wait to be read, at least
 
 
 class Kind(NamedTuple):
-    """The dtype of a column of edges, and the value of edges that have none."""
+    """The dtype of a column of edges, and the value of edges to which none was given."""
 
     dtype: np.dtype
     missing: Any

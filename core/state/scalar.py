@@ -153,7 +153,7 @@ def _neutral(op: str, dtype: np.dtype) -> Any:
 
 
 def _checked(value: Any, dtype: np.dtype) -> Any:
-    """Return ``value`` as a scalar of ``dtype``; raise ``ParameterError`` if it does not fit."""
+    """Return ``value`` as a NumPy scalar of ``dtype``; raise ``ParameterError`` if it does not fit."""
     array = np.asarray(value, object) if isinstance(value, (list, tuple)) else np.asarray(value)  # lists may be ragged
     fits = array.ndim == 0 and array.dtype.kind in ("iuf" if dtype.kind == "f" else "iu")
     if fits and dtype.kind != "f":

@@ -70,9 +70,9 @@ def push(g, everything, queue, first_place, last_place, tree, stamp, step, viola
 
 @kernel
 def gather(begin_place, end_place, stamp, step, queue):
-    """Write the vertices from ``begin_place`` to ``end_place`` with the stamp ``step`` to ``queue[begin_place:]``.
+    """Write to ``queue[begin_place:]`` the vertices from ``begin_place`` to ``end_place`` whose stamp is ``step``.
 
-    They ascend; returns the index after the last one in ``queue``.
+    The vertices ascend; returns the index after the last one in ``queue``.
     """
     at = begin_place
     for v in range(begin_place, end_place):

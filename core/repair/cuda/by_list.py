@@ -37,7 +37,7 @@ DECLARATIONS = "\n".join((LISTS.declaration, enum("", {**STATE, **STATUS, **WHY,
 
 
 def section_bytes(capacity: int, word: int) -> int:
-    """Return the bytes of a section with at most ``capacity`` offers; a word has ``word`` bytes."""
+    """Return the size in bytes of a section that holds up to ``capacity`` offers; a word has ``word`` bytes."""
     return HEAD + -(-capacity * (word + 4) // ALIGNMENT) * ALIGNMENT
 
 

@@ -90,10 +90,10 @@ class Repairs:
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Propagate from ``roots``, or if None repair after ``changes``; return numbers of steps and pushes, unread.
+        """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and pushes.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``width``: if given, vertices push in the order of
-        their first keys, in windows of this width.
+        The host does not read these numbers here. ``changes`` are the deleted, replaced and inserted arcs. ``width``:
+        if given, vertices push in the order of their first keys, in windows of this width.
         """
         if roots is None:
             return self._repairs.repair(changes, width)
