@@ -73,7 +73,7 @@ def rates(named: Mapping[tuple[str, str, str], Rows], peaks: Mapping[str, float]
 
     Lines are median rates by batch size, bands go from the 10th to the 90th percentile. If ``peaks`` has the memory
     bandwidth of the run, in bytes per second, a dashed line shows the rate at which the operation would use all of it:
-    per edge, it reads the batch's entry and a sector of 32 bytes of the graph, which an update writes as well.
+    per edge, it reads the edge in the batch and a sector of 32 bytes of the graph, which an update writes as well.
     """
     from matplotlib.figure import Figure
 
