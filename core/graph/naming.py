@@ -39,7 +39,7 @@ def names(graph: Graph) -> Names | None:
 
 
 def set_names(graph: Graph, names: Names | None) -> None:
-    """Set :func:`names`; raises ``ParameterError`` for anything but ``su.Names`` or None, or for too many ids."""
+    """Set :func:`names`; raises ``ParameterError`` for anything but ``su.Names`` or None, or more ids than vertices."""
     if names is not None and not isinstance(names, Names):
         raise ParameterError(f"names must be su.Names or None, got {shown(names)}")
     if names is not None and names.num_ids > graph.num_vertices:

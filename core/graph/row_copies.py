@@ -31,8 +31,8 @@ def copied_rows(graph: Graph) -> Iterator[None]:
     """A context in which operators on the CPU walk copies of the rows; other threads wait for the graph.
 
     A view is copied when it is first walked, each row in its order in storage, so that results are the same to the
-    last bit. A copy takes 4 bytes per edge, those of weights, and 8 per vertex; without the memory for it, or with
-    fewer than :data:`LEAST` edges, operators walk the storage. Avoid ``(u, x) in graph`` in functions: it scans the
+    last bit. A copy takes 4 bytes and a weight per arc, and 8 bytes per vertex; without the memory for it, or with
+    fewer than :data:`LEAST` arcs, operators walk the storage. Avoid ``(u, x) in graph`` in functions: it scans the
     row.
     """
     graph = graph if graph.partition is None else graph.partition.follow()

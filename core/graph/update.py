@@ -485,7 +485,7 @@ class Updater:
         return batch if len(batch.src) else None
 
     def _wait_for_lists(self, keep_errors: bool) -> None:
-        """Wait before a delta of a deferred batch is read; raise its error, which ``keep_errors`` leaves for later."""
+        """Wait before a delta of a deferred batch is read; raise the batch's error, with ``keep_errors`` only later."""
         assert self.ingest is not None
         if keep_errors:
             self.ingest.refresh()

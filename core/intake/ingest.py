@@ -322,7 +322,7 @@ class Ingest:
         return device_batches(removed, added, held, memory[1], offsets, guard, self.launch_copy, paired=paired)
 
     def allocate_next(self) -> None:
-        """Allocate in advance for another change like the last one, if it is small; in calls that wait anyway."""
+        """Allocate memory now for a next change as large as the last, if that was small; in calls that wait anyway."""
         size = self._last[-1]
         if size <= MOST_NEXT:
             try:  # suppress() would take half a microsecond

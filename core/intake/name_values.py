@@ -62,7 +62,7 @@ class Values:
             yield from self._keys(self.numbers[begin : begin + BLOCK + 1])
 
     def part(self, begin: int, end: int) -> Values:
-        """Return the names from ``begin`` to ``end``."""
+        """Return the names at the positions from ``begin`` to ``end`` (exclusive)."""
         if self.kind != TEXT:
             return Values(self.kind, self.numbers[begin:end])
         offsets = self.numbers[begin : end + 1]

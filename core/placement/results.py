@@ -103,7 +103,7 @@ class Tally:
             self._arriving = part.arriving
 
     def note(self, part: Partition) -> None:
-        """Add the numbers to the counts of the stores, and set ``part.held``, the arcs by rank; waits for the batch."""
+        """Add these numbers to the stores' counts; set ``part.held``, numbers of arcs by rank. Waits for the batch."""
         counts = self._counts
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)

@@ -88,7 +88,7 @@ def ask(stores, src, dst, i):
 
 @kernel
 def run(stores, graph, state, piece, begin, end, report):
-    """Apply the events from ``begin`` to ``end`` of a ``piece``; return the index behind the last one applied.
+    """Apply the events ``begin`` to ``end`` (exclusive) of a ``piece``; return the index behind the last one applied.
 
     ``stores``, the ``state`` of the algorithm, the results in ``piece`` and ``report`` are changed in place;
     ``report[WHY]`` says why the loop ended.

@@ -139,7 +139,7 @@ class Background:
 
 
 class _Queue:
-    """What a reading thread fills. The thread refers to nothing else, so an unused :class:`ReadAhead` is deleted."""
+    """What a thread has read ahead. The thread refers to nothing else, so an unused :class:`ReadAhead` is deleted."""
 
     def __init__(self, chunks: Iterator[Any]) -> None:
         self.condition, self.items = threading.Condition(), deque[Any]()

@@ -252,7 +252,7 @@ class Contents:
         return self.ring.held()
 
     def told(self, due: Any, skipped: int) -> tuple[Any, ...]:
-        """Return rank 0's message: ``due`` (a slide, ``ENDED``, None), late and ``skipped`` events, has_unit."""
+        """Return rank 0's message: ``due`` (None: no slide closes), numbers of late and skipped events, has_unit."""
         if isinstance(due, Due):  # without names nobody else asks which edges are fresh
             fresh, news = (None, None) if self.names is None else (due.change.fresh, self.names.news())
             due = (*due[:-3], tuple(Head.of(due.change._replace(fresh=fresh))), news, due.took)

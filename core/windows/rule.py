@@ -75,7 +75,7 @@ def judge(time, delay, ahead, origin, slide, state, verdict):
 
 @kernel
 def take_positions(first, last, origin, slide, state):
-    """Take events whose times are the positions from ``first`` to ``last``, and close the slides that this completes.
+    """Take the events at the positions from ``first`` to ``last`` (inclusive); close the slides that this completes.
 
     All earlier positions are below ``first``. ``state`` is changed in place; ``origin`` and ``slide`` are the grid of
     ends.
@@ -174,7 +174,7 @@ class Rule:
 
     @property
     def due(self) -> int | None:
-        """The newest end up to which slides may close now, None if they all have."""
+        """The newest end up to which slides may close now; None: all these slides have closed."""
         due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER
         due = due if self._limit is None else max(due, self._limit)
         return due if due > (NEVER if self.last is None else self.last) else None

@@ -141,7 +141,7 @@ class _Check:
     def __call__(self, dtype: np.dtype, number: int, src: int, dst: int, ids: int = 0) -> _Check:
         """Queue the check of ``number`` ids of type ``dtype`` at each of the addresses ``src`` and ``dst``.
 
-        ``ids`` is the address for ``uint32`` copies, first those of ``src``; 0: none are made.
+        ``ids`` is the address for ``uint32`` copies, first those of ``src``; 0: none are made. Returns this object.
         """
         if dtype not in self._kernels:
             self._kernels[dtype] = WordKernel(program(dtype).kernel("check_ids"), _BLOCK, 8)

@@ -152,7 +152,7 @@ class EdgeValues:
             fresh: ``bool[n]``: pairs that change whatever their values are, as they are new or have another weight.
 
         Returns:
-            A structured array ``[n]``, and ``bool[n]``: fresh, or other values than ``held``, which gets the new ones.
+            A structured array ``[n]``, copied to ``held``, and ``bool[n]``: fresh, or other values than ``held`` had.
 
         Raises:
             WeightError: a sum of whole numbers is out of the range of int64.
