@@ -256,7 +256,7 @@ class Betweenness(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Compare as the base class does, but NaN equals NaN."""
+        """Compare ``result`` with ``reference`` as the base class does, but NaN equals NaN."""
         if result.shape == reference.shape and np.array_equal(np.isnan(result), np.isnan(reference)):
             return super().mismatch(np.nan_to_num(result), np.nan_to_num(reference), **params)
         return f"result has another shape than {reference.shape}, or NaN elsewhere than the reference"
@@ -330,9 +330,9 @@ def scales(
 ) -> Array | float:
     """Return the factors by which NetworkX scales sums of credits, ``float64[num_vertices]`` or one number.
 
-    ``num_live`` is the number of live vertices, ``sources`` the ids that were searched from; ``normalized`` and
-    ``endpoints`` are those of :class:`Betweenness`. Without ``endpoints`` a sampled vertex has a factor of its own, as
-    its own search contributes nothing to it.
+    ``num_live`` is the number of live vertices, ``sources`` the ids that were searched from, ``directed`` that of the
+    graph; ``normalized`` and ``endpoints`` are those of :class:`Betweenness`. Without ``endpoints`` a sampled vertex
+    has a factor of its own, as its own search contributes nothing to it.
     """
     others = num_live if endpoints else num_live - 1
     if others < 2:

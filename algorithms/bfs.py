@@ -54,7 +54,10 @@ def one_further(u, v, w, words, source):
 
 
 def unreached(v, words, source):
-    """Return the initial level and parent of ``v``: 0 and ``v`` if that is ``source``, else ``EMPTY`` (unreached)."""
+    """Return the initial level and parent of ``v``: 0 and ``v`` if that is ``source``, else ``EMPTY`` (unreached).
+
+    ``words`` is not read.
+    """
     if v == source:
         return 0, v
     return EMPTY, EMPTY
@@ -200,7 +203,7 @@ def _result_of(tree: Words) -> BFSResult:
 
 
 def levels(matrix: Any, sources: np.ndarray) -> np.ndarray:
-    """Return the level of every vertex, -1 if unreached, by SciPy's breadth-first order (int32[n]).
+    """Return the levels in the CSR ``matrix``, int32[n], -1 if unreached, by SciPy's breadth-first order.
 
     Several sources are searched from one additional vertex that leads to all of them, whose level is not counted.
     """

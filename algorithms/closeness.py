@@ -41,7 +41,7 @@ def one_further(u, v, w, level, count, total):
 def reached(v, step, level, count, total):
     """Count the source, which reaches ``v`` after ``step`` edges: add 1 to ``count[v]`` and ``step`` to ``total[v]``.
 
-    Returns True: the search continues from ``v``.
+    Returns True: the search continues from ``v``. ``level`` is not read.
     """
     count[v] = count[v] + 1
     total[v] = total[v] + step

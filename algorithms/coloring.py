@@ -76,7 +76,7 @@ def undecided(v, word, tries, degree, key, bound):
     """Return whether the colour of ``v`` is not final, and its degree is at least ``bound``.
 
     It is not final if ``v`` has none, or ``tries[v]`` is above 0: its neighbours were not yet compared. A ``word`` of
-    0, as at the start, is replaced in place by that of :func:`unknown`.
+    0, as at the start, is replaced in place by that of :func:`unknown`, which depends on ``key``.
     """
     if word[v] == 0:
         word[v] = unknown(v, degree[v], key)
@@ -108,7 +108,7 @@ def widest(degree, tries):
 
 
 def speculate(v, found, word, window, tries, chosen, following, key, degree):
-    """Keep the colour of ``v``, take a random free one of its window, or move on to the next window.
+    """Keep the colour of ``v`` (in ``word[v]``), take a random free one of its window, or go on to the next window.
 
     ``found`` are the bits of colours that neighbours have, and ``CLASH`` (see :func:`taken_at`). Writes the colour to
     ``chosen[v]`` (``NONE``: none), the first colour of the window of the next round to ``following[v]``, and the number
@@ -204,7 +204,7 @@ ROUNDS = ("colour", "window", "moved", "chosen", "following")  #: what rounds re
 def bounds_of_classes(num_vertices: int) -> list[int]:
     """Return the smallest degree of each class of vertices, descending; small graphs have one class, from degree 0 on.
 
-    No bound exceeds a 128th of the number of vertices: few vertices have a higher degree, and a class takes several
+    No bound exceeds a 128th of ``num_vertices``: few vertices have a higher degree, and a class takes several
     rounds.
     """
     bounds = [0]
@@ -316,7 +316,7 @@ class Coloring(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Return what is wrong with the colours ``result``, or None.
+        """Return what is wrong with the colours ``result``, or None; ``reference``: the pairs of neighbours.
 
         Neighbours must have different colours, and the colour of a vertex must not exceed the number of its neighbours.
         """

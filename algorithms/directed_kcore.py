@@ -102,7 +102,7 @@ class DirectedKCore(Algorithm):
         return KCoreResult(core, int(core.max(initial=0)))
 
     def traffic(self, graph: Graph) -> int:
-        """Return how many bytes are moved at least: per end of an arc an id and a number, per vertex three numbers."""
+        """Return how many bytes are moved at least: id and number per arc end, an offset and two numbers per vertex."""
         return 2 * graph.num_edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
 
 

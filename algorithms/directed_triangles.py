@@ -305,7 +305,7 @@ def _add_at(xp: Any, array: Array, at: Array, amounts: Array) -> None:
 
 
 def _possible(definition: str, arcs: Array, mutual: Array) -> Array:
-    """Return the largest number of triangles possible at each vertex, ``int64[n]``.
+    """Return the largest number of triangles by ``definition`` possible at each vertex, ``int64[n]``.
 
     ``arcs`` is the number of arcs of each vertex, ``mutual`` the number of neighbours to which it has two arcs.
     """

@@ -152,9 +152,9 @@ class Eigenvector(FixedPoint):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, *, tol: float = TOLERANCE, **_: Any) -> str | None:
-        """Return what is wrong with the vector, or None: a multiplication with the matrix must only stretch it.
+        """Return what is wrong with the vector ``result``, or None.
 
-        It must grow by about the largest eigenvalue of the matrix.
+        A multiplication with the matrix ``reference`` must only stretch it, by about the largest eigenvalue.
         """
         n = reference.shape[0]
         if result.shape != (n,):

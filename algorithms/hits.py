@@ -176,9 +176,9 @@ class HITS(FixedPoint):
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
-        """Return what is wrong with the scores, or None: a further step must only stretch both vectors.
+        """Return what is wrong with the scores ``result``, or None.
 
-        They must grow by about the largest singular value of the matrix.
+        A further step with the matrix ``reference`` must only stretch both, by about its largest singular value.
         """
         matrix, n = reference, reference.shape[0]
         if result[0].shape != (n,) or result[1].shape != (n,):

@@ -47,7 +47,7 @@ def judge(v, found, member, decided, key):
     """Write to ``decided[v]`` whether ``v`` is a member: 0 if an earlier neighbour is one, ``OPEN`` if one is open.
 
     Otherwise it is ``MEMBER``. ``found`` is the bitwise or of what :func:`status_before` returned for the neighbours.
-    Returns ``STAY`` if ``v`` is still open, else 0.
+    Returns ``STAY`` if ``v`` is still open, else 0. ``member`` and ``key`` are not read.
     """
     decided[v] = 0 if found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
@@ -61,7 +61,7 @@ def earlier_member(u, v, w, member, decided, key):
 def decide(v, taken, member, decided, key):
     """Write to ``decided[v]`` whether ``v`` is a member: 0 if ``taken`` (an earlier neighbour is a member), else 1.
 
-    Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0.
+    Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0; ``key`` is not read.
     """
     decided[v] = 1 - taken
     return WAKE if member[v] == taken else 0

@@ -177,10 +177,10 @@ class Katz(FixedPoint):
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
-        """Return what is wrong with the centralities, or None.
+        """Return what is wrong with the centralities ``result``, or None; ``reference`` is an :class:`Exact`.
 
-        Their L1 distance to the solution must be within the stated bound, or 1e-3 of the solution's norm if there is no
-        bound.
+        Their L1 distance to the solution must be at most ``tol * beta / (1 - rate)``, or 1e-3 of the solution's norm if
+        ``rate`` is not below 1; twice that if ``normalized``.
         """
         x, rate, beta = reference
         size = float(np.abs(x).sum())

@@ -86,7 +86,7 @@ def ring(bits, rate):
 
 
 def bell(bits, weight, divisor):
-    """Return what :func:`ring` does for the rate ``weight / divisor``, for weights of any size.
+    """Return what :func:`ring` does for ``bits`` and the rate ``weight / divisor``, for weights of any size.
 
     The exponent of the time is adapted by :func:`exponent_of`, so that results can be compared with each other only.
     """
@@ -250,10 +250,10 @@ class RandomWalks(Algorithm):
         return graph.device.is_cuda and graph.most_arcs <= self.length * ARCS_PER_STEP
 
     def _follow(self, graph: Graph, starts: Array, base: Array) -> None:
-        """Make all steps of uniform walks from ``starts``, with copies of all rows in ascending order.
+        """Make all steps of uniform walks, with copies of all rows in ascending order.
 
-        ``base``, ``uint64[walks]``, are the random bits of each walk. Writes the vertices after each step to
-        ``_walks``.
+        ``starts``: the first vertex of each walk, ``uint32[walks]``; ``base``: random bits of each, ``uint64[walks]``.
+        Writes the vertices after each step to ``_walks``.
         """
         rows = AscendingRows(graph, all_at_once=True)
         places = Frontier(graph.device, starts, num_vertices=graph.num_vertices, distinct=False)

@@ -39,7 +39,7 @@ def product_in(u, v, w, x, y, weighted):
 
 
 def store(v, total, x, y, weighted):
-    """Write ``total``, the sum of row ``v``, to ``y``, in place; return 0: no further round is needed."""
+    """Write ``total``, the sum of row ``v``, to ``y[v]``; return 0: no further round is needed."""
     y[v] = total
     return 0
 

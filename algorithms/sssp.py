@@ -93,7 +93,7 @@ def nearer_by_hops(u, v, w, words, source):
     """Return what ``u`` offers to ``v``: the distance over ``u``, the hops over edges of weight 0, and ``u`` as parent.
 
     Hops restart at 0 when the distance increases. If the distance is infinite, hops and parent are ``EMPTY``, so that
-    the offer never wins.
+    the offer never wins. ``source`` is not read.
     """
     distance = words.distance[u] + w
     if distance < math.inf:
@@ -325,7 +325,7 @@ def _result_of(tree: Words) -> SSSPResult:
 
 
 def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:
-    """Return an empty dependence forest for searches from ``sources``, with distances for the weights of ``graph``.
+    """Return an empty dependence forest for searches from ``sources``, whose distances fit the weights of ``graph``.
 
     ``wide``: words of 128 bits, with the hops over edges of weight 0.
     """
@@ -343,7 +343,7 @@ def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:
 
 
 def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> float:
-    """Return the default width of a bucket for these means of weights and degrees.
+    """Return the default width of a bucket for edges of ``mean_weight`` and vertices of ``mean_degree``.
 
     On CUDA (``is_cuda``) it is large enough to fill warps (Davidson et al. 2014).
     """

@@ -147,7 +147,7 @@ class KCore(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return the core numbers by the loops of :meth:`reference` in NumPy, as SciPy has no function for them."""
+        """Return the core numbers of the CSR ``matrix`` by :meth:`reference`, as SciPy has no function for them."""
         rows = matrix.tocoo().coords
         return cls.reference(rows[0], rows[1], None, matrix.shape[0], False)
 

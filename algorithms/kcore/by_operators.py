@@ -84,7 +84,7 @@ def is_candidate(v, state):
 
 
 def holds(u, v, w, core, state, left):
-    """Return 1 if ``u`` counts for ``v``, as another vertex with at least the core number of ``v``; else return 0."""
+    """Return 1 if ``u`` counts for ``v``: another vertex with at least the core number (``core``) of ``v``; else 0."""
     return 1 if u != v and core[u] >= core[v] else 0
 
 
@@ -107,7 +107,7 @@ def lets_go(u, v, w, core, state, left):
 def has_lost(v, step, core, state, left):
     """Set the state of candidate ``v`` to ``DROPPED`` if at most ``core[v]`` neighbours, ``left[v]``, still count.
 
-    Returns whether ``v`` was dropped; ``propagate`` then continues from it.
+    Returns whether ``v`` was dropped; ``propagate`` then continues from it. ``step`` is not read.
     """
     few = state[v] == CANDIDATE and left[v] <= core[v]
     state[v] = DROPPED if few else state[v]

@@ -261,8 +261,8 @@ class PageRank(WholePasses):
     ) -> Propagated:
         """Make passes over all vertices if the loop ``after`` ended because too many vertices were active.
 
-        Returns the outcome of the passes. ``known`` is the tuple of inverse weights, jumps and their stride. With
-        ``paced``, passes whose changes fall slowly are extrapolated.
+        Returns the outcome of the passes. ``functions`` are those of the method, ``known`` is the tuple of inverse
+        weights, jumps and their stride. With ``paced``, passes whose changes fall slowly are extrapolated.
         """
         pace, last_pace, next_pace = self._sweep_paces
         args = (self._share, self._announced, *known, self._terms, self._kept, self._error, pace, next_pace)

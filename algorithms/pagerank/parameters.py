@@ -33,7 +33,7 @@ def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
-    """Return whether to use equation 2, which sums up the contribution of self-loops; by default for ``"dfp"``.
+    """Return whether to use equation 2, which sums up self-loops; with ``equation`` None for ``"dfp"``.
 
     Raises:
         ParameterError: there is no such equation, or 2 is given without ``self_loops``.
@@ -71,7 +71,7 @@ class Jumps:
             _check_fit(name, values, num_vertices, grown=grown)
 
     def on(self, graph: Graph, dtype: np.dtype) -> tuple[Array, int]:
-        """Return the array of jump probabilities, and the stride between the entries of two vertices.
+        """Return the array of jump probabilities, of ``dtype``, and the stride between the entries of two vertices.
 
         The stride is 1; 0 if one entry is for all vertices; 2 if each vertex has a second entry, its share of the rank
         of dangling vertices.
@@ -130,7 +130,7 @@ def uniform(graph: Graph) -> Array:
 
 
 def _checked(name: str, values: Any) -> dict[int, float] | np.ndarray | None:
-    """Return a checked copy of the parameter ``name`` on the host, a dict or ``float64[n]``; None for None.
+    """Return a checked copy of ``values``, the parameter ``name``, on the host: dict or ``float64[n]``; None for None.
 
     The numbers must be non-negative and finite, and not all 0.
 

@@ -303,7 +303,7 @@ class WholePasses(VerifiedRanks):
 
     @property
     def converged(self) -> bool:
-        """Whether the ranks are within the stated bound; waits for the device.
+        """Whether the ranks are within the bound that the docstring of the package states; waits for the device.
 
         It is False after ``max_iter`` has ended a loop: reading :attr:`result` then makes more passes, or raises.
         """

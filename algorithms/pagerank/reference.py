@@ -123,7 +123,7 @@ class VerifiedRanks(Algorithm):
         dangling: Any = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the ranks by power iteration with the SciPy matrix, to the same tolerance as the algorithm."""
+        """Return the ranks by power iteration with the SciPy ``matrix``; other parameters are those of ``PageRank``."""
         return power_iteration(matrix, alpha, tol, max_iter or EXACT_ITERATIONS, personalization, None, dangling)
 
     @classmethod

@@ -4,7 +4,7 @@
 one over the weight of its out-edges, or -1 where they weigh nothing (a dangling vertex, whose share is its rank), and
 not a number where the weights cannot be used. The jump to ``v`` has probability ``jumps[v * spread]``: ``jumps`` has an
 entry per vertex (``spread`` 1), one for all (0), or two (2): the second is the share of ``v`` in the rank of dangling
-vertices.
+vertices. ``alpha`` is the probability of following an edge instead of jumping.
 
 With ``loops`` every vertex has exactly one self-loop, of weight 1, whatever loops are stored; with ``closed`` its
 contribution is summed up as a geometric series (equation 2 of Sahu's DF-P PageRank), else it is the one of the step
@@ -286,7 +286,7 @@ KAPPA, ALPHA, FACTOR, FRONTIER, PRUNE = range(5)  #: places of the numbers that 
 
 @cache
 def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -> Local:
-    """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``); see the module for the arrays.
+    """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``); ``weighted``: see :func:`pulling`.
 
     ``relax`` recomputes an active vertex. It activates the out-neighbours if the share differs by more than the
     tolerance from ``announced[v]``, the share when it last activated them. ``terms`` is an array of five numbers:

@@ -58,7 +58,7 @@ def count_others(v, graph, in_degree, towards, away):
 
 
 def takes_away(u, v, w, lost, count, root):
-    """Return 1, to be added to ``lost[v]``, for the edge of ``v`` to ``u``, which was removed; 0 for a self-loop."""
+    """Return 1 for the edge of ``v`` to ``u``, which was removed (added to ``lost[v]``); 0 for a self-loop."""
     return 1 if u != v else 0
 
 
@@ -76,7 +76,7 @@ def is_left_bare(v, step, lost, count, root):
     """Return whether ``v`` is to be removed now: it has lost all its edges in one direction, and has no ``root`` yet.
 
     ``count[v]`` is the number of these edges, ``lost[v]`` how many of them lead to removed vertices. A removed vertex
-    is a component of its own: ``root[v]`` is set to ``v``.
+    is a component of its own: ``root[v]`` is set to ``v``. ``step`` is not read.
     """
     bare = lost[v] == count[v] and root[v] == EMPTY
     root[v] = v if bare else root[v]

@@ -102,9 +102,9 @@ class FixedPoint(Algorithm):
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
         """Copy ``x`` to ``kept``, replace it by the values of the next step, and add the step's size to ``change``.
 
-        All are changed in place. The method only calls operators, which are recorded and repeated. ``out`` is scratch,
-        zero before and afterwards. ``change`` becomes NaN if a score is negative or infinite, except for algorithms
-        that allow such scores.
+        The arrays and ``change`` are changed in place. The method only calls operators, which are recorded and
+        repeated. ``out`` is scratch, zero before and afterwards. ``change`` becomes NaN if a score is negative or
+        infinite, except for algorithms that allow such scores.
         """
 
     def bound(self, graph: Graph) -> float:

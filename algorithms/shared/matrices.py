@@ -15,7 +15,7 @@ def adjacency(
 ) -> Any:
     """Return the adjacency matrix as a CSR matrix of SciPy, float64, with the weights at ``(src, dst)``.
 
-    All entries are 1 if there are no weights, or with ``weighted=False``.
+    All entries are 1 if ``weight`` is None, or with ``weighted=False``. The shape is ``num_vertices`` squared.
     """
     from scipy import sparse
 

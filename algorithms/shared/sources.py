@@ -45,7 +45,7 @@ class Sample:
         return self.drawn(graph.num_vertices, graph.device.to_numpy(graph.live) if graph.most_deleted else None)
 
     def drawn(self, num_vertices: int, live: np.ndarray | None = None) -> list[int]:
-        """Return the ids to search from: ``sources``, or a sample of those in the mask ``live`` (None: of all ids)."""
+        """Return the ids to search from: ``sources``, or a sample of the mask ``live`` (None: all ``num_vertices``)."""
         if self.sources is not None:
             return self.sources.ids.tolist()
         ids: Sequence[int] = range(num_vertices) if live is None else np.flatnonzero(live).tolist()

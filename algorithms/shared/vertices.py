@@ -45,7 +45,7 @@ class Vertices:
         self._named = NamedVertices(label, self._given)
 
     def demand(self, graph: Graph) -> None:
-        """Raise ``VertexRangeError`` unless all are live vertices of ``graph``; waits if any may be deleted."""
+        """Raise ``VertexRangeError`` unless all these vertices are live in ``graph``; waits if any may be deleted."""
         checked_ids(self._given, graph.num_vertices, self.label)
         self.note(graph)
         self.demand_noted()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def change_degree(u, v, w, degrees, by):
-    """Add ``by`` to the degree of ``u`` for its edge to ``v``, unless that is a self-loop."""
+    """Add ``by`` to ``degrees[u]``, in place, for the edge of ``u`` to ``v``, unless that is a self-loop."""
     if u != v:
         atomic.add(degrees, u, by)
 

@@ -45,7 +45,7 @@ class MPIComm(AskingComm):
         self._watch = Watch(MPI.COMM_WORLD.Dup())
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return the values that all ranks passed, in order of rank; ``name`` is the name of the collective.
+        """Return the ``value`` of every rank, in rank order; ``name`` is the name of the collective.
 
         This exchanges a message of fixed size per rank, then the bytes that do not fit into it.
         """
@@ -81,7 +81,7 @@ class MPIComm(AskingComm):
         return [one.view(dtype) for one in np.split(received, np.cumsum(come)[:-1])]
 
     def _exchange(self, sent: np.ndarray, sizes: list[int] | None) -> list[np.ndarray]:
-        """Return the bytes of every rank; ``sizes``: how many each rank has (None: exchange these numbers first)."""
+        """Return the bytes ``sent`` by every rank; ``sizes``: how many by each (None: exchange these numbers first)."""
         if sizes is None:
             asked = np.empty(self.size, np.int64)
             self._watch.wait(self.world.Iallgather(np.array([len(sent)], np.int64), asked))
@@ -112,5 +112,5 @@ class MPIComm(AskingComm):
         return f"cuda:{self.index}"
 
     def abort(self, reason: str) -> None:
-        """End all processes of the job."""
+        """Print ``reason``, and end all processes of the job."""
         self._watch.abort(reason)

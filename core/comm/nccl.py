@@ -54,7 +54,7 @@ class NCCLComm(Comm):
         self._comm = nccl.NcclCommunicator(host.size, identity, host.rank)
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return the values that all ranks passed, in order of rank: device arrays by NCCL, others by the host.
+        """Return the ``value`` of every rank, in rank order: device arrays by NCCL, others by the host.
 
         ``name`` is the name of the collective.
         """
@@ -65,7 +65,7 @@ class NCCLComm(Comm):
         return [part.view(dtype).reshape(shape) for part, (shape, dtype) in zip(parts, forms, strict=True)]
 
     def joined(self, array: Array) -> Array:
-        """Return the arrays of all ranks, concatenated in rank order; they are received in one buffer."""
+        """Return the ``array`` of all ranks, concatenated in rank order; they are received in one buffer."""
         if not is_on_device(array):
             return self.host.joined(array)
         forms = self._forms("joined", array)
@@ -109,7 +109,7 @@ class NCCLComm(Comm):
         return found
 
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return the sum of integer arrays in which each byte is 0 on all ranks but one, as a maximum of bytes.
+        """Return the sum of integer arrays in which each byte is 0 on all ranks but one: the maximum byte by byte.
 
         An array on the device is changed in place. ``agreed``: all ranks are known to pass arrays of the same shape and
         dtype.
@@ -145,7 +145,7 @@ class NCCLComm(Comm):
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_SUM, self._stream)
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
-        """Copy each rank's range of ``array`` to all ranks, in place; see :meth:`Comm.share`."""
+        """Copy each rank's range of ``array``, by ``bounds``, to all ranks, in place; see :meth:`Comm.share`."""
         if not is_on_device(array):
             self.host.share(array, bounds)
             return

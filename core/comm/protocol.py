@@ -57,15 +57,15 @@ class Comm(ABC):
         """End the job: every rank that waits now or later raises ``CommunicationError`` with ``reason``."""
 
     def allgather(self, value: Any) -> list[Any]:
-        """Return the small Python values that all ranks pass, in rank order."""
+        """Return the ``value``, a small Python object, of every rank, in rank order."""
         return self.gather("allgather", value)
 
     def allgatherv(self, array: Array) -> list[Array]:
-        """Return the arrays that all ranks pass, in rank order; lengths may differ, the dtype may not."""
+        """Return the ``array`` of every rank, in rank order; lengths may differ, the dtype may not."""
         return self.gather(f"allgatherv of {array.dtype}", array)
 
     def joined(self, array: Array) -> Array:
-        """Return the arrays of all ranks, concatenated in rank order; lengths may differ, the dtype may not."""
+        """Return the ``array`` of all ranks, concatenated in rank order; lengths may differ, the dtype may not."""
         parts = self.allgatherv(bits(array))  # kernels of CuPy take subnormal floats for zero
         return (module_of(array).concatenate(parts) if len(parts) > 1 else parts[0]).view(array.dtype)
 
@@ -79,7 +79,7 @@ class Comm(ABC):
         return [self.joined(column) for column in columns]
 
     def exchange(self, parts: list[Array]) -> list[Array]:
-        """Send ``parts[r]`` to each rank ``r``; return the arrays received, in rank order. All have the same dtype."""
+        """Send ``parts[r]`` to each rank ``r``; return the arrays received, in rank order. All parts have one dtype."""
         ends = self.gather("exchange", np.cumsum([0, *map(len, parts)]))
         sent = self.allgatherv(module_of(parts[0]).concatenate(parts))
         return [one[end[self.rank] : end[self.rank + 1]] for one, end in zip(sent, ends, strict=True)]
@@ -142,7 +142,7 @@ class Comm(ABC):
     # -- what is wrong on one rank is an error on all ------------------------------------------------------------------
 
     def together(self, problem: Exception | None, value: Any = None) -> list[Any]:
-        """Return the values of all ranks.
+        """Return the ``value`` of every rank, in rank order.
 
         If any passes an exception as ``problem``, raise the first one on all ranks.
         """

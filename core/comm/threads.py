@@ -54,7 +54,7 @@ class Meeting:
             self.changed.notify_all()
 
     def gather(self, rank: int, name: str, site: str, value: Any, asked: Asked | None = None) -> list[Any]:
-        """Return what all ranks passed in order of rank, see ``Comm.gather``; waits for them.
+        """Return the ``value`` of every rank, in rank order, see ``Comm.gather``; waits for them.
 
         ``name``, ``site`` (the collective and where it is called) and the values ``asked`` must be the same on all
         ranks.
@@ -134,7 +134,7 @@ class ThreadComm(AskingComm):
         self.meeting, self.rank, self.size = meeting, rank, meeting.size
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return what all ranks passed, in order of rank; waits for them."""
+        """Return the ``value`` of every rank, in rank order; waits for them. ``name``: that of the collective."""
         return self.meeting.gather(self.rank, name, call_site(), _copied(value), self.take_asked())
 
     def abort(self, reason: str) -> None:

@@ -94,7 +94,7 @@ class Watch:
                 {ENDED: self._ended, WAITS: self._waiting}[kind][rank] = number, text
 
     def _time_out(self, request: MPI.Request) -> None:
-        """Ask the other processes at which collective each is, and abort the job with a message that says so."""
+        """Ask at which collective each process is; abort the job, saying so, unless ``request`` completes meanwhile."""
         self._send(WAITS, self._number, self._place)
         end = time.monotonic() + GRACE
         while time.monotonic() < end and not request.Test():

@@ -13,7 +13,7 @@ WHOLE = np.iinfo(np.int32)
 
 
 class Arcs(NamedTuple):
-    """Edges as arrays on the host; an undirected edge once. ``weight`` is None if all edges have weight 1.
+    """Edges ``src`` to ``dst``, arrays on the host; an undirected edge once. ``weight`` is None if all weigh 1.
 
     ``whole``: the weights are integers, so results that are sums of them must be integers.
     """
@@ -60,7 +60,7 @@ def structure(graph: Any, numbers: dict[Any, int] | None = None) -> Structure:
 
 
 def weights(values: list[Any], attribute: Any) -> tuple[np.ndarray | None, bool]:
-    """Return ``values`` as an array that a graph can store (None if all are 1), and whether they are integers.
+    """Return ``values``, of ``attribute``, as an array for a graph (None if all are 1), and whether they are integers.
 
     Raises:
         NotImplementedError: a weight is not a finite number, or is an integer too large for exact sums.

@@ -73,7 +73,7 @@ def is_live(graph: Any) -> bool:
 
 
 def current(graph: Any, device: Any) -> Live | None:
-    """Return the :class:`Live` of a live graph, brought up to date; None if its edits cannot be recorded."""
+    """Return the :class:`Live` of ``graph`` on ``device``, brought up to date; None if its edits cannot be recorded."""
     watch = getattr(graph._adj, "_watch", None)
     watch = Watch(graph) if watch is None or watch.graph() is not graph else watch
     if watch.live is not None and not watch.stale and watch.live.made_for(graph, device):
@@ -212,7 +212,7 @@ class Live(Converted):
         return self._vertices
 
     def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
-        """Return ``column`` as a dict by node, decoded when it is read, or before one of its nodes is removed."""
+        """See :meth:`Converted.table`; the dict is decoded when it is read, or before one of its nodes is removed."""
         made = super().table(column, vertices)
         if len(self._handed_out) >= MOST_HANDED_OUT:
             self._handed_out = [each for each in self._handed_out if each() is not None]

@@ -200,7 +200,7 @@ class Repairs:
         return ids[self._parents(ids) != EMPTY].astype(np.uint32)  # some were invalid later
 
     def _suspects(self, deleted: EdgeList, replaced: EdgeList) -> Array:
-        """Return the children whose tree edge was deleted, or now offers something worse because of its new weight."""
+        """Return the children whose tree edge is in ``deleted``, or in ``replaced`` and, with its new weight, worse."""
         data, layout = self.forest.words.data, self.forest.words.layout
         if not len(deleted.src) and not len(replaced.src):
             return deleted.dst

@@ -65,9 +65,9 @@ def _asks_about_its_vertex(call: Call) -> bool:
 
 
 def _map_owned(part: Partition, call: Call, frontier: Any, fn: Any, args: tuple[Any, ...]) -> Frontier:
-    """Call a function for the vertices of ``frontier`` that this rank owns, and copy what it writes to all ranks.
+    """Call ``fn`` for the vertices of ``frontier`` that this rank owns, and copy what it writes to all ranks.
 
-    Return the vertices of all ranks for which it returned true.
+    ``call``: ``fn`` bound to ``args``. Returns the vertices of all ranks for which ``fn`` returned true.
     """
     graph, totals = part.local, Totals(part, args)
     ids = None if frontier is None else ends_of(graph, starts.start_of(graph, frontier))

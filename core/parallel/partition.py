@@ -121,7 +121,7 @@ class Partition:
         return forest.Repairs(self, words, graph)
 
     def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
-        """Make, store and return the table of the edge columns ``kinds``, for the edges that this rank holds."""
+        """Make, store and return the table of the edge columns ``kinds`` of this rank's edges, on ``device``."""
         self.table = self.local.edge_table = DividedTable(self, device, kinds)
         return self.table
 
@@ -207,7 +207,7 @@ class Partition:
         return ids[self.owns(ids)]
 
     def owns(self, ids: Array) -> Array:
-        """Return whether this rank owns each of ``ids``."""
+        """Return the mask of those of ``ids`` that this rank owns."""
         return (ids >= self.low) & (ids < self.high)
 
     def by_owner(self, ids: Array, values: Array) -> list[Array]:
@@ -216,7 +216,7 @@ class Partition:
         return [values[low:high] for low, high in pairwise([0, *cuts.tolist(), len(ids)])]
 
     def resize(self, num_vertices: int) -> None:
-        """Give new vertices to the last rank, or remove the last vertices."""
+        """Give new vertices, up to ``num_vertices``, to the last rank, or remove the last vertices."""
         self.bounds = np.minimum(self.bounds, num_vertices)
         self.bounds[-1] = num_vertices
 
@@ -251,7 +251,7 @@ class Partition:
             self._tally = None  # not before: the wait may be interrupted
 
     def count_parts(self, parts: Sequence[EdgeList | None]) -> PartCounts:
-        """Return how many edges of this rank's deletion and insertion each rank owns, as :class:`PartCounts`; waits.
+        """Return how many edges of ``parts``, this rank's deletion and insertion, each rank owns; waits.
 
         The counts of the batch before are read as well, as they have arrived by now.
         """

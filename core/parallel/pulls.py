@@ -105,7 +105,7 @@ class Pull:
         return made
 
     def layers(self, layers: Layers, scheme: str) -> Any:
-        """Pull for one layer of vertices after the other; each layer reads the values of earlier ones."""
+        """Pull for one of ``layers`` after the other; each reads the values that earlier ones wrote."""
         checks.belongs(self.graph, layers, "the set of layers")
         xp = self.part.xp
         stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]

@@ -90,7 +90,7 @@ class Push:
     """The steps of one push or propagation: each rank pushes along its own arcs, then all exchange the changed values.
 
     ``then`` runs on every rank, for all vertices that changed. What methods take as ``given`` is where to push from: a
-    frontier, arc lists, or a tuple of these; None: all vertices.
+    frontier, arc lists, or a tuple of these; None: all vertices. ``scheme`` is that of the local ``advance``.
     """
 
     def __init__(self, part: Partition, fn: Any, out: Any, args: Any, reduce: str, over: str, then: Any) -> None:

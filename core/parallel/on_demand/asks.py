@@ -113,7 +113,7 @@ class Asking:
         return self.part.xp.argsort(value_of(keys[0], columns, self.call.values, self.part.xp), kind="stable")
 
     def exchange(self, pairs: Swap) -> None:
-        """Swap the arrays of each pair of arguments, as ``swap`` of an operator does between rounds."""
+        """Swap the arguments at each pair of positions in ``pairs``, as ``swap`` of an operator does between rounds."""
         args, values = list(self.args), list(self.call.values)
         for a, b in pairs:
             args[a], args[b], values[a], values[b] = args[b], args[a], values[b], values[a]

@@ -141,7 +141,7 @@ class Run:
         self.others = Asks(tuple(pair for pair in edges if pair[0].op != "parameter" or pair[0].value not in ends))
 
     def every_arc(self, left: Any, right: Any) -> None:
-        """Use every arc of ``left`` as a pair; known to the owners of both ends if ``right`` is it, and undirected."""
+        """Use every arc of ``left`` as a pair; if ``right`` is the same undirected graph, both ends' owners know it."""
         if not _is_divided(left):
             self.pairs = left.arcs() if isinstance(left, EdgeSet) else _listed(*left.edges()[:2])
             return
@@ -153,7 +153,7 @@ class Run:
         self.pairs = _listed(src, dst)
 
     def oriented_arcs(self, *, by_degree: bool) -> None:
-        """Use the arcs from lower to higher vertices, by degree or by id, as pairs, and only these arcs as rows."""
+        """Use the arcs from lower to higher vertices, ``by_degree`` or by id, as pairs, and only these arcs as rows."""
         part, xp, device = self.part, self.part.xp, self.part.local.device
         src, dst, _ = part.local.store().edges()
         one, two = (part.degrees()[ids] if by_degree else ids for ids in (src, dst))

@@ -35,7 +35,7 @@ def at_a_time(part: Partition) -> int:
 
 
 def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Yield the begin and the end of slices of rows; a slice has at most ``most`` arcs, or is one row."""
+    """Yield begin and end of slices of rows of these ``lengths``: each has at most ``most`` arcs, or is one row."""
     ends = np.cumsum(on_host(lengths), dtype=np.int64)
     begin = 0
     while begin < len(ends):
