@@ -170,7 +170,7 @@ class Batch:
     def prepare(self) -> None:
         """Pick the edges of this rank and, if the change has several steps, reserve memory; a second call does nothing.
 
-        Waits until the device has counted the edges, if it has not been told their number.
+        Waits until the device has counted the edges, unless their number was given.
         """
         if self._is_prepared:
             return

@@ -131,7 +131,7 @@ class Ranks:
 
 
 def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
-    """Allocate a change as long as ``head``: ``uint8[n]`` and its parts ``gone``, ``new`` (uint32[2, k]), ``value``."""
+    """Return memory for a change like ``head``, ``uint8[n]``, and ``gone``, ``new`` (uint32[2, k]), ``value`` in it."""
     lost, gained, dtype = head.gone, head.new, dtype if head.value else None
     begin, end = 8 * lost, 8 * (lost + gained)
     memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)

@@ -133,7 +133,7 @@ def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
 def raise_explained(error: CapacityError, names: Any, num_vertices: int, num_edges: int) -> NoReturn:
     """Raise ``error``; if ids are sparse, raise a ``CapacityError`` instead that proposes to take them for names.
 
-    They are sparse if ``num_vertices``, one more than the largest id, is over 4 times ``num_edges``, without ``names``.
+    They are sparse if there are no ``names``, and ``num_vertices``, the largest id + 1, is over 4 times ``num_edges``.
     """
     if names is not None or num_vertices <= 4 * num_edges:
         raise error
