@@ -32,7 +32,7 @@ def read_archive(file: IO[bytes], member: str, format: str) -> tuple[int, dict[s
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not such an archive, or damaged; damage may raise any of :data:`DAMAGE`.
+        ValueError: it is not such an archive. A damaged one may also raise another exception of :data:`DAMAGE`.
     """
     try:
         if not zipfile.is_zipfile(file):  # NumPy would advise to unpickle it

@@ -225,7 +225,7 @@ def _is_trusted(folder: Path) -> bool:
 def _look(folder: Path) -> None:
     """Count the entry that was just written to ``folder``, and prune the folder if that is due.
 
-    It is due with the first entry of a process if the last time was a day ago, and after every ``LOOK_AFTER`` entries.
+    It is due with a process's first entry if the last pruning was a day ago, and after every ``LOOK_AFTER`` entries.
     """
     global _written
     with _lock:

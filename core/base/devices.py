@@ -45,7 +45,7 @@ class SupportsDLPack(Protocol):
     """Anything that exports its memory by the DLPack protocol: arrays and tensors of other libraries, on any device."""
 
     def __dlpack__(self) -> Any:
-        """Return the DLPack capsule."""
+        """Return the memory as a DLPack capsule."""
 
 
 ReturnedArray: TypeAlias = "np.ndarray[Any, Any]"  #: an :data:`Array` for users, whose type checkers know NumPy's
@@ -81,7 +81,7 @@ class Device:
         return Device, (self.kind, self.index)
 
     def current(self) -> AbstractContextManager[Any]:
-        """Return a context manager that makes this CUDA device current; it does nothing if there is only one."""
+        """Return a context manager that makes this CUDA device current; without other CUDA devices it does nothing."""
         return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else _NO_OTHER
 
     def synchronize(self) -> None:
@@ -114,7 +114,7 @@ _refused = threading.local()
 def reading_refused(reader: str) -> Iterator[None]:
     """Make :meth:`Device.to_numpy` of CUDA devices raise in this thread, inside the ``with`` block.
 
-    The message says that the value is read in ``reader``.
+    ``reader`` says for the message where the value is read, such as "the body of iterate".
     """
     outer, _refused.reader = getattr(_refused, "reader", None), reader
     try:

@@ -24,7 +24,7 @@ LINE = (
 
 
 def tell(line: str) -> None:
-    """Write ``line`` to stderr, the first time that this process has it, unless ``SURICATE_QUIET`` is set."""
+    """Write ``line`` to stderr, unless this process has written it before or ``SURICATE_QUIET`` is set."""
     if line not in _told and os.environ.get("SURICATE_QUIET", "") in ("", "0"):
         _told.add(line)
         print(line, file=sys.stderr, flush=True)
@@ -76,7 +76,7 @@ class CompilationNotice:
         tell(LINE)
 
     def forget_others(self) -> None:
-        """Reset the number of compilations in progress, in a child of ``fork``: their threads are the parent's."""
+        """Forget the compilations in progress, in a child of ``fork``, where the threads that made them are missing."""
         self._depth = 0
 
 

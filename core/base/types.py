@@ -165,7 +165,7 @@ class StoreView:
 
 
 class Change(NamedTuple):
-    """The edges that a batch inserted, or those it deleted, as passed to the store, with the outcome of each.
+    """The edges that a batch inserted, or those it deleted: ``edges``, as passed to the store, and their ``outcome``.
 
     If ``mirrored`` is set, the edges are undirected and each is listed twice, as its two symmetric arcs.
     """

@@ -327,7 +327,7 @@ def _names(code: types.CodeType) -> _Names:
 
 
 class _Registered:
-    """The templates of ``@overload``, ``@overload_attribute`` and ``@overload_method`` of packages other than Numba."""
+    """What packages other than Numba registered by ``@overload``, ``@overload_attribute`` and ``@overload_method``."""
 
     def __init__(self) -> None:
         self._by_function: dict[int, list[Any]] = {}
@@ -340,7 +340,7 @@ class _Registered:
         return self._by_function.get(id(function), [])
 
     def nameless(self) -> list[Any]:
-        """Return the templates registered for operators, attributes and methods."""
+        """Return the templates for what code uses without a global name: operators, attributes and methods."""
         self._read()
         return self._nameless
 

@@ -66,14 +66,17 @@ def allocating_kernel(function: Callable[..., Any]) -> Any:
 
 
 class EntryPoints(dict[Any, Any]):
-    """The machine code of kernels, for an owner that knows when the types of their arguments differ: by then, by keys.
+    """Machine code of kernels by key: the owner of this dictionary has a key for each kernel and types of arguments.
 
-    Numba looks up the types of all arguments with each call, which takes 0.1 us per array. That an array is contiguous
-    is part of its type. Arguments of other types than the first ones are refused, or read as if they had those types.
+    Without it, Numba looks up the types of all arguments with each call, which takes 0.1 us per array. That an array is
+    contiguous is part of its type. Arguments of other types than the key's first ones are refused, or misread.
     """
 
     def look_up(self, key: Any, kernel: Any, arguments: tuple[Any, ...]) -> Any:
-        """Return what runs ``kernel`` on such ``arguments``, and keep it at ``key``; without compilation, itself."""
+        """Compile ``kernel`` for the types of ``arguments``; keep the code at ``key`` and return it, to be called.
+
+        Under ``NUMBA_DISABLE_JIT=1`` that is ``kernel`` itself.
+        """
         compiled = hasattr(kernel, "py_func")
         self[key] = kernel.compile(tuple(map(kernel.typeof_pyval, arguments))) if compiled else kernel
         return self[key]
@@ -190,7 +193,7 @@ class _LoadedLibrary(JITCodeLibrary):
 
 
 class _NowhereYet:
-    """Takes the place of a code generator for functions without machine code: accepts environments and ignores them."""
+    """Takes the place of a code generator for functions without machine code: it ignores Numba's environments."""
 
     @staticmethod
     def set_env(name: str, environment: Any) -> None:

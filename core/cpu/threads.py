@@ -86,7 +86,10 @@ def limit() -> int:
 
 
 class Limited:
-    """A reentrant lock as a context manager; calls made inside the ``with`` block use at most ``threads`` threads."""
+    """A reentrant lock as a context manager; CPU loops run in its ``with`` block use at most ``threads`` threads.
+
+    ``lock`` is the ``threading`` lock that it holds; None: a new ``RLock``.
+    """
 
     __slots__ = ("_limit", "_lock", "_outer")
 
@@ -116,7 +119,7 @@ def parts(work: int) -> int:
 
 
 def ranges(size: int, number: int) -> list[Range]:
-    """Return ``number`` ranges of nearly equal length that make up ``[0, size)``."""
+    """Return ``number`` ranges ``(begin, end)`` of nearly equal length that make up ``[0, size)``."""
     return [(size * i // number, size * (i + 1) // number) for i in range(number)]
 
 
@@ -213,7 +216,7 @@ class _Job:
         self.error: BaseException | None = None
 
     def work(self) -> None:
-        """Make calls until all have been started or one has raised; results and the exception are stored in the job."""
+        """Make calls until all have been started or one has raised; fill ``results`` (by call) or ``error`` (any)."""
         function, calls = self._function, self._calls
         while self._open:
             i = next(self._next)

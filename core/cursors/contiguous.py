@@ -1,4 +1,7 @@
-"""Cursor over stores that keep each adjacency in one contiguous range without holes (CSR, blocks, snapshots)."""
+"""Cursor over stores that keep each adjacency in one contiguous range without holes (CSR, blocks, snapshots).
+
+``g`` is a :class:`ContiguousView`. A *span* is a run of slots, found by an int64 ``c``, its cursor: here its vertex.
+"""
 
 from __future__ import annotations
 

@@ -154,9 +154,9 @@ def walk_of(view: StoreView) -> Walk:
 
 
 def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
-    """Return the C++ text that declares ``View`` and includes the cursor, and an object that packs the arrays as one.
+    """Return C++ text that declares the struct ``View`` and includes the cursor, and a ``ViewStruct``, which packs it.
 
-    Both are made once for all views with the same types and constants.
+    Both are made once for all views with the types and constants of ``view``.
     """
     from suricate.cuda.structs import view_prelude, view_struct
 

@@ -157,7 +157,8 @@ class Until(NamedTuple):
 def identity_of(reduce: str, dtype: np.dtype) -> Any:
     """Return the neutral value of the reduction ``reduce`` as a scalar of ``dtype``.
 
-    It is 0, or the largest (``"min"``) or smallest (``"max"``) value of the dtype.
+    It is 0 (sums, ``"or"``, ``"hindex"``), the smallest integer or minus infinity (``"max"``), or the largest one or
+    infinity (the others).
     """
     if reduce in ("sum", "or", "hindex"):
         return dtype.type(0)

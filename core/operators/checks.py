@@ -54,9 +54,9 @@ def pull_direction(graph: Graph, over: str) -> str:
 
 
 def scheme_of_vertices(scheme: str, everything: bool, argument: str) -> None:
-    """Raise ``RequirementError`` if ``scheme`` needs the whole graph but a call is for some vertices only.
+    """Raise ``RequirementError`` if ``scheme`` needs the whole graph but ``everything`` is False: some vertices only.
 
-    ``everything`` is True if the parameter ``argument``, which the message names, was None.
+    ``argument`` is the name of the parameter with the vertices, for the message.
     """
     if scheme in WHOLE_GRAPH and not everything:
         raise RequirementError(
@@ -118,7 +118,10 @@ def places(first: Any) -> tuple[int, int] | None:
 
 
 def belongs(graph: Graph, held: Any, name: str) -> None:
-    """Raise if ``held`` (a frontier, words, ...) is on another device than ``graph`` or made for more vertices."""
+    """Raise if ``held`` (a frontier, layers, ...) is on another device than ``graph`` or made for more vertices.
+
+    ``name`` is what the message calls it, such as "the frontier".
+    """
     if held.device != graph.device:
         raise DeviceError(f"{name} is on {held.device}, the graph on {graph.device}")
     if held.num_vertices > graph.num_vertices:
@@ -186,7 +189,7 @@ def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool, by_h
     """Raise unless ``after`` is None or the result of a loop over all vertices that ``converge`` can continue.
 
     ``swap`` is that parameter of the call; ``is_recording``: the call is in the body of ``iterate``; ``by_host``: the
-    host makes the rounds one by one, so that on CUDA, too, the result need not be on the device.
+    host makes the rounds one by one; if not, ``after`` must on CUDA be a result whose numbers are on the device.
     """
     if after is None:
         return

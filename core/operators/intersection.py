@@ -142,7 +142,7 @@ def _graph_of(left: Any, right: Any) -> Any:
 
 
 def views_of(graph: Graph, left: Any, right: Any) -> tuple[StoreView, StoreView]:
-    """Return the views of ``left`` and ``right``; raise if vertices or devices of these and of ``graph`` differ."""
+    """Return the views of ``left`` and ``right``; raise if their numbers of vertices or devices differ."""
     if left.num_vertices != right.num_vertices:
         raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
     return _view_of(graph, left), _view_of(graph, right)
@@ -202,7 +202,7 @@ def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: s
 
 
 def check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
-    """Raise ``RequirementError`` if ``method`` is ``"hash"`` and an operand finds edges by a linear search."""
+    """Raise ``RequirementError`` if ``method`` is ``"hash"`` and one of ``views`` finds edges by a linear search."""
     if method == "hash" and any(view.find == "linear" for view in views):
         raise RequirementError("method 'hash': this backend finds edges by a linear search; use 'auto' or 'bitmap'")
 

@@ -90,14 +90,14 @@ def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
 
 
 def all_passes_scan(graph: Graph, over: str) -> bool:
-    """Return :func:`passes_scan` for the view of direction ``over``; False if several processes share the graph."""
+    """Return what :func:`passes_scan` returns for the view ``over``; False if several processes share the graph."""
     return graph.partition is None and passes_scan(graph, graph.view(over))
 
 
 def _scan_pays(view: StoreView) -> bool:
     """Return whether a scan of ``view``, whose segments have one owner each, takes less time than walking its rows.
 
-    A scan adds to the sums of vertices in random order.
+    It does for few vertices, as a scan adds to their sums in random order, and where the segments are ``chained``.
     """
     return view.chained or view.num_vertices <= SCAN_VERTICES
 

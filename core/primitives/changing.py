@@ -70,7 +70,7 @@ def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
 def values(
     batch: LocatedBatch, rows: tuple[int, int, int, int], weight: Array | int, report: Report, scratch: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the values of the fields of the struct ``Changing`` up to ``kind``, for a located batch.
+    """Return the fields of the struct ``Changing`` up to ``kind`` for a located ``batch`` with the outcome ``report``.
 
     ``rows``: the device addresses of the store's ``begin``, ``end``, ``dst`` and ``weight``; ``weight``: the weights of
     the batch as bit patterns, or their address; ``scratch``: the addresses of the scratch arrays.

@@ -50,14 +50,14 @@ class Counters:
             self.arrivals += 1
 
     def read(self, counters: Array) -> np.ndarray:
-        """Copy ``counters`` to ``values`` and return it; on CUDA this waits for the device."""
+        """Copy ``counters`` to ``values`` and return ``values``; on CUDA this waits for the device."""
         if self._pinned is None:
             self.values[:] = counters
             return self.values
         return self.take(self._device.to_numpy(counters))
 
     def take(self, values: np.ndarray) -> np.ndarray:
-        """Replace ``values`` by the exact counters given, set ``unseen`` to 0, and return ``values``.
+        """Keep the exact counters ``values`` in place of those read before, set ``unseen`` to 0, and return ``values``.
 
         If a queued copy is under way, this waits for it, so that it cannot replace the values later.
         """

@@ -106,10 +106,10 @@ def _answer(order, kind, slot, weight, found, result, first, last):
 
 
 def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-    """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges in place.
+    """Write the outcome of inserting ``batch`` to ``report``, in the caller's order; replace stored weights in place.
 
-    ``weight`` (by slot) and ``batch_weight`` (by position in the caller's batch) are bit patterns. All statuses must be
-    0 before the call.
+    ``weight`` (by slot) and ``batch_weight`` (by position in the caller's batch) are bit patterns. ``report.status``
+    must be 0 everywhere before the call.
     """
     usual = NEW if 2 * batch.most > len(batch) else UNCHANGED
     if usual:
@@ -119,15 +119,15 @@ def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, re
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Write status and old weight of each edge of a deletion to ``report``, in the order of the caller's batch.
+    """Write status and old weight of each edge of ``batch``, a deletion, to ``report``, in the caller's order.
 
-    ``weight`` (by slot) has bit patterns. All statuses must be 0 before the call.
+    ``weight`` (by slot) has bit patterns. ``report.status`` must be 0 everywhere before the call.
     """
     threads.over(len(batch), _report_deletion, batch.order, batch.kind, batch.slot, weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """Write the results of a located edge query in the caller's order: whether each edge is stored, and its weight.
+    """Write what the edge query ``batch`` finds, in the order of the caller: which edges are stored, and their weights.
 
     ``found`` gets bools; ``result`` gets weights, as the bit patterns that ``weight`` has by slot, unchanged for edges
     that are not stored. All duplicates of an edge get the same result.

@@ -35,7 +35,7 @@ def store_program(
     """Return the CUDA program of a store; its kernels can take located batches.
 
     Args:
-        source: the ``.cu`` file; headers are searched for in its folder and in this one.
+        source: the ``.cu`` file; headers are searched for in its folder and in that of this module.
         bits: bits of a weight, 0 if there are none.
         numbers, structs: constants, by name, and structs to declare in C++ as in Python.
         cooperative: whether kernels are launched cooperatively.
@@ -75,7 +75,7 @@ def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOC
 
 
 def packed(struct: Struct, *values: Any) -> Any:
-    """Return a value of ``struct`` for a kernel; arrays among ``values`` become addresses, None a null pointer."""
+    """Return ``struct`` with the fields ``values``, to be passed to a kernel; arrays become addresses, None null."""
     return np.array(tuple(map(address, values)), struct.dtype)[()]
 
 
@@ -141,7 +141,7 @@ def rank(batch: LocatedBatch, kind: int) -> None:
 
 
 def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-    """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges in place.
+    """Write the outcome of inserting ``batch`` to ``report``, in the caller's order; replace stored weights in place.
 
     ``weight`` (by slot) and ``batch_weight`` (by position in the caller's batch) are bit patterns. Every status is
     written.
@@ -151,7 +151,7 @@ def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, re
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Write status and old weight of each edge of a deletion to ``report``, in the order of the caller's batch.
+    """Write status and old weight of each edge of ``batch``, a deletion, to ``report``, in the caller's order.
 
     ``weight`` (by slot) has bit patterns. Every status is written.
     """
@@ -160,7 +160,7 @@ def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """Write the results of a located edge query in the caller's order: whether each edge is stored, and its weight.
+    """Write what the edge query ``batch`` finds, in the order of the caller: which edges are stored, and their weights.
 
     ``found`` gets bools; ``result`` gets weights, as the bit patterns that ``weight`` has by slot. All duplicates of an
     edge get the same result.

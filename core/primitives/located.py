@@ -73,19 +73,19 @@ class BatchKernels(Protocol):
     """
 
     def rank(self, batch: LocatedBatch, kind: int) -> None:
-        """Count entries of a ``kind``: up to each entry in ``batch.rank`` (CUDA), or all in ``batch.most`` (CPU)."""
+        """Count the entries of kind ``kind``: into ``batch.rank`` up to each one (CUDA), or all into ``batch.most``."""
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-        """Write the outcome of an insertion to ``report``, in the caller's order.
+        """Write the outcome of inserting ``batch`` to ``report``, in the caller's order.
 
         The weights of edges that were stored before are replaced in ``weight``, in place.
         """
 
     def report_deletion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Write status and old weight of each edge of a deletion to ``report``, in the caller's order."""
+        """Write status and old weight of each edge of ``batch``, a deletion, to ``report``, in the caller's order."""
 
     def answer(self, batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-        """Write the results of an edge query in the caller's order: whether each edge is stored, and its weight.
+        """Write what the edge query ``batch`` finds, in the caller's order: which edges are stored, and their weights.
 
         ``found`` gets bools, ``result`` the bit patterns of weights. All duplicates of an edge get the same result.
         """

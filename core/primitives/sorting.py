@@ -139,7 +139,7 @@ def _count_top(src, begin, end, shift, counts):
 
 @kernel
 def _distribute(src, dst, begin, end, shift, bits, low, places, words):
-    """Write the sort words of the edges ``begin`` to ``end`` (exclusive) of the batch to their buckets in ``words``.
+    """Write the sort words of the edges ``src[i] -> dst[i]``, ``begin <= i < end``, to their buckets in ``words``.
 
     ``shift``, ``bits`` and ``low`` are the fields of :class:`Buckets`. ``places[b]`` is the index at which the next
     word of bucket ``b`` goes; it is advanced in place.

@@ -104,7 +104,7 @@ def final(total):
 
 @inner
 def value(i, u, v, x, *args):
-    """Return the value of ``x``, a common neighbour of ``u`` and ``v``, which are the pair at position ``i``."""
+    """Return the user's function of ``x``, a common neighbour of ``u`` and ``v``, the pair at position ``i``."""
     return 1
 
 

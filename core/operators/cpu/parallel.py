@@ -35,14 +35,14 @@ Values = tuple[Any, ...]
 class Cuts:
     """The last result of :func:`cut` for all vertices, by direction; one object per graph.
 
-    An entry is used again for the same view, the same limit of threads, and the same number of parts per thread.
+    A result is used again for the same view, the same limit of threads, and the same number of parts per thread.
     """
 
     def __init__(self, device: Device) -> None:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
     def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
-        """Return the ranges of :func:`cut` for all vertices; they are computed again after a change of the graph."""
+        """Return what :func:`cut` with these parameters returns for all vertices; found anew if the graph changed."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:
@@ -63,7 +63,7 @@ def cut(
 ) -> list[threads.Range]:
     """Cut ``vertices`` into ranges of positions with about equal work, for parallel parts; return the ranges.
 
-    There is a single range if the work is small.
+    They are pairs ``(begin, end)``; there is a single one if the work is small.
 
     Args:
         walk, over: how, and over which direction, the edges are walked.
@@ -108,7 +108,8 @@ def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any,
 class Shares:
     """The arguments of the user's functions for each parallel part of a call: ``of[p]`` are those of part ``p``.
 
-    They are the arguments of the call, except that each part has its own total of each scalar (``su.Scalar``).
+    They are ``values``, those of the call, except that each of the ``number`` parts has its own total of each scalar
+    (``su.Scalar``).
     """
 
     def __init__(self, call: Call, values: Values, number: int) -> None:

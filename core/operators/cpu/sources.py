@@ -30,8 +30,8 @@ def numba_values(call: Call) -> tuple[Any, ...]:
 def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Traversal, Any, Any]:
     """Return ``(walk, g, h)`` for a walk of ``graph`` over ``over``: a :class:`Traversal`, and the data of two views.
 
-    ``h`` is the view of out-edges if ``over`` is ``"both"``, else the same as ``g``. ``swapped`` says that the edge
-    function gets the neighbour as ``u``, as in a pull over in-edges.
+    ``g`` is the view ``over``, and ``h`` the same; if ``over`` is ``"both"``, ``g`` has the in-edges and ``h`` the
+    out-edges. ``swapped`` says that the edge function gets the neighbour as ``u``, as in a pull over in-edges.
     """
     view = graph.view("out" if over == "out" else "in")
     other = graph.view("out") if over == "both" else view

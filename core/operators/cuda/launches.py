@@ -51,8 +51,8 @@ def fair_share(device: Device, count: int) -> int:
 def frontier_arguments(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
     """Return ``frontier`` as the three arguments ``(ids, address, count)`` of kernels.
 
-    ``ids`` is null for all vertices. ``address`` is the device address of their number if only the device knows it,
-    else null; then ``count`` is the number.
+    ``ids`` is an array, or null for all vertices. ``address`` is the device address of their number if only the device
+    knows it, else null; then ``count`` is the number.
     """
     if frontier.is_all:
         return NULL, NULL, np.uint32(frontier.capacity)
@@ -88,12 +88,12 @@ def split_list(
 
 
 def split_memory(graph: Graph) -> tuple[Array, np.uint32]:
-    """Return the memory for a list of vertices to split, and its capacity in vertices."""
+    """Return memory for a list of vertices to split, ``uint8[HEAVY_BYTES * capacity]``, and the capacity (vertices)."""
     return graph.workspace.state(SplitMemory).of(graph)
 
 
 class SplitMemory:
-    """The memory for a list of vertices to split, allocated again when the number of vertices changes."""
+    """The memory of :func:`split_memory` for one graph; allocated again when its number of vertices changes."""
 
     def __init__(self, device: Device) -> None:
         self._size, self._held = -1, (None, NOTHING)
@@ -108,7 +108,10 @@ class SplitMemory:
 
 
 class WideArray:
-    """Records in ``holds`` what the array of :func:`wide_array` contains (None: unknown); one object per graph."""
+    """Records in ``holds`` what the array of :func:`wide_array` contains; one object per graph.
+
+    ``holds`` is ``(content, device address, length)`` of the last call; None: the memory was used otherwise since then.
+    """
 
     def __init__(self, device: Device) -> None:
         self.holds: Any = None
@@ -203,7 +206,7 @@ class Counters:
 
 
 class _Zeros:
-    """A supply of zeros of one dtype on the device; each is used only once."""
+    """A supply of zeros of one dtype on the device; each zero is used only once."""
 
     SIZE = 2048
 

@@ -175,7 +175,7 @@ class VertexMap(Prepared):
         return Frontier(self.device, kept, count, num_vertices=self.size, distinct=not self.takes_position)
 
     def program(self) -> Program:
-        """Return the CUDA program with the kernel, which needs no cursor."""
+        """Return the CUDA program of ``vertex_map.cu``, which needs no cursor."""
         return program_of("vertex_map.cu", None, self.call, HAS_POSITION=int(self.takes_position), KEEPS=1)
 
 
@@ -199,7 +199,7 @@ class EdgeMap(Prepared):
         return True
 
     def program(self) -> Program:
-        """Return the CUDA program with the kernels."""
+        """Return the CUDA program of ``edge_map.cu``."""
         return program_of("edge_map.cu", self.walk, self.call, OVER=f"OVER_{self.over.upper()}", HAS_POSITION=0)
 
 
@@ -236,7 +236,7 @@ class Advance(Prepared):
         return Frontier(self.device, queue, count, num_vertices=self.size)
 
     def program(self) -> Program:
-        """Return the CUDA program with the kernels."""
+        """Return the CUDA program of ``advance.cu``."""
         return program_of("advance.cu", self.walk, self.call, self.call.dtype, SECOND_VIEW=0, PLAIN_WORD_LOADS=1)
 
 
@@ -252,7 +252,8 @@ class NeighborReduce(Prepared):
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
         """Fill the array of results and return it; ``MISSED`` if only the device knows the number of vertices.
 
-        The parameters are those of :meth:`Prepared.run`.
+        Also ``MISSED`` if ``out`` has another length; nothing is launched then. The parameters are those of
+        :meth:`Prepared.run`.
         """
         if frontier is not None and frontier.known_count is None:
             return MISSED
@@ -277,7 +278,7 @@ class NeighborReduce(Prepared):
         return schemes.of_pull(self.scheme, graph, graph.view(self.over), everything=frontier is None)
 
     def program(self) -> Program:
-        """Return the CUDA program with the kernels."""
+        """Return the CUDA program of ``neighbor_reduce.cu``."""
         call = self.call
         return program_of("neighbor_reduce.cu", self.walk, call, call.dtype, **value_macros(call, self.over))
 

@@ -51,9 +51,9 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
 
 @inner
 def looked_up(g, h, at_right, large, small, i, a, b, *args):
-    """Return the sum over the common neighbours of pair ``i``, vertices ``a`` and ``b``, found by edge queries.
+    """Return the sum of ``value`` over the common neighbours of ``a`` and ``b``, the vertices of pair ``i``.
 
-    Each neighbour of ``small`` is looked up in the adjacency of ``large``; see the module for ``at_right``.
+    Each neighbour of ``small`` is looked up in the adjacency of ``large``; the module explains the other parameters.
     """
     found = cast(0)
     if at_right:
@@ -71,8 +71,8 @@ def looked_up(g, h, at_right, large, small, i, a, b, *args):
 def members_marked(g, h, at_right, small, marks, step, shared):
     """Write the neighbours ``x`` of ``small`` with ``marks[x] == step`` to ``shared``; return their number.
 
-    See the module for ``at_right``. ``shared`` must have one entry more than ``small`` has neighbours, since the loop
-    has no branch on marks.
+    See the module for ``g``, ``h`` and ``at_right``. ``shared`` must have one entry more than ``small`` has neighbours,
+    since the loop has no branch on marks.
     """
     found = np.uint64(0)
     if at_right:
@@ -88,7 +88,7 @@ def members_marked(g, h, at_right, small, marks, step, shared):
 
 @inner
 def mark(g, h, at_right, large, marks, step):
-    """Set ``marks[x]`` to ``step`` for each neighbour ``x`` of ``large``; see the module for ``at_right``."""
+    """Set ``marks[x] = step`` for each neighbour ``x`` of ``large``; see the module for ``g``, ``h``, ``at_right``."""
     if at_right:
         for x, _ in right_neighbors(h, large):
             marks[x] = step
@@ -99,7 +99,7 @@ def mark(g, h, at_right, large, marks, step):
 
 @kernel
 def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
-    """Write the sums over the common neighbours of all pairs in ``keys``, which are sorted.
+    """Write the sums of ``value``, the user's function, over the common neighbours of the pairs in ``keys`` (sorted).
 
     The neighbours in a larger adjacency are marked once for all its pairs, unless look-ups take less time.
 

@@ -36,14 +36,14 @@ def intersect(
     graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: np.ndarray | None,
     oriented: str | None, method: str,
 ) -> None:  # fmt: skip
-    """Fill ``out`` with the sums over common neighbours: one per pair, the total (length 1), or one per vertex.
+    """Fill ``out`` with sums of the function over common neighbours: per pair, in total (length 1), or per vertex.
 
     Args:
         left, right: the views in which the first and the second vertex of a pair have their neighbours.
         pairs: the pairs; None: all edges of ``left``.
         out: the array to fill; None: the function has effects and returns nothing.
         oriented: the order in which each triangle is visited once, ``"degree"`` or ``"id"``; None: each pair counts.
-            With ``pairs`` it means that pairs with ``u >= v`` do not count.
+            With ``pairs``, ``"id"`` means that pairs with ``u >= v`` do not count.
         method: ``"auto"``, or how common neighbours are found: ``"hash"`` by look-ups, ``"bitmap"`` by marks.
     """
     if pairs is None and oriented is not None:
@@ -76,8 +76,8 @@ def intersect(
 def _search(left: StoreView, right: StoreView, method: str) -> int:
     """Return the cost of looking up one neighbour, in units of the cost of marking one.
 
-    It is that of the view with the slower look-up. A ``method`` other than ``"auto"`` is enforced by a cost of 0
-    (``"hash"``) or a very large one.
+    It is that of the view, ``left`` or ``right``, with the slower look-up. A ``method`` other than ``"auto"`` is
+    enforced by a cost of 0 (``"hash"``) or a very large one.
     """
     if method != "auto":
         return 0 if method == "hash" else LOOKUP_COST["linear"]

@@ -12,7 +12,8 @@ from suricate.operators.cpu.bindings import visit_vertex
 def vertex_map(num_vertices, vertices, everything, begin, end, kept, *args):
     """Call the user's function for each of ``vertices[begin:end]`` (if ``everything``: of the ids in this range).
 
-    Those for which it is true are written to ``kept[begin:]``; returns the index after the last one.
+    Those for which it is true are written to ``kept[begin:]``; returns the index after the last one. Ids that are not
+    below ``num_vertices`` are ignored.
     """
     passed = begin
     for i in range(begin, end):

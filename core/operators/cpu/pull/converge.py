@@ -80,7 +80,7 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
     """Compute the vertices at positions ``begin`` to ``end`` (exclusive) of the active set, and activate others.
 
     Args:
-        views: the data of both views to pull over, and the number of vertices.
+        views: the data of the view to pull over and of a second one for both directions, and the number of vertices.
         wakers: two views, and over how many of them (0 to 2) a vertex activates its neighbours.
         vertices: the active set, see the module.
         stamp, now: stamps by vertex; the stamp that makes a vertex active in the next round.
@@ -182,7 +182,7 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
 
 @kernel
 def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
-    """Compute positions ``begin`` to ``end`` (exclusive) of the active set, as one of several threads; return the work.
+    """Compute the active vertices at positions ``begin`` to ``end``, as one of several threads; return the work.
 
     Vertices of the next round get the stamp ``now``; ``queue`` is unused. The parameters are those of
     :func:`compute_range`.
@@ -193,7 +193,7 @@ def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables
 
 @kernel
 def publish(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for positions ``begin`` to ``end`` (exclusive) of the active set, as one of several threads."""
+    """Call ``commit`` for the active vertices at positions ``begin`` to ``end``, as one of several threads."""
     publish_range(num_vertices, vertices, begin, end, *args)
 
 

@@ -32,7 +32,7 @@ def put_those_with_edges_first(g, begin, size, order):
 
 @inner
 def are_a_range(vertices, everything, begin, end, num_vertices):
-    """Return whether ``vertices[begin:end]`` are about a range of ids, so that their rows are close in storage.
+    """Return whether ``vertices[begin:end]`` are roughly a range of ids, so that their rows are close in storage.
 
     That is assumed if ``everything`` is set, or if they are many and the first and the last id are close.
     """
@@ -81,7 +81,7 @@ def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tab
     """Reduce over the edges of each vertex of ``vertices[begin:end]``; return the new length of the queue.
 
     Args:
-        views: the data of both views, and the number of vertices.
+        views: the data of the view and of a second one for both directions, and the number of vertices.
         vertices, everything: an array of ids; if ``everything`` is set, position ``i`` is vertex ``i`` instead.
         begin, end: the range of positions, ``end`` exclusive.
         target: ``(out, place, queue)``. ``place`` says how ``out``, the array of values, is indexed: by position (1),

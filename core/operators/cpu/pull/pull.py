@@ -109,8 +109,9 @@ class _Pull:
 def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
     """Return scratch arrays ``(values, counts)`` for modes or h-indices of ``vertices``; empty for other reductions.
 
-    ``module`` is an instance that has ``largest_degree``; ``views`` are the data of both views and the number of
-    vertices. The length is a power of two, at least twice the largest degree; an h-index needs no ``values``.
+    ``module`` is an instance that has ``largest_degree``; ``views``: the data of the view, of a second one for both
+    directions, and the number of vertices. The length is a power of two, at least twice the largest degree; an h-index
+    needs no ``values``.
     """
     if call.reduce not in AT_ONCE:
         return NO_VERTICES, NO_VERTICES

@@ -30,7 +30,7 @@ def count_row(g, u, without_loop, most, counts, *args):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: an h-index prefetches nothing."""
+    """Return False, whatever the parameters (see ``pulling.py``): an h-index prefetches nothing."""
     return False
 
 

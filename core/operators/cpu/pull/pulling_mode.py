@@ -116,7 +116,8 @@ def majority_of(values, begin, listed, other):
 def mode_of(values, counts, begin, listed, best, most):
     """Return the mode of ``values[begin:listed]``; if that is empty, ``best``, the neutral value.
 
-    ``most`` must be 0. The table (``counts``, and ``values`` before ``begin``) and the list itself are overwritten.
+    ``most``, the count of ``best``, must be 0. The table (``counts``, and ``values`` before ``begin``) and the list
+    itself are overwritten.
     """
     if listed - begin <= FOUR:
         return mode_of_four(values, begin, np.int64(listed - begin), best)
@@ -139,7 +140,7 @@ def mode_of(values, counts, begin, listed, best, most):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: a mode prefetches nothing, as values are listed before they are counted."""
+    """Return False, whatever the parameters (see ``pulling.py``): a mode lists values and then counts them."""
     return False
 
 

@@ -18,7 +18,7 @@ def propagate(views, vertices, target, number, max_steps, share, queue, buffer, 
     """Push until no vertex joins the frontier.
 
     Args:
-        views: the data of both views, and the number of vertices.
+        views: the data of the view and of a second one for both directions, and the number of vertices.
         vertices: the frontier, a ``Listed``.
         target: the array of values, changed in place; a stamp per vertex; ``step``. Vertices reached in step ``i`` get
             the stamp ``step + i``.

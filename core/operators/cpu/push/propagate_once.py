@@ -28,7 +28,7 @@ def propagate(views, reverse, equal, vertices, target, number, max_steps, share,
     edges.
 
     Args:
-        reverse: the data of both views of the reverse direction, over which steps pull.
+        reverse: the views of the reverse direction, ``(back, also_back)``, over which steps pull: ``pulling_once.py``.
         equal: whether all offers to a vertex in one step are equal, so that a pull may stop at the first one.
 
     The other parameters and the result are those of the template ``propagate.py``.

@@ -14,7 +14,7 @@ from suricate.operators.cpu.bindings import both, edge, neighbors, store, then, 
 
 @inner
 def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
-    """Apply the offers of neighbours ``u`` of ``v`` with ``stamp[u] == joined`` to ``out[v]``; return if it changed.
+    """Apply the offers of neighbours ``u`` of ``v`` with ``stamp[u] == joined`` to ``out[v]``; return if that changed.
 
     The neighbours are those of ``v`` in the view ``g``. If ``equal`` is set, the first offer that changes the value
     ends the loop; if ``without_loop``, the self-loop of ``v`` is left out.
@@ -34,9 +34,9 @@ def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
 def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, at, *args):
     """Pull for each vertex from ``begin`` to ``end`` (exclusive) whose stamp is below ``step``: it was not reached yet.
 
-    Offers come from the vertices that joined in the step before, which have the stamp ``step + number``; if ``equal``
-    is set, one offer is enough. Vertices whose value in ``out`` changes are written to ``queue[at:]``; returns the
-    index after the last one. Stamps are not changed.
+    This is step ``number``. Offers come from the vertices that joined in the one before, which have the stamp ``step +
+    number``; if ``equal`` is set, one offer is enough. Vertices whose value in ``out`` changes are written to
+    ``queue[at:]``; returns the index after the last one. Stamps are not changed.
     """
     for v in range(begin, end):
         if stamp[v] >= step:
@@ -54,8 +54,8 @@ def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, que
 def let_join_range(begin, end, stamp, joined, refused, number, queue, *args):
     """Call ``then(v, number)`` for each vertex of ``queue[begin:end]``; those for which it is true join the frontier.
 
-    These get the stamp ``joined`` and move to the front of the range, the others get the stamp ``refused``. Returns the
-    index after the last vertex that joined.
+    These get the stamp ``joined`` and move to the front of the range, the others get the stamp ``refused``. ``number``
+    is the number of the step. Returns the index after the last vertex that joined.
     """
     at = begin
     for i in range(begin, end):

@@ -144,6 +144,7 @@ def _loop(
     Args:
         first: vertices reached in step ``i`` get the stamp ``first + i`` or, in a search (``once``), ``first + i + 1``.
         number: the number of steps made before.
+        max_steps: the loop ends after the step of this number.
         kept: the layers to append to; None: layers are not wanted.
         once: as for :func:`propagate`.
 
@@ -176,9 +177,10 @@ def _loop(
 
 
 def _loop_of(push: Push, once: str) -> Callable[..., tuple[int, int, int]]:
-    """Return the compiled loop of a propagation, with its views and the arguments of the user's functions bound.
+    """Return the compiled loop of ``push``, with its views and the arguments of the user's functions bound.
 
-    It is made from ``propagate_once.py`` if ``once`` is set and the graph has in-edges, else from ``propagate.py``.
+    It is made from ``propagate_once.py`` if ``once`` is set and the graph has in-edges, else from ``propagate.py``;
+    the parameters from ``vertices`` to ``kept`` remain.
     """
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)

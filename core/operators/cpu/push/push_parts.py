@@ -20,8 +20,8 @@ from suricate.operators.cpu.push.stamping import stamp_row
 def push(g, h, num_vertices, frontier, everything, begin, end, out, stamp, step, *args):
     """Offer along the edges of ``frontier[begin:end]`` (if ``everything``: of the vertices ``begin`` to ``end``).
 
-    ``g`` and ``h`` are the data of two views. Values in ``out`` change in place; vertices that change get the stamp
-    ``step``.
+    ``g`` and ``h`` are the data of two views, ``h`` for both directions only; ids not below ``num_vertices`` are
+    ignored. Values in ``out`` change in place; each vertex ``v`` whose value changes gets ``stamp[v] = step``.
     """
     for i in range(begin, end):
         u = np.uint32(i) if everything else frontier[i]
@@ -50,8 +50,8 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, 
 def gather(begin, end, stamp, step, refused, number, queue, *args):
     """Collect the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == step`` and a true ``then(v, number)``.
 
-    They are written to ``queue[begin:]``; those for which ``then`` is false get the stamp ``refused``. Returns the
-    index after the last one written.
+    They are written to ``queue[begin:]``; those for which ``then`` is false get the stamp ``refused``. ``number`` is
+    the number of the step. Returns the index after the last vertex written.
     """
     at = begin
     for v in range(begin, end):
@@ -79,8 +79,8 @@ def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *a
 def let_join(begin, end, stamp, step, refused, number, queue, *args):
     """Call ``then(v, number)`` for each vertex of ``queue[begin:end]``; those for which it is true join the frontier.
 
-    These get the stamp ``step`` and move to the front of the range, the others get the stamp ``refused``. Returns the
-    index after the last vertex that joined.
+    These get the stamp ``step`` and move to the front of the range, the others get the stamp ``refused``. ``number`` is
+    the number of the step. Returns the index after the last vertex that joined.
     """
     return let_join_range(begin, end, stamp, step, refused, number, queue, *args)
 

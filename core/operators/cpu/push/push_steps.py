@@ -28,8 +28,9 @@ REVERSE = {"out": "in", "in": "out", "both": "both"}
 class Push(NamedTuple):
     """The data of one push.
 
-    ``over`` is the direction, ``out`` the array of values, ``values`` the arguments of the functions of ``call``.
-    ``queue`` and ``buffer`` are ``uint32[num_vertices]``: the vertices that change, and scratch for the frontier.
+    ``over`` is the direction, ``out`` the array of values, ``values`` the arguments of the functions of ``call``,
+    ``stamps`` those of ``graph``. ``queue`` and ``buffer`` are ``uint32[num_vertices]``: the vertices that change, and
+    scratch for the frontier.
     """
 
     graph: Graph

@@ -39,10 +39,10 @@ def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step,
     Args:
         g, h, num_vertices: the data of two views, ``h`` for both directions only, and the number of vertices; ids that
             are not below it are ignored.
-        frontier, everything, count: the vertices.
+        frontier, everything, count: the vertices, see above.
         out: values, changed in place.
         stamp, step: each vertex whose value changes gets ``stamp[v] = step``.
-        queue, queued: it is appended to ``queue``, which has ``queued`` entries before, unless it had this stamp.
+        queue, queued: ``v`` is appended to ``queue``, whose length is ``queued`` before, unless it had this stamp.
 
     Returns:
         The new length of the queue.
@@ -62,7 +62,7 @@ def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step,
 def second_phase_of(queue, queued, number, *args):
     """Call ``then(v, number)`` for each vertex of ``queue[:queued]``, and remove those for which it is false.
 
-    The remaining ones move to the front of ``queue``, in their order; returns their number.
+    The remaining ones move to the front of ``queue``, in their order; returns how many. ``number``: of the step.
     """
     kept = 0
     for i in range(queued):

@@ -58,15 +58,15 @@ def intersect(
     graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: Array | None,
     oriented: str | None, method: str,
 ) -> None:  # fmt: skip
-    """Fill ``out`` with the sums over common neighbours: one per pair, the total (length 1), or one per vertex.
+    """Fill ``out`` with sums of the function over common neighbours: per pair, in total (length 1), or per vertex.
 
     Args:
         left, right: the views in which the first and the second vertex of a pair have their neighbours.
         pairs: the pairs; None: all edges of ``left``.
         out: the array to fill; None if the function returns nothing.
         oriented: the order in which each triangle is visited once, ``"degree"`` or ``"id"``; None: each pair counts.
-            With ``pairs`` it means that pairs with ``u >= v`` do not count.
-        method: ``"auto"``, ``"hash"`` (look-ups) or ``"bitmap"``.
+            With ``pairs``, ``"id"`` means that pairs with ``u >= v`` do not count.
+        method: ``"auto"``, ``"hash"`` (look-ups) or ``"bitmap"`` (sets in shared memory).
     """
     if not left.num_vertices or (pairs is not None and not pairs.size):
         _nothing(call, out)
@@ -92,6 +92,7 @@ def _pairs(
     """Launch the kernels of ``intersect`` for ``pairs``, in chunks of a limited number of pairs.
 
     Args:
+        views: the views in which the first and the second vertex of a pair have their neighbours.
         once: whether pairs with ``u >= v`` do not count.
         total: whether ``out[0]`` gets the sum of all pairs; else ``out[i]`` gets that of pair ``i``.
         streams: whether the method is ``"bitmap"`` (``intersect_stream.cu``) instead of ``"hash"`` (``intersect.cu``).
@@ -202,7 +203,7 @@ def _every_arc(graph: Graph, view: StoreView) -> ArcList:
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: bool) -> None:
-    """Write to ``out`` the sum over the triangles of ``view``, each visited once.
+    """Write to ``out[0]`` the sum of the function over the triangles of ``view``, each visited once.
 
     If ``out`` has one entry per vertex, it gets the sum over the triangles at each vertex instead. Rows are ordered by
     degree; ``by_id``: the function gets the corners in ascending order of ids instead.

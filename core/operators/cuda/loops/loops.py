@@ -58,7 +58,7 @@ def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int
 
 
 class LoopMemory:
-    """Scratch arrays of the loops over one graph, as a struct for kernels; allocated again when the graph has grown."""
+    """Scratch arrays of a graph's loops, as a struct ``LOOP_MEMORY`` for kernels; allocated again when it has grown."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -84,7 +84,7 @@ class LoopMemory:
             raise
 
     def of(self, graph: Graph) -> np.void:
-        """Return the struct of scratch arrays for ``graph``; they have at least one entry per vertex."""
+        """Return the struct ``LOOP_MEMORY`` of the scratch arrays, which have at least one entry per vertex."""
         size = graph.num_vertices
         graph.workspace.state(WideArray).holds = None
         if self._packed is None or size > self._size:
@@ -96,7 +96,7 @@ class LoopMemory:
         return self._packed
 
     def with_frontier(self, graph: Graph, queue: Array) -> np.void:
-        """Return the struct of scratch arrays with ``queue`` (``uint32[num_vertices]``) for the last frontier."""
+        """Return the same struct, but with ``queue`` (``uint32[num_vertices]``) as the array for the last frontier."""
         self.of(graph)
         values = self._values.copy()
         values[NEAR] = queue.data.ptr
@@ -117,7 +117,7 @@ class LoopMemory:
 
 
 class Outcome:
-    """The numbers that a loop reports on the device; they are 0 until its kernel has written them."""
+    """The numbers that a loop reports on the device, the fields of ``OUTCOME``; 0 until its kernel has written them."""
 
     __slots__ = ("_all", "_row", "address")
 

@@ -93,7 +93,7 @@ def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Flag(NamedTuple):
-    """The type of the flag, the last argument of a guarded function: a replacement for ``Argument``."""
+    """The type of a guarded function's last argument, the flag that ends a loop; stands in for an ``Argument``."""
 
     kind: str = "flag"
 
@@ -173,7 +173,7 @@ class Recording:
         allow_reading()
 
     def call(self, operator: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Run ``operator(*args)`` with functions that check the flag; record it and its launches, return its result."""
+        """Return ``operator(*args)``, run with functions that check the flag; record the call and its launches."""
         for call in args:
             if isinstance(call, Call):
                 kinds = zip(call.function.arguments, call.values, strict=True)
@@ -263,5 +263,5 @@ def fill(array: Array, value: Any, call: Call) -> None:
 
 @cache
 def rounds_program(dtype: np.dtype) -> Program:
-    """Return the CUDA program of ``rounds.cu`` for values, and totals of scalars, of ``dtype``."""
+    """Return the CUDA program of ``rounds.cu`` for a ``dtype``, of the total that ends a loop or of a filled array."""
     return Program(SOURCES["rounds.cu"], defines=(("TOTAL_T", c_type(dtype)),))

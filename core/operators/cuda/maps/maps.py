@@ -74,9 +74,10 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
 def _map_edges(
     graph: Graph, launch: Callable[..., None], walks: list[Walk], frontier: Frontier, first: tuple[int, int] | None
 ) -> None:
-    """Launch the kernels of ``edge_map`` for the edges of ``frontier``; ``first`` is that of :func:`edge_map`.
+    """Launch the kernels of ``edge_map`` for the edges of ``frontier``: of each vertex those at the places ``first``.
 
-    ``launch(name, grid, *arguments)`` launches a kernel of the program; ``walks`` are the walks of the views.
+    ``first`` is ``(begin, end)`` in storage order, or None for all. ``launch(name, grid, *arguments)`` launches a
+    kernel of the program; ``walks`` are the walks of the one or two views.
     """
     views, (ids, number, size) = [walk.packed for walk in walks], frontier_arguments(frontier)
     listed = (*views, walks[0].bound, ids, number, np.int64(size))

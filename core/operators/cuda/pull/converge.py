@@ -73,9 +73,9 @@ def _passes(
 ) -> Propagated:
     """Launch a loop of ``converge`` in which all vertices are active in every round; return its outcome.
 
-    There are at most ``max_steps`` rounds; ``until`` is the condition that ends the loop, or None. ``swap``: positions
-    of pairs of arguments that are exchanged between rounds; ``after``: the device address of the outcome of the loop
-    that this one continues, or 0.
+    ``over``: the direction of the pull; ``max_steps``: the largest number of rounds; ``until``: the condition that ends
+    the loop, or None; ``swap``: positions of pairs of arguments that are exchanged between rounds; ``after``: the
+    device address of the outcome of the loop that this one continues, or 0.
     """
     pulled = walks_of(graph, over)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
@@ -95,8 +95,8 @@ def _passes(
 def _is_of_all(start: Start) -> bool:
     """Return whether all vertices are active in the first round, so that scanning the storage may pay.
 
-    The rounds of a loop that starts from a list of vertices and activates no others always walk rows. It takes fewer
-    blocks, ``CONVERGE_BLOCKS`` per multiprocessor, which makes its barriers faster.
+    The rounds of a loop that starts from a list of vertices and activates no others always walk rows. Such a loop takes
+    fewer blocks, ``CONVERGE_BLOCKS`` per multiprocessor, which makes its barriers faster.
     """
     return any(frontier.is_all for frontier in start.frontiers)
 

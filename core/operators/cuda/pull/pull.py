@@ -81,7 +81,10 @@ class _Pull(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, call: Call, out: Any, over: str, view: StoreView | None = None) -> _Pull:
-        """Return the pull of ``call`` into ``out`` over the edges ``over`` of ``graph``, or over ``view`` if given."""
+        """Return the pull of ``call`` into ``out`` over the direction ``over``.
+
+        It walks the edges in ``view``, if that is not None, instead of those of ``graph``.
+        """
         views = [graph.view(one) for one in (("in", "out") if over == "both" else (over,))] if view is None else [view]
         walks = tuple(map(walk_of, views))
         program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, **value_macros(call, over))
@@ -164,14 +167,14 @@ def _by_vertex(
 
 
 def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
-    """For each view launch ``kernel``, which scans its storage and reduces into ``sums``, one entry per vertex."""
+    """For each view of ``pull`` launch ``kernel``, which scans its storage and reduces into ``sums[v]`` by vertex."""
     for other, walk in enumerate(pull.walks):
         views = (walk.packed,)
         pull.launch(kernel, full_grid(pull.graph.device), walk.bound, sums, np.int32(other), views=views)
 
 
 def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
-    """Return the scheme and the pull with which exactly the edges inserted since the mark are visited.
+    """Return the scheme (``"updated"``, ``"auto"``) and the pull that visit exactly the edges inserted since the mark.
 
     ``over`` is the direction of the edges.
     """
@@ -190,7 +193,10 @@ def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
 
 
 def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
-    """Launch a pull for ``vertices`` (None: all) that passes values to ``then``; return those for which it is true."""
+    """Launch a pull for ``vertices`` (None: all) that passes values to ``then``; return those for which it is true.
+
+    ``scheme`` is the one that the user chose.
+    """
     graph, device = pull.graph, pull.graph.device
     bound = pull.walks[0].num_vertices
     frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)

@@ -173,7 +173,7 @@ class _Loop:
                 self._arcs[i] = values
 
     def go_on(self, memory: np.void, max_steps: int, once: str, layers: Layers | None) -> None:
-        """Set the scratch ``memory``, the largest number of steps, ``once`` and the layers to fill.
+        """Set the scratch ``memory``, ``max_steps``, ``once`` (see :func:`propagate`) and ``layers``, to be filled.
 
         Arguments that have not changed since the last call are not packed again.
         """

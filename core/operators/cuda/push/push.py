@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
     """Push once from ``start`` into ``out``, in place; return the vertices that changed and, with ``then``, joined.
 
-    ``over`` is the direction of the edges.
+    The parameters are those of ``suricate.operators.advance``, checked.
     """
     if call.then is not None:
         return advance_in_two_phases(graph, call, start, out, over)
@@ -52,7 +52,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 class _Push:
-    """The launches of one step; they all write to the same array of values, stamps and queue."""
+    """The launches of one step; they all write to the same values (``out``), stamps, queue and length of the queue."""
 
     def __init__(self, graph: Graph, call: Call, out: Any) -> None:
         self.graph, self.call, self.values = graph, call, launch_values(call)
@@ -103,7 +103,8 @@ def _updated(
 ) -> tuple[str, Frontier | None, list[ArcList]]:
     """Return the scheme, frontier and arcs with which a push visits exactly the edges inserted since the mark.
 
-    ``frontier`` and ``arcs`` are those of the call; ``over`` is the direction of the edges.
+    ``frontier`` (None: no vertices) and ``arcs`` are those of the call; ``over`` is the direction of the edges. The
+    scheme is ``"updated"`` or ``"auto"``.
     """
     direction = VIEWS[over][0]
     source = schemes.updated_source(graph, direction, graph.view(direction))
