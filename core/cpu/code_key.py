@@ -192,7 +192,7 @@ class _Walk:
             self._code(function.__code__, function)
 
     def _code(self, code: types.CodeType, function: types.FunctionType | None) -> None:
-        """Add the byte code ``code`` and the values of the globals that it reads in the module of ``function``."""
+        """Add the byte code ``code`` and the globals that it reads in the module of ``function`` (None: no globals)."""
         self.add(code.co_code.hex(), *code.co_varnames, *code.co_freevars, *code.co_cellvars, *code.co_names)
         self.add(str(code.co_flags), str(code.co_argcount), str(code.co_kwonlyargcount), str(code.co_posonlyargcount))
         if config.DEBUGINFO_DEFAULT or config.BOUNDSCHECK:  # machine code says then where it comes from

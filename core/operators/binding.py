@@ -91,7 +91,7 @@ def _valued(fn: Any, function: TypedFunction) -> TypedFunction:
 
 
 def _words_function(graph: Graph, fn: Any, arguments: tuple[Argument, ...], layout: Layout) -> TypedFunction:
-    """Return ``fn`` compiled for the types of ``arguments``; it returns all fields of a word with this ``layout``."""
+    """Return ``fn`` compiled for the types of ``arguments``; it must return all fields of the words of ``layout``."""
     return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=EDGE, result_layout=layout)
 
 
@@ -173,8 +173,8 @@ def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
 def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:
     """Return the call of ``fn`` for common neighbours of pairs, with the arguments ``args``.
 
-    ``fn`` None: the function that counts them. It may have effects and return nothing. ``everything``: the pairs are
-    all edges of the graph, so that ``fn`` must not take a position ``i``.
+    ``fn`` None: the function that counts common neighbours. A function with effects may return nothing.
+    ``everything``: the pairs are all edges of the graph, so that ``fn`` must not take a position ``i``.
     """
     fn = one if fn is None else fn
     leading = with_position(fn, ("u", "v", "x"))

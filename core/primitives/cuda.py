@@ -65,7 +65,7 @@ def programs(weight_dtype: np.dtype | None) -> list[Program]:
 
 
 def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOCK) -> None:
-    """Launch the kernel ``name`` of ``code`` with at least ``threads`` threads, in blocks of ``block``; 0: no launch.
+    """Launch the kernel ``name`` of ``code`` with at least ``threads`` threads (0: do nothing), in blocks of ``block``.
 
     None among the arguments ``args`` is passed as a null pointer.
     """

@@ -210,7 +210,7 @@ def sort_small(src, dst, bits):
 def _sort_words(words, buffer, begin, end, low, high, counts):
     """Sort ``words[begin:end]`` by bits ``[low, high)``; return whether the result is in ``buffer``, not in ``words``.
 
-    No word has bits from ``high`` on. ``counts`` (uint32[2, 2**DIGIT]) is scratch memory, zero before and after.
+    Few words are sorted by insertion, others by :func:`_radix_sort`, which explains ``high`` and ``counts``.
     """
     if end - begin <= FEW:
         _insertion_sort(words, begin, end)

@@ -81,7 +81,7 @@ class MapOfAll:
         self._launch = _PreparedCall(program.kernel("map_vertices"), (grid, BLOCK), own, call)
 
     def fits(self) -> bool:
-        """Return whether the launch can still be used: vertices, and types and constants of the view, are as before."""
+        """Return whether the launch can still be used: number of vertices and kind of view are the same as before."""
         kind = walk_of(self._graph.view()).prelude if self._kind is not None else None
         return kind == self._kind and self._graph.num_vertices == self._size
 

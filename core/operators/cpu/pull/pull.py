@@ -63,7 +63,11 @@ def neighbor_reduce(
 
 
 class _Pull:
-    """One call of ``neighbor_reduce``, which is run for a list of vertices or for the layers of a propagation."""
+    """One call of ``neighbor_reduce``, which is run for a list of vertices or for the layers of a propagation.
+
+    It writes the values to ``out``, where ``place`` says (``BY_VERTEX``, ...), and the vertices for which ``then`` is
+    true to ``queue``.
+    """
 
     def __init__(self, graph: Graph, call: Call, over: str, view: Any, out: Any, place: int, queue: np.ndarray) -> None:
         walk, g, h = walk_over(graph, over, swapped=over != "out")

@@ -62,7 +62,8 @@ def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step,
 def second_phase_of(queue, queued, number, *args):
     """Call ``then(v, number)`` for each vertex of ``queue[:queued]``, and remove those for which it is false.
 
-    The remaining ones move to the front of ``queue``, in their order; returns how many. ``number``: of the step.
+    The remaining ones move to the front of ``queue``, in their order; returns how many these are. ``number`` is the
+    number of the step.
     """
     kept = 0
     for i in range(queued):

@@ -58,7 +58,7 @@ def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int
 
 
 class LoopMemory:
-    """Scratch arrays of a graph's loops, as a struct ``LOOP_MEMORY`` for kernels; allocated again when it has grown."""
+    """Scratch arrays of a graph's loops, as a struct ``LOOP_MEMORY``; allocated again when the graph has grown."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -96,7 +96,7 @@ class LoopMemory:
         return self._packed
 
     def with_frontier(self, graph: Graph, queue: Array) -> np.void:
-        """Return the same struct, but with ``queue`` (``uint32[num_vertices]``) as the array for the last frontier."""
+        """Return the struct of :meth:`of`, but with ``queue``, ``uint32[num_vertices]``, for the last frontier."""
         self.of(graph)
         values = self._values.copy()
         values[NEAR] = queue.data.ptr
