@@ -256,7 +256,7 @@ class Betweenness(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Compare ``result`` with ``reference`` as the base class does, but NaN equals NaN."""
+        """Return what is wrong with ``result``, or None, as the base class does, but NaN equals NaN."""
         if result.shape == reference.shape and np.array_equal(np.isnan(result), np.isnan(reference)):
             return super().mismatch(np.nan_to_num(result), np.nan_to_num(reference), **params)
         return f"result has another shape than {reference.shape}, or NaN elsewhere than the reference"

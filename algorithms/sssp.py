@@ -292,7 +292,7 @@ class SSSP(Algorithm):
 
     @classmethod
     def mismatch(cls, result: SSSPResult, reference: SSSPResult, **params: Any) -> str | None:
-        """Compare as the base class does, except for parents that are ambiguous in ``reference``."""
+        """Return what is wrong with ``result``, or None; parents that are ambiguous in ``reference`` do not count."""
         parent = np.where(reference.parent == AMBIGUOUS, result.parent, reference.parent)
         return super().mismatch(result, reference._replace(parent=parent), **params)
 

@@ -33,7 +33,7 @@ def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
-    """Return whether to use equation 2, which sums up self-loops; with ``equation`` None for ``"dfp"``.
+    """Return whether to use equation 2, which sums up self-loops; ``equation`` None: by ``method``.
 
     Raises:
         ParameterError: there is no such equation, or 2 is given without ``self_loops``.
@@ -112,7 +112,7 @@ class Jumps:
 
 
 def started(graph: Graph, values: Array) -> Array:
-    """Return ``values`` of the live vertices, scaled to the sum 1; the uniform vector if all of them are 0."""
+    """Return ``values``, 0 at deleted vertices, scaled to the sum 1; the uniform vector if all of them are 0."""
     xp = graph.device.xp
     found = values * graph.live_arrays.mask if graph.most_deleted else values
     found = divided(xp, found, found.max())  # whose sum is finite

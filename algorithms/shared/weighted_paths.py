@@ -110,7 +110,7 @@ def weight_of(u, v, w):
 
 
 def demand_weights(graph: Graph, label: str, *, positive: bool) -> None:
-    """Raise unless all weights of ``graph`` are at least 0 (``positive``: above 0); waits for the device.
+    """Raise unless all weights of ``graph`` are at least 0 (``positive``: above 0); ``label`` is for messages; waits.
 
     Raises:
         RequirementError: the graph has no weights.

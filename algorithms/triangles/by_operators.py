@@ -60,7 +60,8 @@ def lose_last(u, v, x, triangles):
 def lose_old(u, v, x, new, triangles):
     """Subtract 1 from ``triangles`` at ``u``, ``v`` and ``x``; the edge ``(u, v)`` was deleted.
 
-    Does nothing if an edge to ``x`` is in ``new``, the set of new edges: the triangle did not exist before the batch.
+    Does nothing if the edge of ``u`` or of ``v`` to ``x`` is in ``new``, the set of new edges: then the triangle did
+    not exist before the batch.
     """
     if (u, x) not in new and (v, x) not in new:
         atomic.add(triangles, u, -1)

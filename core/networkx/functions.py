@@ -37,7 +37,7 @@ class Served:
         self.signature = inspect.signature(self.function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function with arguments among which the graph is a :class:`~suricate.networkx.Converted` one."""
+        """Return the function's result for arguments, of which the graph is a :class:`~suricate.networkx.Converted`."""
         return self.function(*args, **kwargs)
 
     def graph_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -25,7 +25,7 @@ REDUCE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
 
 
 def reduced(xp: Any, kind: str, one: Array, other: Array) -> Array:
-    """Return the elementwise reduction ``kind`` (``"sum"``, ``"min"``, ``"max"`` or ``"or"``) of two arrays."""
+    """Return the elementwise reduction of arrays ``one`` and ``other`` by ``kind``, an effect of :func:`combine`."""
     return getattr(xp, REDUCE[kind])(one, other)
 
 
@@ -38,7 +38,7 @@ def with_local(part: Partition, args: Any, local: Graph) -> tuple[Any, ...]:
 
 
 def frontier_of(graph: Graph, ids: Array) -> Frontier:
-    """Return distinct ids as a frontier of a graph."""
+    """Return ``ids``, which are distinct, as a frontier of ``graph``."""
     return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
 
 

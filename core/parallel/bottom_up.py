@@ -75,7 +75,7 @@ class BottomUp:
         return int(degrees(self._graph.view(over), self._graph.device, ids).sum(dtype=np.int64))
 
     def _found(self, ids: Array, looking: Array) -> tuple[Array, Array]:
-        """Return the vertices in ``looking`` with neighbours in the frontier ``ids``, and the smallest of these.
+        """Return the vertices in ``looking`` with neighbours in the frontier ``ids``, and for each the smallest such.
 
         ``looking``: vertices of this rank, ascending.
         """

@@ -136,7 +136,7 @@ class Repairs:
             self.forest.violated[0] = 1
 
     def _take(self, offered: Offered) -> Array:
-        """Replace words by the ``offered`` words that are smaller, in place; return the vertices whose keys changed."""
+        """Take the ``offered`` words (vertices, a word each) that are smaller; return vertices whose keys changed."""
         (ids, found), words = offered, self.forest.words
         old = words.data[ids]
         better = words_less(found, old)

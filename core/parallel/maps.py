@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Frontier:
     """Call a function per vertex of ``frontier``, and return the vertices for which it returned true.
 
-    If it reads the graph at its vertex only, each rank calls it for the vertices that it owns, else for all vertices.
+    If ``fn`` reads the graph at its vertex only, each rank calls it for the vertices it owns, else for all of them.
     Parameters as of ``suricate.operators.vertex_map``.
     """
     graph = part.follow()
@@ -138,7 +138,7 @@ class _Piece(NamedTuple):
 def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool) -> Iterator[_Piece]:
     """Yield the edges of this rank: its ``arcs``, and those of its vertices in the frontiers of ``start``, in slices.
 
-    ``over`` is the direction of these. With ``positions`` there is one frontier, and each vertex keeps its position in
+    ``over``: direction of the latter. With ``positions`` there is one frontier, and each vertex keeps its position in
     it: vertices of other ranks are replaced by a vertex that has no edges here.
     """
     part, xp, graph = asking.part, asking.part.xp, asking.part.local

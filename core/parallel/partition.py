@@ -113,7 +113,7 @@ class Partition:
     vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, intersections.intersect
 
     def unite(self, sets: UnionFind, roots: Array) -> None:
-        """Merge into ``sets`` the unions of all ranks since all had equal sets, with these ``roots``; collective."""
+        """Merge into ``sets`` the unions of all ranks since all had equal sets, with ``roots`` then; collective."""
         unions.unite(self, sets, roots)
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:

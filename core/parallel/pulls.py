@@ -105,7 +105,7 @@ class Pull:
         return made
 
     def layers(self, layers: Layers, scheme: str) -> Any:
-        """Pull for one of ``layers`` after the other; each reads the values that earlier ones wrote."""
+        """Pull for one of ``layers`` after the other, which reads the values of earlier ones; return the result."""
         checks.belongs(self.graph, layers, "the set of layers")
         xp = self.part.xp
         stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]
@@ -118,7 +118,7 @@ class Pull:
         return stored if self.then is None else frontier_of(self.graph, xp.concatenate(kept))
 
     def _into(self, ids: Array, out: Any, scheme: str) -> Any:
-        """Pull for distinct ids; write the value of vertex ``v`` to ``out[v]``."""
+        """Pull for distinct ``ids``; write the value of vertex ``v`` to ``out[v]``; return what :meth:`run` does."""
         n, xp = self.graph.num_vertices, self.part.xp
         ends, one = xp.asarray([0, len(ids), len(ids)], np.int64), xp.ones(1, np.int64)
         return self.run(ids, Layers(self.graph.device, ids, ends, one, num_vertices=n), out, scheme)
@@ -188,7 +188,8 @@ class Rounds:
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
         """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays between rounds.
 
-        ``stop``: the condition that ends the loop, ``after``: the loop that this one continues; None: there is none.
+        ``stop``: the condition that ends the loop; ``after``: the loop that this one continues; None: there is none.
+        Returns the outcome.
         """
         n, steps, stopped = self.graph.num_vertices, 0, False
         pending = PendingNumber(self.graph.device, stop) if stop is not None and self._can_be_undone() else None

@@ -216,8 +216,8 @@ class Push:
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
         """Return those of ``ids``, the vertices that changed, that join the next frontier.
 
-        All do; but if values are words, only vertices whose keys changed. ``values`` and ``old``: the values of ``ids``
-        after and before the step.
+        All of them do; but if values are words, only vertices whose keys changed. ``values`` and ``old``: the values of
+        ``ids`` after and before the step.
         """
         if self.reduce != "argmin":
             return ids

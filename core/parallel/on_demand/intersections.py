@@ -229,7 +229,7 @@ class Run:
     def _questions(self, far: int | None, piece: Piece | None, rows: EdgeList) -> Iterator[Array]:
         """Yield keys of the edges that the function may look up, for each pair of ``piece`` and each vertex in its row.
 
-        The row is that of operand ``far`` in ``rows``, which other ranks sent; None: one that this rank has.
+        The row is that of operand ``far`` in ``rows``, which other ranks sent; ``far`` None: one that this rank has.
         """
         if piece is None:
             return
