@@ -46,7 +46,7 @@ def paths_through(u, v, w, paths, level):
 
 
 def reached(v, step, paths, level):
-    """Set ``level[v]`` to ``step``, in place; return True: the search continues from ``v``."""
+    """Set ``level[v]`` to ``step``; return True: the search continues from ``v``. ``paths`` is not read."""
     level[v] = step
     return True
 

@@ -286,7 +286,7 @@ def shortest_path(
     weight: Any = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return a path from ``source`` to ``target``; if one is None, paths by node; if both are, those of all pairs."""
+    """Return a path from ``source`` to ``target``; if one is None, a dict of paths by node; if both are, all pairs."""
     _check_method(method)
     if source is None and target is None:
         found = ((node, tree.paths(G)) for node, tree in _trees(G, weight, method))

@@ -234,8 +234,8 @@ class PageRank(WholePasses):
     def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:
         """Run the dynamic ``method`` in a loop on the device, starting from ``ends``, the ends of changed edges.
 
-        After a round of many active vertices, the loop is replaced by passes over all vertices, which read no flags of
-        active vertices.
+        After a round of too many active vertices, passes over all vertices take its place, which need not read which
+        vertices are active.
         """
         paced = not (graph.device.is_cuda and all_passes_scan(graph, "in"))
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed, paced)

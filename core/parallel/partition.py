@@ -168,7 +168,7 @@ class Partition:
 
     @property
     def holds_both(self) -> bool:
-        """Whether the owners of both ends of an edge hold it."""
+        """Whether each edge is held by the owners of both its ends."""
         return len(self.stores) > 1 or not self.graph.directed
 
     @property

@@ -80,7 +80,7 @@ def _is_divided(one: Any) -> bool:
 
 
 def _ascending(pairs: ArcList) -> ArcList:
-    """Return ``pairs`` with other statuses: wanted are those that were wanted before and have ``u < v``."""
+    """Return ``pairs`` with new statuses: only pairs that were wanted before and have ``u < v`` are wanted."""
     u, v, _, status, wanted, size = pairs
     counts = u[:size] < v[:size]
     counts = counts if status is None else counts & (status[:size] == wanted)
