@@ -60,7 +60,7 @@ def programs(view: StoreView) -> list[Program]:
 
 
 def connect(graph: Graph, sets: UnionFind) -> Array:
-    """Unite the ends of all edges of ``graph`` in ``sets``, a flat union-find of its vertices; it is flat afterwards.
+    """Unite the ends of all edges of ``graph`` in ``sets``, where each vertex is its own set, and flatten ``sets``.
 
     Does not wait for the device, except on a graph divided among processes: each process unites along the rows that it
     holds, in two phases, and after each of them the processes merge their sets.

@@ -296,16 +296,22 @@ def _is_stable(value: Any) -> bool:
 
 def attributes_of(function: Any) -> frozenset[str]:
     """Return the names of all attributes that ``function``, or a function that it calls, reads."""
-    left, seen, found = [function], set[int](), set[str]()
+    left: list[tuple[Any, _Names | None]] = [(function, None)]  # with the names read by what refers to it
+    seen, found = set[tuple[int, int]](), set[str]()
     while left:
-        one = left.pop()
+        one, names = left.pop()
         one = getattr(one, "py_func", one)
-        if isinstance(one, types.FunctionType) and id(one) not in seen and not _is_stable(one):
-            seen.add(id(one))
+        if isinstance(one, types.ModuleType) and names and one.__name__.partition(".")[0] not in STABLE:
+            key, scope, reads = (id(one), id(names)), vars(one), names.attributes
+        elif isinstance(one, types.FunctionType) and not _is_stable(one):
             names = _names(one.__code__)
+            key, scope, reads = (id(one), 0), one.__globals__, names.used
             found.update(names.attributes)
-            left += [one.__globals__[name] for name in names.used if name in one.__globals__]
-            left += [cell.cell_contents for cell in one.__closure__ or ()]
+            left += [(cell.cell_contents, names) for cell in one.__closure__ or () if key not in seen]
+        else:
+            continue
+        left += [(scope[name], names) for name in reads if name in scope and key not in seen]
+        seen.add(key)
     return frozenset(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -59,3 +60,21 @@ def test_a_cursor_that_finds_its_way_by_weights_gets_them(monkeypatch):
     assert walking._can_drop_weights.__wrapped__("suricate.cursors.contiguous", View)
     monkeypatch.setattr(contiguous, "key", key)
     assert not walking._can_drop_weights.__wrapped__("suricate.cursors.contiguous", View)
+
+
+def test_a_cursor_that_calls_what_reads_weights_by_its_module_gets_them(monkeypatch):
+    def key(g, i):
+        return np.uint32(helpers.deeper.hidden(g)[i])
+
+    def hidden(g):
+        return g.weight
+
+    def unused(g):
+        return g.weight
+
+    helpers, deeper = ModuleType("helpers"), ModuleType("helpers.deeper")
+    helpers.deeper, deeper.hidden, helpers.unused = deeper, hidden, unused
+    monkeypatch.setattr(contiguous, "key", key)
+    assert not walking._can_drop_weights.__wrapped__("suricate.cursors.contiguous", View)
+    deeper.hidden = lambda g: g.dst
+    assert walking._can_drop_weights.__wrapped__("suricate.cursors.contiguous", View)
