@@ -36,7 +36,7 @@ class CpuPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """Fill in kinds and slots (-1: not stored) of a batch; count the entries of ``kind``, unless that is ``LOOKUP``."""
+    """Fill in kinds and slots (-1: not stored) of a batch; unless ``kind`` is ``LOOKUP``, set ``most`` to its count."""
     parts = source_ranges(batch.keys)
     threads.run(loops.locate, [(graph, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
     if kind != LOOKUP:

@@ -32,7 +32,7 @@ class BlockedKernels(Protocol):
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Fill in ``batch.kind`` and ``batch.slot``, which is -1 if the edge is not stored.
 
-        Unless ``kind`` is ``LOOKUP``, also rank the entries of that kind.
+        On CUDA for ``LOOKUP`` only. On the CPU the entries of another ``kind`` are counted in ``batch.most``.
         """
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Plan:

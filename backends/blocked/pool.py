@@ -75,9 +75,9 @@ class BlockedPool(ArrayManager[Graph]):
         self._graph, self.shift = None, shift
 
     def ensure(self, blocks: int, *, further: int = 0) -> None:
-        """Make space for ``blocks`` blocks; raises ``CapacityError``.
+        """Make the arrays long enough for ``blocks`` blocks; raises ``CapacityError``.
 
-        If memory allows it there is space for ``further`` more, or as many as the growth factor gives.
+        If memory allows it they grow for ``further`` more blocks, or by the growth factor if that is more.
         """
         if blocks > self.blocks:
             first_that_fits(self._resize_blocks, max(blocks + further, int(GROWTH * self.blocks)), blocks)

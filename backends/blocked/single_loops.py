@@ -13,7 +13,7 @@ from suricate.cpu.prefetch import prefetch
 
 @inner
 def has_space(g, u, v, both):
-    """Return whether there are blocks enough to insert edge ``(u, v)``, and its reverse arc if ``both``."""
+    """Return whether enough blocks are free to insert edge ``(u, v)``, and if ``both`` (a bool) its reverse arc."""
     mask = (1 << g.shift) - 1
     needed = np.int64(np.int64(g.degree[u]) & mask == 0) + np.int64(both and np.int64(g.degree[v]) & mask == 0)
     return len(g.link) - g.counters[USED] + g.counters[FREE] >= needed

@@ -210,9 +210,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return not by_host and sorter is not None and sorter.takes(size, self.num_vertices)
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """Look up edges without validating them first; return found flags and weights, or None.
+        """Look up a batch before it is validated; return found flags and weights; None if the graph must do that.
 
-        The mirror answers for a few host edges, unless the device is the newer side. See :meth:`BatchStore.query`.
+        A few host edges are looked up in the mirror, unless the device is newer. See :meth:`BatchStore.query`.
         """
         if isinstance(edges, EdgeList):
             if self._copy is None or len(edges.src) > SMALL or self._copy[0].ahead == STORE:
@@ -224,7 +224,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().query(edges)
 
     def single(self, num_edges: int) -> SingleEdges | None:
-        """Return the arrays by which CPU loops change single edges; None on CUDA, or if insertions are logged.
+        """Return the arrays by which CPU loops change up to ``num_edges`` edges; None on CUDA or after :meth:`mark`.
 
         See :meth:`suricate.store.Store.single`.
         """
@@ -308,7 +308,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return self.pool.carved(self.known())
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return a sorted batch, located on the CPU or for a ``LOOKUP``; an update on CUDA locates its batch itself."""
+        """Return a sorted batch, located on the CPU or for a ``LOOKUP``; arguments: see :meth:`BatchStore.locate`."""
         if self.device.is_cuda and kind != LOOKUP:  # the launch that applies the batch locates it
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)

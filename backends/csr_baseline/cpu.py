@@ -21,7 +21,7 @@ from suricate.store.locating import locate_ascending
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """Fill in ``batch.kind`` and ``batch.slot``, and write the number of entries of ``kind`` to ``batch.most``.
+    """Fill in ``batch.kind`` and ``batch.slot``, and set ``batch.most`` to how many are of the given ``kind``.
 
     The slot is that of the first stored edge not below the entry.
     """

@@ -31,7 +31,7 @@ class CpuKernels(CsrKernels, Protocol):
     """The loops of the CPU. On CUDA a merge locates its batch, and the cursor looks edges up."""
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``, and write the number of entries of ``kind`` to ``batch.most``.
+        """Fill in ``batch.kind`` and ``batch.slot``, and set ``batch.most`` to how many are of the given ``kind``.
 
         The slot is that of the first stored edge not below the entry.
         """

@@ -12,7 +12,7 @@ def edge_bound(known: int, unseen: int) -> int | None:
 
 
 def is_behind(known: int, unseen: int) -> bool:
-    """Return whether the host should request the exact number of edges: many were inserted since it was ``known``."""
+    """Return whether to request the exact number of edges: ``unseen`` insertions since it was ``known`` are many."""
     return 64 * unseen > known + LOOSE_EDGES
 
 
@@ -34,5 +34,5 @@ def rebuild_bytes(num_vertices: int, edges: int, edge_bytes: int) -> int:
 
 
 def reserved_length(edges: int, more: int) -> int:
-    """Return the length of arrays for ``more`` edges beyond the present ones, and a quarter of these as headroom."""
+    """Return the length of arrays for the present ``edges``, a quarter of these as headroom, and ``more`` edges."""
     return edges + edges // 4 + more

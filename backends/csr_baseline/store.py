@@ -85,7 +85,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return self.pool["offsets"][-1:]
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request the exact number of edges on CUDA, as its upper bound has become loose."""
+        """Return whether to request the exact number of edges from CUDA: its bound is loose; ``updates``: not used."""
         return ledger.is_behind(int(self.counters.values[0]), int(self.counters.unseen[0]))
 
     def used(self) -> dict[str, int]:
@@ -222,7 +222,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return found, weight
 
     def rows(self) -> tuple[Array | int, ...]:
-        """Return first slots, last slots (exclusive), destinations, and weights as bits: arrays or addresses."""
+        """Return first slots, the address of last slots (exclusive), destinations, and weights as bits; CUDA only."""
         offsets, dst, weight = self.pool.graph
         return offsets, offsets.data.ptr + 8, dst, weight
 

@@ -44,7 +44,7 @@ NO_KEYS, NO_ORDER = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """Fill in ``batch.kind`` and ``batch.slot``, and write the number of entries of ``kind`` to ``batch.most``.
+    """Fill in ``batch.kind`` and ``batch.slot``, and set ``batch.most`` to how many are of the given ``kind``.
 
     The slot of an absent edge is the one behind the last edge below it.
     """

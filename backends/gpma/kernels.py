@@ -17,14 +17,14 @@ class GpmaKernels(Protocol):
 
     ``batch`` is a sorted batch, ``weight`` has its weights as bits in the order before sorting; ``report`` receives
     status and old weight of each of its edges. ``plan`` is the result of :meth:`plan`. ``new`` has larger or smaller
-    arrays for the same entries; vertices and counters are those of ``graph``. Only ``locate``, ``find`` and ``plan``
-    allocate memory.
+    arrays for the same entries; vertices and counters are those of ``graph``. Memory is allocated by ``locate``,
+    ``find`` and ``plan``, on the CPU also by ``clear_edges``, on CUDA by what fills ``new``.
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
         """Fill in ``batch.kind`` and ``batch.slot``: of an absent edge the slot behind the last one below it.
 
-        On the CPU the entries of ``kind`` are counted; on CUDA they are ranked unless it is ``LOOKUP``.
+        Entries of ``kind`` are counted: on the CPU in ``batch.most``, on CUDA in ``batch.rank`` (not for ``LOOKUP``).
         """
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:

@@ -322,7 +322,7 @@ def owner_of(g, slot):
 
 @inner
 def passed(g, places, leaf, before, rank):
-    """Find the ``rank``-th merged entry; return the next slot of ``g`` to read, and how many new entries precede it.
+    """Return the slot of ``g`` and the number of new entries at which merging goes on after ``rank`` merged entries.
 
     New entries are merged before the old ones at their ``places``. Counting begins at ``leaf``, which ``before`` merged
     entries precede.

@@ -49,7 +49,7 @@ class Reservation(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """The first of the vertices added last, and the leaf of its guard; valid until an update moves guards."""
+    """The first vertex whose guard was put at the end last, and the leaf of that guard; valid until guards move."""
 
     first: int
     leaf: int
@@ -108,7 +108,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request the exact number of edges on CUDA, as its upper bound has become loose."""
+        """Return whether to request the exact number of edges from CUDA: its bound is loose; ``updates``: not used."""
         return ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist()))
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:

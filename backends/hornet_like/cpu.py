@@ -50,7 +50,7 @@ class HornetCpu:
         self._ascending = ascending
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``; count the entries of ``kind``, if that is not ``LOOKUP``."""
+        """Fill in ``batch.kind`` and ``batch.slot``; count entries of ``kind``, if not ``LOOKUP``, in ``most``."""
         if self._ascending:
             given = (graph.begin, graph.end, graph.dst, batch.keys, batch.kind, batch.slot, kind)
             batch.most = sum(threads.over(len(batch), locate_ascending, *given))
@@ -88,7 +88,7 @@ class HornetCpu:
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete the present edges of a batch, move vertices as ``plan`` says, and write ``report``; return True."""
+        """Delete a batch, move vertices as ``plan`` says (None: no edge is present), write ``report``; return True."""
         report_deletion(batch, graph.weight, report)
         more = isinstance(plan, CpuPlan) and plan.may_shrink, self._ascending
         _carry_out(graph, plan, loops.apply_delete, (batch.keys, batch.kind, batch.slot), *more)

@@ -75,7 +75,7 @@ class CudaPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """Fill in ``batch.kind`` and ``batch.slot``; rank the entries of ``kind``, if that is not ``LOOKUP``."""
+    """Fill in ``batch.kind`` and ``batch.slot``; count entries of ``kind``, if not ``LOOKUP``, in ``rank``."""
     import cupy
 
     code, data, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), packed_batch(batch)

@@ -33,11 +33,12 @@ class HornetKernels(Protocol):
 
     ``batch`` is a sorted batch; ``edges`` is an upper bound of the number of edges stored. ``weight`` has the weights
     of the batch as bits, in the order before sorting; ``report`` receives status and old weight of each of its edges.
-    Only ``locate`` and ``plan`` allocate memory; no method waits for the device.
+    ``locate`` and ``plan`` allocate memory, for ascending rows on CUDA instead the first launch of a batch. Only with
+    ``plan.unchecked`` set a method waits for the device.
     """
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``; rank the entries of ``kind``, if that is not ``LOOKUP``."""
+        """Fill in kinds and slots of ``batch``; count those of ``kind``, if not ``LOOKUP``, in ``most`` or ``rank``."""
 
     def plan(
         self, graph: PlacedGraph, batch: LocatedBatch, edges: int, *, deleting: bool, may_shrink: bool = True
@@ -57,7 +58,7 @@ class HornetKernels(Protocol):
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
         """Delete the present edges of ``batch``, move vertices to smaller blocks as planned, and write ``report``.
 
-        ``plan`` and the result are those of :meth:`insert`.
+        ``plan`` and the result are as for :meth:`insert`; None, on the CPU, if no edge is present.
         """
 
     def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:

@@ -117,10 +117,10 @@ def scan_parts(edges: int) -> int:
 
 
 def move_chunks(edges: int) -> int:
-    """Return the largest number of chunks into which the edges that an update moves are divided."""
+    """Return the most chunks into which the moved edges of an update are divided, in a graph of ``edges`` edges."""
     return -(-edges // layout.MOVE_CHUNK)
 
 
 def move_parts(edges: int) -> int:
-    """Return the largest number of parts into which the moves of long adjacencies are divided."""
+    """Return the most parts into which the moves of long adjacencies are divided, in a graph of ``edges`` edges."""
     return 2 * (edges // layout.CONSTANTS["LONG_MOVE"])

@@ -142,8 +142,8 @@ def new_block(g, k):
 def add_pressure(counters, degree, k, times):
     """Add ``times`` (1 or -1) the pressure of a vertex of this degree and class ``k`` to ``counters`` in place.
 
-    See :func:`ledger.pressure`. Slots are a power of two, so the ratio of 2^n slots to ``cost`` updates has n -
-    ceil(log2(cost)) + 1 bits.
+    :func:`ledger.pressure` says what that is: 2^n new slots after ``cost`` updates are added to entry
+    n - ceil(log2(cost)) of ``GROW`` or ``SHRINK``.
     """
     if k != NONE:
         bits, stored = np.int64(k), np.int64(degree)

@@ -40,7 +40,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.tight = True  #: whether no block was left too large for want of memory
 
     def set_stack_limits(self, limits: np.ndarray) -> None:
-        """Set the host's copy of ``stack_begin`` (int64[CLASSES + 1]), where stacks begin, and their sizes."""
+        """Take ``limits`` as the host's copy of ``stack_begin`` (int64[CLASSES + 1]), and compute the stacks' sizes."""
         self.stack_limits, self.stack_sizes = limits, np.diff(limits)
 
     def new_graph(self) -> PlacedGraph:
@@ -69,7 +69,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.ensure_stacks(demand.blocks)
 
     def ensure_stacks(self, blocks: np.ndarray) -> None:
-        """Make space for ``blocks`` free blocks per class (int64[CLASSES]); raises ``CapacityError``."""
+        """Make the stack of each class k long enough for ``blocks[k]`` free blocks; raises ``CapacityError``."""
         held = self.stack_sizes
         if (blocks <= held).all():
             return

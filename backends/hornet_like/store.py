@@ -177,8 +177,8 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def _reserve(self, plan: Plan, inserted: int, deleted: int) -> None:
         """Reserve memory for a planned batch of ``inserted`` and ``deleted`` edges, unless by the bounds it fits.
 
-        On CUDA ``plan.unchecked`` then tells the kernel that applies the batch to check it; if kernels may not refuse a
-        batch any more, the host waits for the numbers that it really needs.
+        On CUDA only the stacks grow: ``plan.unchecked`` is set, so that the kernel refuses the batch if the pool is too
+        small. Where kernels may not refuse a batch, the host waits for the exact numbers, and the pool grows, too.
         """
         updates = inserted + deleted
         if self.device.is_cuda:
@@ -199,8 +199,8 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def _covers(self, inserted: int, deleted: int) -> bool:
         """Return whether the host's bounds show that pool and stacks suffice for ``inserted`` and ``deleted`` edges.
 
-        The edges are first taken from the allowance. Where the bounds do not suffice, smaller batches are tried again
-        only when newer counters have arrived.
+        The edges are first taken from the allowance. After a batch for which the bounds left no new allowance, a batch
+        of as many edges or more returns False at once until newer counters arrive.
         """
         updates = inserted + deleted
         if updates <= self._allowance:
@@ -239,7 +239,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])
 
     def _ensure_stacks(self, updates: int) -> None:
-        """Make space on the stacks for blocks that ``updates`` edges may free, and for more if memory allows it."""
+        """Make the stacks long enough for blocks that ``updates`` edges may free, if memory allows also later ones."""
         if updates <= self._stack_allowance:
             self._stack_allowance -= updates
             return
@@ -273,7 +273,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
 
-        From the first batch on that other stores share, no kernel may refuse a batch. See :meth:`BatchStore.apply`.
+        Once a batch goes to a second store as well, kernels may refuse none any more. See :meth:`BatchStore.apply`.
         """
         for batch in (delete, insert):
             if isinstance(batch, DeviceBatch) and not batch.alone:

@@ -227,8 +227,9 @@ class CpuKernels:
     def insert_rest(self, slabs: Slabs, quota: int, outcome: Outcome, ahead: int = 1) -> int:
         """Insert the edges of the last batch that are left; return how many of the batch are inserted by now.
 
-        These are not all if a vertex must be rehashed and the ``quota`` slabs for that, which the parts of the batch
-        share equally, are used up. ``outcome`` is written. A part takes ``ahead`` new slabs at a time.
+        These are not all if a vertex must be rehashed and the ``quota`` slabs for that (negative: no rehashing), which
+        the parts of the batch share equally, are used up. ``outcome`` is written. A part takes ``ahead`` new slabs at a
+        time.
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         left = [part for part in self._parts if part.done < len(part.src)]

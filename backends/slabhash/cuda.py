@@ -215,7 +215,7 @@ class CudaKernels:
         """Insert a validated batch into ``slabs`` by one launch, and write ``outcome``; return the size of the batch.
 
         ``reservation`` are the slabs set aside for it, ``scratch`` comes from :meth:`scratch`. Scratch memory that is
-        not cached returns to CuPy's memory pool, which keeps the order of the stream.
+        not cached returns to CuPy's memory pool at once: its next user runs behind this launch on the stream.
         """
         edges = reservation.edges
         plan = self._plan(slabs, "insert", None, edges)

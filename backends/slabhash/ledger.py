@@ -182,14 +182,14 @@ class Ledger:
         return min(edges, chains + edges // self.keys)
 
     def worst_case(self, edges: int) -> int:
-        """Return how many slabs any ``edges`` edges can need, if all buckets are full and all vertices lack storage."""
+        """Return how many slabs any ``edges`` edges can need at worst: from any vertices, if all slabs are full."""
         return self.bound(edges, self.capacity - self.free + self.num_vertices)
 
     def in_advance(self, edges: int) -> int:
         """Return how many slabs the warps of a batch may take before they know that they need them; 0 on the CPU.
 
-        Of these, each warp of a large batch leaves a few unused. In a small batch each edge takes a slab if its vertex
-        has no storage, although edges of the same vertex then share one of these slabs.
+        A warp of a large batch may leave ``MAX_UNUSED_PER_WARP`` of its slabs unused. In a small batch each edge of a
+        vertex without storage takes a slab, although a slab has room for several of these edges.
         """
         if not self.warps:
             return 0
@@ -211,9 +211,9 @@ class Ledger:
         return self.hashing and edges > (self.capacity - self.free) * self.keys
 
     def demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover it, else None.
+        """Return the demand of a batch if the slabs known to be free cover it, else None: call :meth:`provide`.
 
-        :meth:`provide` gets more slabs then.
+        None as well if the batch is large (see :meth:`is_large`), or slabs were denied.
         """
         if self.denied or self.is_large(edges):
             return None
@@ -325,10 +325,10 @@ class Ledger:
         return self.freed * 8 > self.capacity - self.space
 
     def spend(self, most: int) -> int:
-        """Subtract the slabs that trimming may take from the free ones on CUDA; return their number.
+        """Return how many free slabs trimming may take; on CUDA subtract them from ``free``.
 
-        On the CPU these are all free slabs that no reservation needs; on CUDA at most ``most``, and a small share of
-        the free ones, since how many remain is only known from the counters of a later batch.
+        On the CPU it may take all that are not promised to later batches; on CUDA at most ``most``, and a small share
+        of the free ones, since how many remain is only known from the counters of a later batch.
         """
         free = max(0, self.free - (self.worst_case(self.promised) if self.promised else 0))
         if not self.warps:
@@ -376,7 +376,7 @@ class Ledger:
         return need, allowance
 
     def _lack(self, need: int, allowance: int) -> int:
-        """Return how many free slabs a batch lacks; not above 0: none.
+        """Return how many free slabs a batch lacks; 0 or negative if it lacks none.
 
         ``need + allowance`` slabs must be free, ``allowance`` of them at the end of the pool, where heads are taken.
         """

@@ -97,7 +97,7 @@ class Pool:
     def tables(self, vertices: int) -> Tables:
         """Return ``vertex`` and ``buckets`` (see ``Slabs``) for ``vertices`` vertices without edges.
 
-        The number is rounded up to an even one.
+        The number of vertices is rounded up to an even one.
         """
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
         with self._budget.allocating(VERTEX_BYTES * size):

@@ -151,7 +151,7 @@ def prelude(shape: Geometry) -> str:
 def backend_programs(shape: Geometry, in_flight: int = 2, variant: BatchKind | None = None) -> dict[str, Program]:
     """Return the backend's programs by source file; with ``variant``, those for unvalidated batches of that kind.
 
-    ``in_flight``: edges of a query per tile at a time. All stores of this layout share the programs.
+    ``in_flight``: edges of a query per tile at a time. Stores of equal geometry share the programs.
     """
     defines: dict[str, int | str] = {**macros(shape), "UNVALIDATED": int(variant is not None)}
     if variant is not None:
@@ -170,7 +170,7 @@ def backend_programs(shape: Geometry, in_flight: int = 2, variant: BatchKind | N
 
 
 def programs(store: Any) -> list[Program]:
-    """Return a representative set of the programs for a store of this layout (of either device); needs no CuPy."""
+    """Return a sample of the programs for the geometry and weights of ``store``, on either device; needs no CuPy."""
     held = store.weight_dtype
     plain, weighted = sample_variants(None), [] if held is None else sample_variants(held.name)
 

@@ -107,8 +107,8 @@ class Supply:
     def _insert_rest(self, done: int, edges: int, kept: int, outcome: Outcome) -> None:
         """Insert the edges that are left of a batch on the CPU, of whose ``edges`` edges ``done`` are inserted already.
 
-        A vertex has outgrown its buckets there. More slabs are got for rehashing; without them vertices keep their
-        buckets. ``kept`` slabs suffice for the edges left if nothing is rehashed. ``outcome`` is written.
+        They are left where a vertex has outgrown its buckets. More slabs are got for rehashing; without them vertices
+        keep their buckets. ``kept`` slabs suffice for these edges without rehashing. ``outcome`` is written.
         """
         while done < edges:
             kept, quota = min(kept, edges - done), -1
@@ -368,7 +368,7 @@ class Supply:
         return expected
 
     def _size(self, sizing: Callable[[], Sizing]) -> int | None:
-        """Return :meth:`rebuild` of ``sizing()``, or None, with nothing changed, if memory is lacking."""
+        """Return the result of :meth:`rebuild` for ``sizing()``; None, with nothing changed, if memory is lacking."""
         try:
             with self._budget.allocating(4 * self.ledger.num_vertices):
                 return self.rebuild(sizing())

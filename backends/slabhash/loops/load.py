@@ -26,8 +26,8 @@ NO_ROW = np.uint64(EMPTY)  # no key has this source
 class Load(NamedTuple):
     """A sorted batch for an empty store: ``keys[i]`` is source and destination of edge ``order[i]`` of the batch.
 
-    ``src`` are the sources of the batch, ``vertex`` is that array of the store, with planned buckets; they tell whether
-    a batch and a store are those that the load was made for. ``parts`` are ranges of keys, whole rows, a thread each;
+    ``src`` (the sources of the batch) and ``vertex`` (the store's array of that name, with planned buckets) tell which
+    batch and store the load was made for. ``parts`` are ranges of keys, whole rows, a thread each;
     ``places`` has a row of scratch for each part, with an entry per bucket of a vertex.
     """
 

@@ -29,7 +29,7 @@ class Edges(NamedTuple):
 
 @inner
 def has_space(s, u, v, both):
-    """Return whether a slab is free to insert edge ``(u, v)``; if ``both`` is 1, another one for its reverse arc.
+    """Return whether a slab is free to insert edge ``(u, v)``; if ``both`` is true, another one for its reverse arc.
 
     False as well if the rehashing of a vertex was denied slabs, so that the host gets more of them.
     """
