@@ -165,6 +165,6 @@ def count_marked(graph: Graph) -> tuple[int, int]:
 
 
 def list_marked(graph: Graph, packet: Packet) -> None:
-    """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, of the right lengths."""
+    """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, which are as long."""
     packet.block[:] = graph.block_list[: len(packet.block)]
     packet.vertex[:] = graph.vertex_list[: len(packet.vertex)]

@@ -36,7 +36,7 @@ class BlockedKernels(Protocol):
         """
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Plan:
-        """Return the blocks that inserting ``batch`` takes, as :meth:`insert` needs them."""
+        """Return the plan for :meth:`insert`: the blocks that inserting ``batch`` takes."""
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
         """Append the absent edges of ``batch``, replace the weights of the present ones, and write ``report``.
@@ -57,7 +57,7 @@ class BlockedKernels(Protocol):
         """Return how many blocks and how many vertices are flagged as changed; on CUDA waits."""
 
     def list_marked(self, graph: Graph, packet: Packet) -> None:
-        """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, of the right lengths."""
+        """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, which are as long."""
 
     def pack(self, graph: Graph, packet: Packet) -> None:
         """Copy the blocks and vertices that ``packet`` lists from ``graph`` into it, and clear their flags there."""

@@ -87,7 +87,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         super().__init__(num_vertices, **common)
 
     def options(self) -> dict[str, Any]:
-        """Return the backend options; ``block_edges`` is None until the capacity of blocks is chosen."""
+        """Return the backend options by name; ``block_edges`` is None until the capacity of blocks is chosen."""
         return {"block_edges": self._capacity, "batches_on": self._batches_on}
 
     def make_pool(self) -> BlockedPool:

@@ -16,7 +16,7 @@ from suricate.primitives.located import ABSENT, PRESENT
 
 @kernel
 def cut_merge(slot, places, cuts):
-    """Write to ``cuts[i]`` how many of the first ``places[i]`` edges, new and old ones in order, come from the batch.
+    """Write to ``cuts[i]`` how many of the first ``places[i]`` edges of the merged graph come from the batch.
 
     ``slot`` (ascending) is the number of old edges before each entry of the batch.
     """

@@ -61,7 +61,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             self._host = CsrStore(num_vertices, weight_dtype=self.weight_dtype)
 
     def options(self) -> dict[str, Any]:
-        """Return the backend option ``rebuild`` as chosen."""
+        """Return the backend option as chosen: ``{"rebuild": str}``."""
         return {"rebuild": self.rebuild}
 
     def make_pool(self) -> CsrPool:
@@ -129,7 +129,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             return Rebuild(self.pool.target(bound + batch.most), bound)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild | None, weight: Array, report: Report) -> None:
-        """Insert a located batch into the arrays of ``reservation``, make them the current ones, write ``report``."""
+        """Merge a located batch into the new arrays ``reservation``, and use these (None: only weights change)."""
         self.kernels.insert(self.pool.graph, reservation, batch, weight, report)
         if reservation is not None:
             self.pool.replace(reservation.target)

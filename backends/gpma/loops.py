@@ -97,7 +97,7 @@ def locate(g, keys, kind, slot, wanted, begin, end):
 
 @kernel
 def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
-    """Write the entries in ``[begin, end)`` of kind ``wanted``, and their slots, to the lists from ``listed`` on."""
+    """From index ``listed`` on, list which of ``[begin, end)`` have the kind ``wanted``, in ``places`` their slots."""
     at = np.uint64(listed)
     for i in range(np.uint64(begin), np.uint64(end)):
         if kind[i] == wanted:
@@ -120,7 +120,7 @@ def find_edges(g, src, dst, found, result, begin, end):
 
 @inner
 def entries_in(count, begin, end):
-    """Return the number of entries in leaves ``[begin, end)``; ``count`` has the number of each leaf."""
+    """Return the number of entries in leaves ``[begin, end)``; ``count`` has that of each leaf."""
     total = np.int64(0)
     for leaf in range(begin, end):
         total += count[np.uint64(leaf)]
@@ -237,7 +237,7 @@ def finish_leaves(g, begin, end, owner):
 def pack(g, begin, end, places, low, high):
     """Move the entries of leaves ``[begin, end)`` to the first slots there, without gaps; return their number.
 
-    ``places[low:high]``, the slots of new entries there, are changed in place to where these belong then.
+    ``places[low:high]``, the slots before which new entries go, are changed in place to those after the move.
     """
     at, k = begin << LEAF_BITS, low
     for slot in range(begin << LEAF_BITS, end << LEAF_BITS):

@@ -79,7 +79,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         self._append_vertices(0, self.num_vertices)
 
     def options(self) -> dict[str, Any]:
-        """Return the backend option ``deletion`` as chosen."""
+        """Return the backend option as chosen: ``{"deletion": str}``."""
         return {"deletion": DELETION[self._strict]}
 
     def make_pool(self) -> GpmaPool:

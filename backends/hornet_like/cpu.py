@@ -118,9 +118,9 @@ def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array,
 def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
     """Return two graphs for each part of a batch: one in which it frees blocks, one from which it takes blocks.
 
-    The counters of ``graph`` are changed in place to what they are after all parts. A part takes copies of free blocks
-    while there are some, then slots of the pool behind those of earlier parts. The blocks that it frees go on the
-    stacks above the blocks left there and those freed by earlier parts.
+    The counters of ``graph`` are changed in place to what they are after all parts. A part takes free blocks,
+    copied to stacks of its own, while there are some, then slots of the pool behind those of earlier parts. The blocks
+    that it frees go on the stacks above the blocks left there and those freed by earlier parts.
     """
     if len(plan.parts) == 1:
         return [(graph, graph)]

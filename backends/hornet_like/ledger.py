@@ -16,7 +16,7 @@ from suricate.backends.hornet_like.layout import BLOCKS, CLASSES, FREE, GRAIN, G
 
 
 class Demand(NamedTuple):
-    """What must be allocated: slots of the pool, and space for free blocks of each class (``int64[CLASSES]``)."""
+    """What must be allocated: slots of the pool, and per class places on its stack of free blocks (int64[CLASSES])."""
 
     slots: int
     blocks: np.ndarray

@@ -213,7 +213,7 @@ def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
 
 @inner
 def fill_holes(g, kind, slot, first, last, tail):
-    """Move the edges left in the slots from ``tail`` on to the deleted slots of the row below ``tail``.
+    """Fill the deleted slots of a row below slot ``tail`` with the edges that are left in its slots from ``tail`` on.
 
     Deleted slots are ``slot[i]`` of the ``PRESENT`` entries i of ``[first, last)``; they hold tombstones.
     """

@@ -63,7 +63,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         super().__init__(num_vertices, **common)
 
     def options(self) -> dict[str, Any]:
-        """Return the backend option ``sorted_adjacencies`` as chosen."""
+        """Return the backend option as chosen: ``{"sorted_adjacencies": bool}``."""
         return {"sorted_adjacencies": self.ascending}
 
     def make_pool(self) -> HornetPool:
@@ -87,12 +87,12 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def used(self) -> dict[str, int]:
-        """Return how many edge slots and entries of free stacks are in use, by group of arrays; on CUDA waits."""
+        """Return how many edge slots and entries of stacks are in use, by group of arrays; on CUDA waits."""
         counters = self.known()
         return {"blocks": int(counters[EDGES]), "free stacks": int(counters[FREE:GROW].sum())}
 
     def extents(self) -> dict[str, int]:
-        """Return the number of carved slots, as the length of the group ``blocks`` in a copy."""
+        """Return ``{"blocks": n}``: a copy needs as many slots in the arrays of this group as are carved."""
         return {"blocks": int(self.known()[USED])}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
@@ -239,7 +239,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])
 
     def _ensure_stacks(self, updates: int) -> None:
-        """Make the stacks long enough for blocks that ``updates`` edges may free, if memory allows also later ones."""
+        """Make the stacks long enough for the blocks that ``updates`` edges, and if possible later ones, may free."""
         if updates <= self._stack_allowance:
             self._stack_allowance -= updates
             return
@@ -290,7 +290,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return fallbacks.find(self.view(), self.device, src, dst) if self.ascending else self.find_sorted(src, dst)
 
     def rows(self) -> tuple[Array | int, ...] | None:
-        """Return the arrays of ascending rows (begin, end, destinations, weights as bits); else None."""
+        """Return the arrays of ascending rows (begin, end, destinations, weights as bits); None if no rows ascend."""
         begin, end, _, dst, weight, *_ = self.pool.graph
         return (begin, end, dst, weight) if self.ascending else None
 

@@ -202,7 +202,7 @@ class CpuKernels:
         self, slabs: Slabs, src: Array, dst: Array, weight: Array | None, quota: int, outcome: Outcome,
         scratch: InsertionScratch | None,
     ) -> int:  # fmt: skip
-        """Insert a small batch by one call of a loop, until a vertex must be rehashed; return the number inserted.
+        """Insert a small batch by one call of a loop, until a vertex must be rehashed; return how many edges are in.
 
         If edges are left, call :meth:`insert_rest`. ``quota`` is the number of slabs that rehashing may use,
         ``outcome`` is written, ``scratch`` comes from :meth:`scratch` (None without weights).
@@ -404,7 +404,7 @@ class CpuKernels:
         maintain.free_vertices(slabs, vertices)
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Write the free slabs below ``bump`` to ``found``, one entry each; set LISTED, TAKEN and FREED to match."""
+        """Write the free slabs below ``bump`` to ``found``, an entry each; set counters LISTED, TAKEN and FREED."""
         maintain.list_free(slabs, found)
         slabs.counters[LISTED], slabs.counters[TAKEN], slabs.counters[FREED] = len(found), 0, 0
 
@@ -421,7 +421,10 @@ class CpuKernels:
         threads.run(maintain.gather_all, [(*given, *share) for share in _shares(slabs, num_vertices)])
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
-        """Copy the edges inserted since the mark to ``src``, ``dst`` and ``weight`` (or None); return their number."""
+        """Copy edges inserted since the mark to ``src``, ``dst`` and ``weight`` (or None); return their number.
+
+        ``count`` is not used.
+        """
         return int(maintain.gather_touched(slabs, src, dst, as_words(weight)))
 
     def forget_touched(self, slabs: Slabs) -> None:

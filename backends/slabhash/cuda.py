@@ -392,7 +392,7 @@ class CudaKernels:
         self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Write the free slabs below ``bump`` to ``found``, one entry each; set LISTED, TAKEN and FREED to match."""
+        """Write the free slabs below ``bump`` to ``found``, an entry each; set counters LISTED, TAKEN and FREED."""
         for at in (LISTED, TAKEN, FREED):
             slabs.counters[at : at + 1].fill(0)  # a copy of zeros; assigning a number would compile a kernel of CuPy
         self._launch("list_free", bump, VIEW.pack(slabs), found, slabs.counters[LISTED : LISTED + 1])

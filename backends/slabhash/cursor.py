@@ -221,7 +221,7 @@ def listed(g, u, keys, count, into, found):
 
 @inner
 def common(g, u, v, into):
-    """Look up each neighbour of ``v`` at ``u``, and write those found to ``into``; return the number of these."""
+    """Write the neighbours of ``v`` that ``u`` has as well to ``into``; return the number of these."""
     keys, count, found = scratch(), 0, uint64(0)
     if g.vertex[head_place(u)] == KEY_EMPTY:
         return found

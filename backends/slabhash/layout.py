@@ -106,8 +106,8 @@ def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
     """Return the slab size in bytes for vertices of degree ``mean_degree`` (0: unknown), weights of ``weight_dtype``.
 
     It is the smallest of 16 (only without weights), 32 and 64 bytes that holds all edges of such a vertex. If none
-    does, or the degree is unknown, it is 128 with weights; without it is 64 up to a degree that fills eight such slabs,
-    else 128.
+    does, or the degree is unknown, it is 128 with weights; without weights 64 up to the edges that fill eight slabs of
+    64 bytes, else 128.
     """
     if weight_dtype is None and 0 < mean_degree <= geometry(16, None).keys:
         return 16

@@ -188,7 +188,7 @@ class Ledger:
     def in_advance(self, edges: int) -> int:
         """Return how many slabs the warps of a batch may take before they know that they need them; 0 on the CPU.
 
-        A warp of a large batch may leave ``MAX_UNUSED_PER_WARP`` of its slabs unused. In a small batch each edge of a
+        A warp of a large batch may leave up to ``MAX_UNUSED_PER_WARP`` slabs unused. In a small batch each edge of a
         vertex without storage takes a slab, although a slab has room for several of these edges.
         """
         if not self.warps:
@@ -360,7 +360,7 @@ class Ledger:
     def provide_more(self, edges: int, need: int, do: Supply) -> tuple[int, int]:
         """Get slabs for rehashing a vertex within a batch on the CPU, whose last ``edges`` edges need ``need`` slabs.
 
-        Return how many slabs these edges need now, and how many rehashing may use; negative: it got none.
+        Return how many slabs these edges need now, and how many rehashing may use; negative: no rehashing.
         """
         do.read()
         allowance = self.allowance(edges)
@@ -443,7 +443,7 @@ class Ledger:
             self.denied = 0
 
     def _repack(self, unused: int, do: Supply) -> bool:
-        """Move all edges to a new pool with ``unused`` free slabs if many free slabs are among those in use.
+        """Move all edges to a new pool with ``unused`` free slabs if many free slabs lie between those in use.
 
         Return whether that was done.
         """

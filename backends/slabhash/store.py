@@ -126,7 +126,7 @@ class SlabHashStore(Store):
     def plan(self, num_edges: int) -> None:
         """Choose the slab width for a first batch of ``num_edges`` edges if none was chosen yet and it is a bulk load.
 
-        None was with ``slab_bytes="auto"`` and without hints. See :meth:`suricate.store.Store.plan`.
+        With ``slab_bytes="auto"`` and no hints none was. See :meth:`suricate.store.Store.plan`.
         """
         if not self._width_is_open:
             return
@@ -149,7 +149,7 @@ class SlabHashStore(Store):
         return self.pool.slabs
 
     def options(self) -> dict[str, Any]:
-        """Return the backend options, with the slab width that was chosen."""
+        """Return the backend options by name; ``slab_bytes`` is the slab width that was chosen."""
         return asdict(replace(self._options, slab_bytes=self.slab_bytes))
 
     @property

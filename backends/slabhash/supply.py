@@ -50,7 +50,7 @@ class Sizing:
 class Supply:
     """Applies batches to a store; before that, gets slabs by reading counters, trimming, growing or rebuilding.
 
-    It changes the arrays of ``pool`` within ``budget``, and alone ``ledger``; ``kernels`` are those of the device.
+    It changes the arrays of ``pool`` within ``budget``; nothing else changes ``ledger``; ``kernels``: of the device.
     Every method that may need memory raises ``CapacityError`` before anything has changed, except for optional growth.
     """
 
@@ -140,7 +140,7 @@ class Supply:
         """On CUDA prepare a change by ``delete`` and ``insert`` (each may be None); return the function to make it.
 
         Return None if too few slabs are free for the worst case of the insertion. If there are both, a separate launch
-        validates the insertion before the deletion.
+        validates the insertion before that of the deletion.
         """
         kernels, slabs = self._kernels, self._pool.slabs
         demand = insertion = None
@@ -264,7 +264,7 @@ class Supply:
                 self.sweep(ledger.freed + ledger.listed)
 
     def rebuild(self, sizing: Sizing) -> int:
-        """Size the buckets of all vertices, and move all edges to them; return the slabs that the batch may need.
+        """Size the buckets of all vertices, and move all edges there; return how many slabs ``sizing.batch`` may need.
 
         Raises ``CapacityError`` before anything has changed. Counters are not read: the ledger counts as many slabs as
         used as the edges can need at most.

@@ -347,7 +347,7 @@ def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, head
 
 @inner
 def leave(g, v, per_bucket, quota):
-    """Return -1 and change nothing: vertex ``v`` keeps its buckets for now; takes what :func:`rehash` takes."""
+    """Return -1 and change nothing: vertex ``v`` keeps its buckets for now; parameters as of :func:`rehash`."""
     return np.int64(-1)
 
 

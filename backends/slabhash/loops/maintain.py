@@ -110,7 +110,7 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
     """Return an upper bound of the slabs that inserting the edges (``src``, ``dst``) needs.
 
     Head slabs are below ``bump``. With ``fresh`` all of them are empty, and the pool is not read. ``heads``
-    (int64[RING]) is scratch for the chains of the edges ahead. ``left`` (uint8[bump + vertices], zero before) is
+    (int64[RING]) is scratch of :func:`loops.fetch`. ``left`` (uint8[bump + vertices], zero before) is
     scratch, too: 1 plus the free slots of a chain, at the index of its head slab, or at ``bump + u`` for a vertex u
     without storage.
     """
@@ -278,7 +278,7 @@ def gather(g, vertices, offsets, dst, weights, first, last):
 
 @kernel
 def gather_all(g, src, dst, weights, first, last, at):
-    """Copy the edges of vertices ``[first, last)`` to ``src[at:]``, ``dst[at:]`` and ``weights``, ordered by source."""
+    """Copy the edges of vertices ``[first, last)``, by source, to ``src[at:]``, ``dst[at:]``, and weights likewise."""
     for v in range(first, last):
         if v + loops.NEAR < last:
             ask_for_head(g, v + loops.NEAR)
