@@ -34,6 +34,7 @@ class ModelledStore:
         self.table = EdgeTable(store.weight_dtype)
         self.at_mark: np.ndarray | None = None  #: keys of the edges that were there at the mark
         self.deleted_since_mark = np.zeros(0, np.uint64)
+        self.kinds: dict[str, Any] | None = None  #: of the arrays of views: dtype and number of dimensions, by field
         self.calling: Callable[[], AbstractContextManager[None]] = nullcontext  #: around every change of the store
         self._results: list[tuple[str, Array, np.ndarray]] = []
         self._copy: ModelledStore | None = None
@@ -327,8 +328,14 @@ class ModelledStore:
         self.compare(what, updated, self.table.select(~np.isin(self.table.keys, left_out)))
 
     def verify_view(self, rng: np.random.Generator) -> None:
-        """Check sizes, dtype and cursor of the store's view; if ``walks``, compare the edges that the cursor yields."""
+        """Check sizes, arrays and cursor of the view; if ``walks``, compare the edges that the cursor yields."""
         view = self.store.view()
+        arrays = {name: part for name, part in view.data._asdict().items() if isinstance(part, self.device.xp.ndarray)}
+        for name, part in arrays.items():
+            assert part.flags.c_contiguous, f"the array {name} of the view is not contiguous"
+        kinds = {name: (part.dtype, part.ndim) for name, part in arrays.items()}
+        self.kinds = self.kinds or kinds
+        assert kinds == self.kinds, f"the arrays of the view are {kinds}, those of an earlier one {self.kinds}"
         assert view.num_vertices == self.store.num_vertices, f"the view has {view.num_vertices} vertices"
         assert view.weight_dtype == self.store.weight_dtype, f"the view has weights of {view.weight_dtype}"
         assert view.header.is_file(), f"{view.header} is missing"

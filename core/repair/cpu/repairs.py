@@ -238,14 +238,16 @@ class _Repair:
         if arcs is None or not arcs.size:
             return count
         src, dst, weight, status, wanted, size = arcs
-        weight = _NO_WEIGHTS if weight is None else weight
-        listed = src, dst, weight, _NO_STATUS if status is None else status, wanted, size
+        weight, status = _NO_WEIGHTS if weight is None else weight, _NO_STATUS if status is None else status
+        listed = src, dst, weight, status, wanted, size
         given = (
             self.n, listed, *options, self.tree, self.stamps.array, self.step, self.queue, count, self.violated,
             *self.values,
         )  # fmt: skip
-        key = kernel, weight.dtype
-        found: int = (self.code.get(key) or self.code.look_up(key, kernel, given))(*given)
+        key, code = (kernel, weight.dtype), kernel
+        if src.strides == dst.strides == (4,) and status.strides == (1,) and weight.strides == (weight.itemsize,):
+            code = self.code.get(key) or self.code.look_up(key, kernel, given)
+        found: int = code(*given)  # a caller, or a store's outcome, may bring arrays with gaps or wider ids
         return found
 
     def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:

@@ -198,6 +198,21 @@ def test_arcs_with_a_status(device: su.Device, backend: str) -> None:
     verify(graph, forest, {0: (0, 0)}, by_distance)
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("form", [lambda ends: ends.repeat(2)[::2], lambda ends: ends.astype(np.int64)])
+def test_arcs_on_the_cpu_may_lie_in_other_arrays_than_those_before(form: Any) -> None:
+    graph = su.Graph(20, device="cpu", weight_dtype="int32")
+    forest = tree_of(graph, wide=False)
+    forest.compute(graph, root(graph))
+    status, weight = np.resize(np.uint8([1, 1, 0]), 9), np.arange(1, 10, dtype=np.int32)
+    for first, given in ((1, np.copy), (11, form)):
+        src, dst = np.zeros(9, np.uint32), np.arange(first, first + 9, dtype=np.uint32)
+        graph.insert_edges(*(part[status == 1] for part in (src, dst, weight)))
+        arcs = (given(part).astype(part.dtype, copy=False) for part in (weight, status))
+        forest.repair(graph, None, ArcList(given(src), given(dst), *arcs, 1, 9))
+        verify(graph, forest, {0: (0, 0)}, by_distance)
+
+
 def test_words_need_a_parent() -> None:
     words = su.words(3, keys={"level": "uint32", "parent": "uint32"})
     with pytest.raises(ParameterError, match="payload 'parent'"):

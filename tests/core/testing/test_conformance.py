@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,11 +20,13 @@ from wrong_algorithms import SOUND, WRONG_ALGORITHMS, InDegree
 from wrong_settings import WRONG_BACKENDS
 
 from suricate import plugins
+from suricate.base.types import StoreView
 from suricate.errors import CapacityError
 from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance, Variant, memory
 from suricate.testing.algorithms import OTHER_WEIGHTS
+from suricate.testing.model import ModelledStore
 
 PROFILE = os.environ.get("SURICATE_TEST_PROFILE", "ci")  # as in conftest.py
 CRASHES = (CapacityError, IndexError, TypeError, ValueError)  # it broke before anything was compared
@@ -68,6 +71,32 @@ class TestSoundStore(StoreConformance):
 def test_wrong_backend_is_caught(backend: type[Store], test: str) -> None:
     with pytest.raises(FAILURES):
         run_store_test(backend, test)
+
+
+class OddView(TutorialStore):
+    """Its view has another array of destinations for each ``form``."""
+
+    form = staticmethod(np.copy)
+
+    def view(self) -> StoreView:
+        view = super().view()
+        return replace(view, data=view.data._replace(dst=self.form(view.data.dst)))
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (lambda dst: dst.repeat(2)[::2], "dst of the view is not contiguous"),
+        (lambda dst: dst.astype(np.int64), "those of an earlier one"),
+    ],
+)
+def test_views_are_of_contiguous_arrays_of_the_same_types(form: Any, message: str) -> None:
+    modelled = ModelledStore(OddView(9))
+    modelled.insert(np.arange(3, dtype=np.uint32), np.arange(3, dtype=np.uint32), None)
+    modelled.verify_view(np.random.default_rng(0))
+    modelled.store.form = form
+    with pytest.raises(AssertionError, match=message):
+        modelled.verify_view(np.random.default_rng(0))
 
 
 # -- algorithms --------------------------------------------------------------------------------------------------------
