@@ -67,7 +67,7 @@ def most_taken(unused: np.ndarray, num_edges: int) -> int:
 
 
 def is_bulk(num_edges: int, stored: int) -> bool:
-    """Return whether a batch is a bulk load: at least ``BULK`` edges, and a quarter of the ``stored`` edges.
+    """Return whether a batch is a bulk load: at least ``BULK`` edges, and at least a quarter of those ``stored``.
 
     For a bulk load the host may wait for exact counters.
     """

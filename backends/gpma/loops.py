@@ -97,7 +97,10 @@ def locate(g, keys, kind, slot, wanted, begin, end):
 
 @kernel
 def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
-    """From index ``listed`` on, list which of ``[begin, end)`` have the kind ``wanted``, in ``places`` their slots."""
+    """List the entries ``[begin, end)`` of a batch that have the kind ``wanted``, and their slots.
+
+    They are written to ``entries`` and ``places``, from index ``listed`` on.
+    """
     at = np.uint64(listed)
     for i in range(np.uint64(begin), np.uint64(end)):
         if kind[i] == wanted:

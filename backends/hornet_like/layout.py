@@ -1,7 +1,7 @@
 """Layout of ``hornet_like``: its arrays, and the constants and structs that Python and C++ share.
 
-Each adjacency lies in one block of 2^class slots, ``begin[u]`` to ``end[u]``, in no order. Blocks are carved from one
-pool (``dst``, ``weight``); a stack per class holds the free ones.
+Each adjacency lies in one block of 2^class slots, ``begin[u]`` to ``end[u]``, in no order or ascending. Blocks are
+carved from one pool (``dst``, ``weight``); a stack per class holds the free ones.
 """
 
 from __future__ import annotations

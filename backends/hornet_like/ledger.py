@@ -23,7 +23,7 @@ class Demand(NamedTuple):
 
 
 def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
-    """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) for vertices with these degrees and classes.
+    """Return the counters ``which`` (``GROW`` or ``SHRINK``), int64[RATIOS], for vertices of these degrees and classes.
 
     A vertex with a block of 2^k slots takes a new one of 2^(k+1) after ``2^k - degree + 1`` insertions, or of 2^(k-1)
     after ``degree - 2^(k-2)`` deletions. Entry r sums the new slots of the vertices that take from 2^r to below 2^(r+1)

@@ -1,4 +1,4 @@
-"""``slabhash`` on CUDA: the launches. Nothing waits for the device where ``kernels.py`` does not say so."""
+"""``slabhash`` on CUDA: the launches. Nothing waits for the device unless it says so."""
 
 from __future__ import annotations
 
