@@ -95,6 +95,10 @@ class CsrPool(ArrayManager[Graph]):
         ``edges`` is an upper bound of the edges stored.
         """
         self._admit_graph(num_vertices, edges)
+        try:
+            self._admit_graph(num_vertices, len(self["dst"]))
+        except CapacityError:  # beside arrays of this length the vertices would not fit
+            self.compact(edges)
         kept = min(num_vertices + 1, len(self["offsets"]))
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
         offsets[:kept] = self["offsets"][:kept]

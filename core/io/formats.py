@@ -226,9 +226,29 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
     return replace(layout, first_id=first_id, text_ids=text_ids, signed_ids=signed_ids, time_ticks=ticks)
 
 
+def head_and_layout(
+    path: Path, chunks: Iterator[bytes], format: str | None, options: ReadOptions
+) -> tuple[bytes, Layout]:
+    """Return the first chunks of a text file, up to one that has a row, and the layout; see :func:`make_layout`.
+
+    The first chunk may end behind the header: of a pipe, or if the only row lacks its newline.
+    """
+    head = head_of(chunks)
+    layout = make_layout(path, head, format, options)
+    while _first_row(layout, head) is None and (more := next(chunks, b"")):
+        head += more
+        layout = make_layout(path, head, format, options)
+    return head, layout
+
+
+def _first_row(layout: Layout, head: bytes) -> Line | None:
+    """Return the first line after the header; None: ``head`` has none."""
+    return next(_body(head[layout.header_bytes :], _TEXT_COMMENT if layout.comments else _NO_COMMENT), None)
+
+
 def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:
     """Return the tokens of the first line after the header, by their roles in the ``layout``."""
-    line = next(_body(head[layout.header_bytes :], _TEXT_COMMENT if layout.comments else _NO_COMMENT), None)
+    line = _first_row(layout, head)
     tokens = [] if line is None else split_columns(line.text, layout.delimiter)
     return dict(zip(layout.fields, tokens, strict=False))
 

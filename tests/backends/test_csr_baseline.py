@@ -97,6 +97,25 @@ def test_memory_never_exceeds_the_limit_even_while_it_rebuilds(device: Device) -
     store.check()
 
 
+def test_growth_of_vertices_beside_reserved_arrays_obeys_the_limit(device: Device) -> None:
+    store = CsrStore(50, device=device, memory_limit=2 * (8 * 51 + 4 * 500))
+    ids = device.xp.arange(20, dtype=np.uint32)
+    store.insert(ids, ids)
+    store.reserve(450)
+    with pytest.raises(CapacityError):
+        store.resize(600)
+    assert len(store.pool["reserve_dst"]) >= 450  # nothing has changed
+    store.resize(200)
+    assert store.num_vertices == 200
+    assert sum(allocated for _, allocated in store.memory().values()) <= store.memory_limit
+    assert [device.to_numpy(part).tolist() for part in store.edges()[:2]] == [list(range(20))] * 2
+    store.check()
+    store.insert(ids + 180, ids)
+    store.delete(ids, ids)
+    assert store.num_edges == 20
+    store.check()
+
+
 def test_growth_of_vertices_keeps_the_arrays_of_edges(device: Device) -> None:
     store = filled(device, weight_dtype="float32")
     dst, weight = store.pool["dst"], store.pool["weight"]

@@ -16,7 +16,7 @@ from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.types import MAX_VERTICES
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import Layout, head_of, make_layout
+from suricate.io.formats import Layout, head_and_layout
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
@@ -67,9 +67,8 @@ class _Edges:
 def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> EdgeFile:
     """Return the edges of a text file; ``format`` None: it is detected. See ``suricate.read``."""
     chunks = source.chunks()
-    head = head_of(chunks)
+    head, layout = head_and_layout(source.path, chunks, format, options)
     chunks, small = rest_of(chunks, head)
-    layout = make_layout(source.path, head, format, options)
     labels = _labels(layout, small=small) if options.relabel else None
     fields = Fields(source.path, head, layout, options.further)
     if fields.places and (layout.format == "metis" or "" not in layout.records):

@@ -200,7 +200,8 @@ class Tokenizer:
         if error == BAD_TIME:
             if layout.time_ticks > 1:
                 return f"time {shown} is no number, or out of range: time_unit= says which unit numbers have"
-            hint = " (a window reads fractions, if the first row has one)" if LOOKS_DECIMAL.fullmatch(token) else ""
+            hint = " (a window reads fractions of s, ms and us, if the first row has one)"
+            hint = hint if LOOKS_DECIMAL.fullmatch(token) else ""
             return _time_reason(token) if layout.iso_times else f"time {shown} is not a whole number of 64 bits{hint}"
         if error == WEIGHT_RANGE:
             hint = "" if abs(self._bounds[1]) > 2**32 else " (weight_dtype='float64' takes it)"

@@ -23,7 +23,7 @@ from suricate.base.files import as_path, is_special
 from suricate.base.parameters import flag, shown
 from suricate.io import events
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import head_of, make_layout, table_format, usual_columns
+from suricate.io.formats import head_and_layout, table_format, usual_columns
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.fields import Fields, has_header, texts_at
@@ -179,9 +179,8 @@ def _text(
     options = ReadOptions("text" if texts else True, named or None, time_ticks=NANOSECONDS[unit])
     with ByteSource(path, None) as source:
         chunks = source.chunks()
-        head = head_of(chunks)
+        head, layout = head_and_layout(path, chunks, format, options)
         chunks, small = rest_of(chunks, head)
-        layout = make_layout(path, head, format, options)
         if layout.format == "metis":
             raise FileFormatError(path, None, "METIS files list neighbours, not events")
         further = {name: columns.get(name, name) for name in ("kind", *attributes)}

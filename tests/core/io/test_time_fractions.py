@@ -39,6 +39,11 @@ def test_text_is_exact_to_the_nanosecond(unit: str, rows: int, tmp_path: Path) -
     assert times_in(tmp_path / "e.txt", src=0, dst=1, time=2, time_unit=unit) == right
 
 
+def test_one_row_without_a_newline(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("src,dst,time\n1,2,0.27")
+    assert times_in(tmp_path / "e.csv") == [270_000_000]
+
+
 def test_all_sources_agree(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -69,3 +74,6 @@ def test_what_is_no_time(tmp_path: Path) -> None:
         times_in(file)
     with pytest.raises(FileFormatError, match="not a whole number"):
         su.read(file)
+    file.write_text("src,dst,time\n1,2,1.5\n")
+    with pytest.raises(FileFormatError, match=r"not a whole number.*fractions of s, ms and us, if"):
+        times_in(file, time_unit="ns")
