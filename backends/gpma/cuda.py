@@ -131,10 +131,10 @@ class GpmaCuda:
         _, _, places, items, *_ = plan.addresses
         changes = packed(CHANGES, places, items)
         given, status, old = (np.uint64(address(part)) for part in (weight, *report))
-        data, target = self._packed(graph), self._packed(new)
+        data, target, before = self._packed(graph), self._packed(new), _entries_up_to(graph)  # allocates: first of all
         self._launch("rebuild.cu", "take_entries", m, data, located, changes, given, status, old)
         assert batch.rank is not None
-        count, before = np.uint64(batch.rank.data.ptr + 4 * (m - 1)), _entries_up_to(graph)
+        count = np.uint64(batch.rank.data.ptr + 4 * (m - 1))
         self._launch("rebuild.cu", "spread_old", WALKERS, data, target, before, changes, count)
         self._launch("rebuild.cu", "spread_new", min(WALKERS, m), data, target, before, located, changes, given)
         self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, count)

@@ -427,7 +427,8 @@ def edge_map(
             ``Frontier``, ids), or a tuple of them.
         args: further arguments of ``fn``.
         over: ``"out"``, ``"in"`` or ``"both"``: which edges of the vertices; ``u`` is the vertex, ``v`` its neighbour.
-        first: walk only the edges of each vertex at these places in storage order, such as ``slice(0, 2)`` (sampling).
+        first: walk only the edges of each vertex at these places in storage order, such as ``slice(0, 2)`` (sampling);
+            over ``"both"`` the in-edges come first.
 
     Raises:
         As :func:`advance`; ``ParameterError`` if ``fn`` has no effect.

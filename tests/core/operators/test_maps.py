@@ -141,6 +141,21 @@ def test_the_first_edges_of_each_vertex(backend, device, kind):
     assert (parts[0] + parts[1]).tolist() == every.tolist()
 
 
+def test_in_edges_come_first(backend, device):
+    case = small(backend, device)
+
+    def note(u, v, w, seen):
+        su.atomic.add(seen, u * 60 + v, 1)
+
+    degree, parts = np.bincount([v for _, v, _ in case.arcs], minlength=SMALL), []
+    for over in ("in", "both"):
+        seen = case.array(np.zeros(SMALL * SMALL, np.int32))
+        su.edge_map(case.graph, note, args=(seen,), over=over, first=slice(0, 2))
+        parts.append(case.host(seen).reshape(SMALL, SMALL)[degree >= 2])
+    assert parts[0].sum() == 2 * len(parts[0]) > 0
+    assert parts[1].tolist() == parts[0].tolist()
+
+
 def sum_ends(i, u, v, w, ends, number):
     su.atomic.add(ends, i, 3 * u + v + w)
     su.atomic.add(number, i, 1)

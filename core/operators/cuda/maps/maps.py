@@ -47,7 +47,7 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
         skip_scalars(call)
         return
     takes_position = call.function.leading[0] == "i"
-    walks = [walk_of(graph.view(one)) for one in (("out", "in") if over == "both" else (over,))]
+    walks = [walk_of(graph.view(one)) for one in (("in", "out") if over == "both" else (over,))]
     macros: dict[str, Any] = {"OVER": f"OVER_{over.upper()}", "HAS_POSITION": int(takes_position)}
     program, values = program_of("edge_map.cu", walks[0], call, **macros), launch_values(call)
 
