@@ -37,14 +37,15 @@ def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[
 
 @dataclass(slots=True, eq=False)
 class LazyChange:
-    """The edges and the outcome of a batch on the device; calling it makes arrays of them and returns these.
+    """The edges and the outcome of a batch on the device, as addresses; calling the object returns them as arrays.
 
     Attributes:
         size: number of edges.
         mirrored: whether the batch has both arcs of each undirected edge.
         weight, before: dtypes of the weights in the batch and of the old weights; None: there are none.
         memory: the block of memory that contains the arrays.
-        addresses: addresses of src, dst, weight, status, old weights, and of status and old weights of a second store.
+        addresses: seven addresses in ``memory``: of src, dst, weight, status and old weights, and of the status and
+            old weights of a second store (of in-edges), which this object does not read.
     """
 
     size: int
@@ -55,7 +56,10 @@ class LazyChange:
     addresses: tuple[int, ...]
 
     def __call__(self) -> Change:
-        """Return the edges and the outcome as arrays in the block of memory."""
+        """Return a :class:`Change`: edges (src, dst, weight), outcome (status, old weights) and :attr:`mirrored`.
+
+        The arrays are views of the block of memory, not copies; weights, old or new, are None if there are none.
+        """
         src, dst, weight, status, before, _, _ = self.addresses
         edges = EdgeList(self.array(src, np.uint32), self.array(dst, np.uint32), self._array(weight, self.weight))
         return Change(edges, Outcome(self.array(status, np.uint8), self._array(before, self.before)), self.mirrored)

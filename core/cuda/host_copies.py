@@ -95,5 +95,8 @@ class _Buffer:
 
 
 def _pieces(source: np.ndarray, target: int) -> list[Piece]:
-    """Cut the bytes ``source``, to be copied to the device address ``target``, into pieces that fit into a buffer."""
+    """Cut the bytes ``source``, to be copied to the device address ``target``, into pieces that fit into a buffer.
+
+    A piece is a pair: a view of some of the bytes, and the device address to which these are copied.
+    """
     return [(source[at : at + PIECE], target + at) for at in range(0, len(source), PIECE)]

@@ -110,7 +110,10 @@ class Program:
 
 
 class Launch(NamedTuple):
-    """A recorded launch, which ``kernel(*given)`` repeats."""
+    """A recorded launch: the kernel's name, the kernel, and grid, block and arguments in ``given``.
+
+    ``kernel(*given)`` repeats it.
+    """
 
     name: str
     kernel: Any
@@ -150,9 +153,9 @@ class NotedKernel:
 def _with_headers(text: str, name: str, folders: tuple[Path, ...], included: set[str]) -> str:
     """Return ``text``, of a file ``name``, with the text of headers, from ``folders``, in place of ``#include``.
 
-    Headers in ``included`` are not inserted again. Those inserted outside ``#if`` are added to it, in place; one inside
-    ``#if`` may be needed again, so each gets an include guard. ``#line`` directives keep file names and line numbers
-    right.
+    Headers in ``included`` are not inserted again. A header inserted outside ``#if`` is added to ``included``, in
+    place. A header inside ``#if`` is not, as it may be needed again; so each header gets an include guard. ``#line``
+    directives keep file names and line numbers right.
     """
     lines, depth = [f'#line 1 "{name}"'], 0
     for number, line in enumerate(text.splitlines(), 1):

@@ -237,7 +237,10 @@ class Expressions:
         return ArrayPlace(array, self.index(node, array.position, node.slice))
 
     def index(self, node: ast.expr, position: int, given: ast.expr) -> Node:
-        """Return the translation of ``given``, by which ``node`` indexes the argument at ``position``; record this."""
+        """Return the translation of ``given``, by which ``node`` indexes the argument at ``position``.
+
+        It is recorded among the indices of this argument, from which ``indexed`` and ``elsewhere`` are found.
+        """
         index = self.element(node, given)
         self.indices.setdefault(position, {})[index] = node
         return index

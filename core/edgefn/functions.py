@@ -37,7 +37,10 @@ _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 
 def _table() -> dict[Any, tuple[str, str]]:
-    """Return the functions and types that may be called: {object: (kind of translation, name of the operation)}."""
+    """Return the functions and types that may be called: {object: (kind of translation, name of the operation)}.
+
+    The kind, such as ``"float"`` or ``"cast"``, is a case of :func:`call`; the name is ``""`` if the case needs none.
+    """
     table: dict[Any, tuple[str, str]] = {
         abs: ("abs", ""), np.abs: ("abs", ""), np.fabs: ("fabs", ""), math.fabs: ("fabs", ""),
         min: ("extreme", "min"), max: ("extreme", "max"),
@@ -104,7 +107,10 @@ def call(function: Any, args: tuple[Node, ...]) -> Node | None:
 
 
 def _whole(op: str, value: Node) -> Node:
-    """Return the node of ``math.floor``, ``ceil`` or ``trunc`` (``op``) of ``value``; its type is ``int64``."""
+    """Return the node of ``math.floor``, ``ceil`` or ``trunc`` (``op``) of ``value``: of a float an ``int64``.
+
+    Integers are returned unchanged, bools as integers.
+    """
     if not is_float(value.type):
         return number(value)
     return Node("cast", "int64", (Node(op, value.type, (value,)),))

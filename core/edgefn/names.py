@@ -34,9 +34,10 @@ def look_up(function: FunctionType, name: Name) -> Any:
 
 
 def reader(code: CodeType, name: Name) -> Callable[[FunctionType], Any]:
-    """Return a function that does what :func:`look_up` does for ``name`` and any function whose code is ``code``.
+    """Return a function that maps any function whose code is ``code`` to the present value of ``name`` in it.
 
-    If the name has an owner, the value is read from the owner, whichever function is passed.
+    It returns ``MISSING`` if the name is not defined. If the name has an owner, the value is read from the owner,
+    whichever function is passed.
     """
     if name.owner is not None:
         found = reader(name.owner.__code__, name._replace(owner=None))

@@ -106,9 +106,11 @@ class Argument(NamedTuple):
         return value.data if self.kind == "words" else value if self.kind == "array" else self.packed(value)
 
     def bindings(self, label: str) -> list[Binding]:
-        """Return what the parameter stands for in the Python function; in generated code its name is ``label``.
+        """Return what the translator puts in place of the parameter where the Python function uses it.
 
-        This is one expression or reference to an argument; of a ``value`` that is a word one expression per field.
+        This is a list of one item: a node for a number or a vertex, a reference for an array, words or an object with
+        methods. For a leading parameter ``value`` that is a word it has a node per field, as the function takes the
+        fields as separate parameters. ``label`` is the parameter's name in generated code.
         """
         if self.layout is not None:
             if self.kind == "words":
@@ -158,7 +160,7 @@ OWNERS: dict[str, Owner] = {}
 
 
 def edge_table() -> ModuleType:
-    """Return the module of the hash tables in which functions look up edges."""
+    """Return the module ``suricate.state.edges.edge_table``, of the hash tables in which functions look up edges."""
     return importlib.import_module(OWNERS["edges"].structs)
 
 
@@ -229,9 +231,10 @@ def _scalar_of(value: Any) -> Argument:
 
 
 class Signature(NamedTuple):
-    """The types that a function is translated for; the attributes are those of ``compile_function``.
+    """The types that a function is translated for, and its role.
 
-    ``checked``: whether generated code checks indices.
+    ``checked``: whether generated code checks indices. The other attributes are the parameters of these names of
+    :func:`suricate.edgefn.compile.compile_function`, which explains them.
     """
 
     arguments: tuple[Argument, ...]

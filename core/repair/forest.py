@@ -87,6 +87,8 @@ class Forest:
     def compute(self, graph: Graph, roots: Frontier, width: float | None = None) -> Propagated:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
+        Returns the numbers of steps and of vertices that pushed, read from the device when they are first used.
+
         ``width`` does not affect the words, only the speed: if it is given, vertices with small first keys push first.
         On the CPU vertices wait in buckets of this width by their first keys, and the lowest bucket is emptied first
         (delta-stepping); several threads need not be in the same bucket, so the numbers of steps and pushes depend on
@@ -109,6 +111,7 @@ class Forest:
     def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> Propagated:
         """Update the words after arcs were deleted, inserted, or got a new weight.
 
+        Returns the numbers of steps and of vertices that pushed, as :meth:`compute` does.
         ``graph`` already holds the change, and the words have one entry per vertex. Each argument is an ``EdgeSet``,
         an ``ArcList``, ``PlacedArcs`` or None, with both arcs of undirected edges; no arc is in two of them.
         ``replaced`` has the new weights.

@@ -108,7 +108,10 @@ class Column:
         return other
 
     def check(self, num_vertices: int, deleted: np.ndarray) -> None:
-        """Verify that there is a value per vertex, and ``missing`` at deleted vertices; raises ``CheckFailed``."""
+        """Verify that there is a value per vertex, and ``missing`` at deleted vertices; raises ``CheckFailed``.
+
+        ``deleted``: the ids of the deleted vertices.
+        """
         require(self.size == num_vertices, "a column has a value per vertex")
         buffer = self.device.to_numpy(self._buffer)
         idle = np.concatenate((buffer[self.size :], buffer[deleted.astype(np.int64)]))

@@ -177,7 +177,10 @@ class EdgeTable:
         other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return what checks compare as the weight of each edge: its row, since both arcs of an edge have the same."""
+        """Return ``rows`` itself: the numbers that ``Graph.check`` compares as weights of edges.
+
+        The store keeps rows as weights, and both arcs of an undirected edge must have the same row.
+        """
         return rows
 
     def check(self, rows: np.ndarray) -> None:

@@ -109,7 +109,10 @@ class Frontier:
 
     @classmethod
     def of_rows(cls, graph: Graph, begin: int, end: int) -> Frontier:
-        """Return the frontier of vertices ``begin`` to ``end`` (exclusive), the only ones with edges in ``graph``."""
+        """Return the frontier of vertices ``begin`` to ``end`` (exclusive), the only ones with edges in ``graph``.
+
+        ``graph`` is the part of a graph of several processes that one of them holds.
+        """
         ids = graph.device.xp.arange(begin, end, dtype=np.uint32)
         frontier = cls(graph.device, ids, num_vertices=graph.num_vertices)
         frontier.rows = begin, end
@@ -215,6 +218,8 @@ class Frontier:
 
 def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None, distinct: bool) -> Frontier:
     """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles.
+
+    ``distinct``: whether no vertex is repeated. ``num_vertices`` None: the number of vertices is not known.
 
     Raises:
         DeviceError: a pickle comes from a machine with a device that this one lacks.

@@ -39,7 +39,10 @@ def graph_lock(device: Device, threads: int | None = None, graph: Any = None) ->
 
 
 class HalfChanged:
-    """Takes the place of the lock of a graph that another thread was changing at a ``fork``; entering it raises."""
+    """Takes the place, in a child of ``fork``, of the lock of a graph that another thread was changing at the fork.
+
+    Entering it raises ``ForkError``.
+    """
 
     def __enter__(self) -> None:
         raise ForkError(
@@ -88,7 +91,10 @@ def on_device_of(attribute: str) -> Callable[[Function], Function]:
 
 
 def capacity_error(device: Device, error: MemoryError) -> MemoryError:
-    """Return ``error`` if suricate raised it, else a ``CapacityError`` with ``device``, its message and its notes."""
+    """Return ``error`` if suricate raised it, else a ``CapacityError`` to raise in its place.
+
+    This names ``device`` and has the message and the notes of ``error``.
+    """
     if isinstance(error, SuricateError):
         return error
     ours = CapacityError(f"memory does not suffice on {device}: {error}")

@@ -90,8 +90,8 @@ class Scalar:
     def slots(self) -> Any:
         """Return the addresses (read, write, clear) of the slots for the kernels of one operator, as a struct.
 
-        After this call the slot that these kernels write to holds :attr:`total`. An operator that launches nothing
-        calls :meth:`skip` instead.
+        From this call on :attr:`total` is the slot that these kernels write to, which an earlier operator has cleared.
+        An operator that launches nothing calls :meth:`skip` instead.
         """
         found = self._packed[self.turn]
         self.turn = (self.turn + 1) % SLOTS
@@ -100,7 +100,7 @@ class Scalar:
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the slots (read, write) for the Numba loops of one operator, as arrays of one entry.
 
-        After this call the slot that these loops write to, which is neutral at first, holds :attr:`total`.
+        From this call on :attr:`total` is the slot that these loops write to; the call sets it to the neutral value.
         """
         read, write, clear = ((self.turn + k) % SLOTS for k in range(SLOTS))
         self._slots[clear] = self._slots[write] = _neutral(self.op, self.dtype)

@@ -98,7 +98,11 @@ class Store(ABC):
     knobs: ClassVar[dict[str, tuple]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give a backend a signature in which the arguments of :class:`StoreArguments` replace ``**common``."""
+        """Give a subclass, a backend, a signature that names the arguments of :class:`StoreArguments`.
+
+        They replace ``**common`` in the signature of its ``__init__``. ``options``: keywords of the class statement,
+        passed on to ``object``.
+        """
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__signature__ = _written_out(inspect.signature(cls.__init__))  # type: ignore[attr-defined]

@@ -46,7 +46,8 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
 
     The backend's arrays include one called ``weight``, indexed by the slots of the view's cursor, and one of counters,
-    such as the number of edges; on CUDA ``counters`` has what the host knows of them.
+    such as the number of edges; on CUDA ``counters`` has what the host knows of them. A *report* has the arrays, by
+    edge in the caller's order, to which a change writes statuses and old weights.
     """
 
     guarded: ClassVar[bool] = True
@@ -251,20 +252,22 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def amounts_to_reserve(self, num_edges: int) -> tuple[int, ...]:
         """Return numbers of edges to try with :meth:`reserve_edges` for a batch of ``num_edges``, the largest first.
 
-        On CUDA every such call waits for exact counters, so small batches reserve memory for later ones as well.
+        On CUDA every call of :meth:`reserve_edges` waits for exact counters, so small batches reserve memory for later
+        ones as well.
         """
         ahead = self.device.is_cuda and num_edges <= SMALL_BATCH
         return (BATCHES_AHEAD * num_edges, num_edges) if ahead else (num_edges,)
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Replace weights and write the report of an insertion, for backends whose own kernels do neither.
+        """Replace the weights of ``PRESENT`` entries, and write statuses and old weights of all entries to ``report``.
 
-        ``weight`` has the bit patterns of the new weights, in the order of the batch before sorting.
+        For backends whose own kernels of insertion do neither. ``weight`` has the bit patterns of the new weights, in
+        the order of the batch before sorting.
         """
         self._shared.report_insertion(batch, self.pool["weight"], weight, report)
 
     def report_deletion(self, batch: LocatedBatch, report: Report) -> None:
-        """Write the report of a deletion, for backends whose own kernels do not."""
+        """Write statuses and old weights to ``report``, for backends whose own kernels of deletion do not."""
         self._shared.report_deletion(batch, self.pool["weight"], report)
 
     def queued(self, inserted: int, deleted: int) -> None:

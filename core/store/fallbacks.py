@@ -42,7 +42,10 @@ def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
 
 
 def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> Array:
-    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``; CUDA computes those of all in any case."""
+    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``.
+
+    On CUDA the degrees of all vertices are computed, from which those of ``vertices`` are then picked.
+    """
     if device.is_cuda:
         result = device.xp.empty(view.num_vertices, np.uint32)
         _launch(view, "list_degrees", len(result), np.int64(len(result)), result)

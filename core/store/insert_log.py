@@ -21,6 +21,7 @@ class InsertLog:
 
     An edge that is deleted and inserted again is logged again. When the array is full and has more keys than the store
     has edges, repeats and deleted edges are dropped. So the log has at most about as many keys as the store has edges.
+    In the methods ``store`` is the store whose insertions are logged; it tells which edges are still stored.
     """
 
     SCRATCH = 48  #: bytes per key while repeats are dropped
@@ -38,7 +39,10 @@ class InsertLog:
         return int(self._seen.read(self._count)[0])
 
     def reserve(self, most: int, store: Store) -> None:
-        """Make sure that ``most`` more keys fit into the array; raises ``CapacityError``."""
+        """Make sure that ``most`` more keys fit into the array; if it is full, drop repeats and deleted edges, or grow.
+
+        Raises ``CapacityError`` if there is not enough memory; on CUDA it may wait for the device.
+        """
         self._seen.poll()
         if int(self._seen.values[0] + self._seen.unseen[0]) + most <= len(self._pool["log"]):
             return

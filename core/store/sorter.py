@@ -3,7 +3,8 @@
 One cooperative launch sorts a batch of up to :data:`MOST_LARGE` edges. Small batches are sorted by tiles in shared
 memory, larger ones by buckets (a sample sort), and the largest by digits (a radix sort), where a sample would be too
 large. Batches beyond that are sorted by CuPy, between a launch that packs edges into words and one that unpacks them.
-Nothing waits for the device. ``num_vertices``, of the graph, tells how many bits of an id count.
+Nothing waits for the device. ``num_vertices``, of the graph, tells how many bits of an id count. A *variant* is what
+kernels are compiled for: the dtypes of a batch, whether both arcs of edges are in it, and what self-loops are.
 """
 
 from __future__ import annotations
@@ -128,10 +129,10 @@ class SortMemory(NamedTuple):
 
 
 class Taking(NamedTuple):
-    """The kernel and the memory for batches of one size, operation and kind, used by one batch after the other.
+    """The kernel and the memory for batches of one size, operation and variant, used by one batch after the other.
 
     Attributes:
-        traits: number of vertices, and kind of the batch (dtypes and so on).
+        traits: number of vertices, and variant of the batch.
         kernel, sorting: the kernel and its memory; both None for huge batches, which CuPy sorts.
     """
 
@@ -283,7 +284,8 @@ class Sorter:
     def find(self, batch: UnvalidatedBatch, rows: tuple[Array | int, ...], found: Array, result: Array) -> None:
         """Validate a batch and look up its edges in ``rows``, the result of :meth:`BatchStore.rows`.
 
-        Writes to ``found`` (``bool[n]``) which edges are stored, and to ``result`` the bits of their weights.
+        Writes to ``found`` (``bool[n]``) which edges are stored, and to ``result`` the bits of their weights. Invalid
+        edges are not found.
         """
         variant, bits = batch.variant, cuda.bits_of(result)
         kernel = self._kernels.get(("find_sorted", variant))
@@ -315,7 +317,11 @@ def _is_bucketed(size: int, num_vertices: int) -> bool:
 
 
 def _way(size: int, num_vertices: int, small: str) -> str:
-    """Return the method that sorts ``size`` edges, as a part of a kernel's name: ``small``, "buckets" or "digits"."""
+    """Return the method that sorts ``size`` edges, as the last part of a kernel's name.
+
+    This is ``small`` for few edges, as kernels that take batches have another name for it than those that sort valid
+    edges; else "buckets" or "digits".
+    """
     if size <= MOST_SMALL and not _is_wide(size, num_vertices):
         return small
     return "buckets" if _is_bucketed(size, num_vertices) else "digits"

@@ -61,7 +61,10 @@ class _Keeping(_Unchanged):
         return parsed(f"{ANSWERS}[{first}] = 0").body
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Replace ``return value`` by two statements: write ``value`` to the array, and return True."""
+        """Replace ``return value`` by two statements: write ``value`` to the array, and return True.
+
+        A ``return`` without a value stays.
+        """
         if node.value is None:
             return node
         write = parsed(f"{ANSWERS}[{self.first}] = 0").body[0]
@@ -79,7 +82,10 @@ class _Adding(_Unchanged):
         self.corners = corners
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Replace ``return value`` by statements that add ``value`` to the array at the three ids."""
+        """Replace ``return value`` by statements that add ``value`` to the array at the three ids, and return nothing.
+
+        A ``return`` without a value adds 0.
+        """
         value = ast.Assign([ast.Name("value_", ast.Store())], node.value or ast.Constant(0))
         adds = [f"atomic_.add({ANSWERS}, {corner}, value_)" for corner in self.corners]
         return [value, *parsed("\n".join(adds)).body, ast.Return(None)]

@@ -91,7 +91,10 @@ def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Yield ``node`` and all expressions below it, and those that ``after`` nodes assign to variables beforehand."""
+    """Yield ``node`` and all expressions below it, and their parts.
+
+    An ``after`` node is an expression before which values are assigned to local variables; the values are parts, too.
+    """
     for one in node.nodes():
         yield one
         for before in one.value if one.op == "after" else ():

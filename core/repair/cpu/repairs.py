@@ -85,9 +85,10 @@ class Repairs:
         return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and of pushes.
+        """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``width``: if given, vertices push in the order of
+        Returns the numbers of steps and of pushes. ``changes`` are three lists of arcs, or None each: the deleted, the
+        replaced and the inserted ones; all None if there are roots. ``width``: if given, vertices push in the order of
         their first keys, in buckets of this width.
         """
         tree = self._bind()
@@ -122,9 +123,9 @@ class _Repair:
         self.step = self.stamps.steps(2**31 - 1)
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and pushes.
+        """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None.
 
-        ``changes`` are the deleted, replaced and inserted arcs. ``width``: see :meth:`Repairs.run`.
+        The parameters and the result are those of :meth:`Repairs.run`.
         """
         deleted, replaced, inserted = changes
         count = self._along(self.loops.suspect_children, deleted, 0, False)
@@ -309,7 +310,11 @@ def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> Mod
 
 
 def _shared_words(layout: Layout) -> tuple[str, str]:
-    """Return two parts of a module: functions to read and exchange shared words, and names for those of ``layout``."""
+    """Return two parts of a module's text, for words that several threads read and replace.
+
+    The first defines atomic loads and exchanges of words of either size. The second names those for words of
+    ``layout``: ``load_whole`` and ``exchange_whole``.
+    """
     names = ("load_word", "exchange") if layout.bits == HALF else ("load_pair", "exchange_pair")
     return ATOMICS, "load_whole = {}\nexchange_whole = {}".format(*names)
 

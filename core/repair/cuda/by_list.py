@@ -46,7 +46,7 @@ class Counts(NamedTuple):
 
     Attributes:
         vertices: number of vertices in the frontier.
-        in_arcs: number of arcs into vertices reached since the last such counts.
+        in_arcs: number of arcs into the vertices that were reached since the ``Counts`` before.
         violated: whether the keys of an offer did not grow.
         out_arcs: for each rank the number of arcs from its own vertices in the frontier.
     """
@@ -74,7 +74,8 @@ class Stopped(NamedTuple):
 class Progress(PinnedCounters):
     """Pinned memory in which kernels report levels by lists to the host; one object per graph.
 
-    ``number`` is the number of the last level that was queued.
+    The attribute ``number`` is the number of the last level whose launches were queued; the caller increases it. In
+    the methods ``number`` is any level's number.
     """
 
     __slots__ = ("_polls", "number")
@@ -99,7 +100,7 @@ class Progress(PinnedCounters):
         return False
 
     def stopped_at(self, number: int) -> bool:
-        """Return whether the search by lists stopped at level ``number``, once :meth:`has_come` is true for it."""
+        """Return whether the search by lists stopped at level ``number``, for which :meth:`has_come` has been true."""
         found: int = self.words[0]
         return found >> WHY_BITS == number and found & (1 << WHY_BITS) - 1 != 0
 

@@ -193,7 +193,10 @@ class Levels:
         self._go_by_lists("start_search", packed_vertices(roots), self._tree, *self._values)
 
     def list_frontier(self) -> None:
-        """List the vertices that the last level reached; the next levels use lists. Call :meth:`begin` before."""
+        """Make a list of the frontier, of which the last level by bitmaps made a bitmap; the next levels use lists.
+
+        Call :meth:`begin` before.
+        """
         self._state.data.memset_async(0, self._state.nbytes)
         self._go_by_lists("list_frontier")
 
@@ -234,12 +237,18 @@ class Levels:
         return number >= self._first and self._progress.stopped_at(number)
 
     def stopped(self, ago: int) -> by_list.Stopped:
-        """Return how the levels by lists ended, after :meth:`has_stopped` was true for ``ago``."""
+        """Return how the levels by lists ended, ``ago`` levels before the last queued one.
+
+        Call it after :meth:`has_stopped` was true for this ``ago``.
+        """
         self._progress.busy = False
         return self._progress.stopped(self._first, self._progress.number - ago, self._ranks)
 
     def spread(self, ago: int) -> None:
-        """Write the frontier at which levels by lists stopped to a level's bitmap; ``ago``: see :meth:`stopped`."""
+        """Write the frontier at which levels by lists stopped, a list, to a bitmap; then call :meth:`begin`.
+
+        The levels stopped ``ago`` levels before the last queued one.
+        """
         self._number += 1
         lists = self._lists[(self._progress.number - ago) % 2]
         self._launch("spread_list", self._level, lists, self._memory, self._tree)

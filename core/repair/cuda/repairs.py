@@ -73,7 +73,9 @@ def program(walk: Walk, call: Call, form: Form) -> Program:
 
 
 class Repairs:
-    """The computations and repairs of one forest on one graph; blocks of computations are larger on dense graphs.
+    """The computations and repairs of one forest on one graph.
+
+    On dense graphs the kernel that computes a forest from scratch is launched with more threads per block.
 
     Args:
         graph: the graph.
@@ -90,10 +92,11 @@ class Repairs:
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Propagate from ``roots``, or if None repair after ``changes``; return the numbers of steps and pushes.
+        """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None; does not wait.
 
-        The host does not read these numbers here. ``changes`` are the deleted, replaced and inserted arcs. ``width``:
-        if given, vertices push in the order of their first keys, in windows of this width.
+        Returns the numbers of steps and of pushes, which stay on the device until they are used. ``changes`` are three
+        lists of arcs, or None each: the deleted, the replaced and the inserted ones; not used if there are roots.
+        ``width``: if given, vertices push in the order of their first keys, in windows of this width.
         """
         if roots is None:
             return self._repairs.repair(changes, width)

@@ -37,6 +37,6 @@ class Answers:
         self._edges = EdgeSet.of_arcs(device, 0, arcs, directed=True, most=len(src))
 
     def table(self) -> EdgeTable:
-        """Return the hash table of the arcs, whose values are the degrees."""
+        """Return the hash table of the arcs; its array ``value`` has the degrees by vertex, not a value per arc."""
         assert self._degrees.dtype == np.uint32
         return self._edges.table()._replace(value=self._degrees)

@@ -73,9 +73,15 @@ class EdgeSet:
     def of_arcs(
         cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int, lock: Lock | None = None
     ) -> EdgeSet:
-        """Return the set of arcs in a list on the device: valid, each at most once, both arcs of an undirected edge.
+        """Return the set of the arcs in a list on the device; nothing is copied or checked.
 
-        ``most`` is an upper bound of the number of edges; ``lock``: the graph's lock, if there is one.
+        Args:
+            device: device of the arrays.
+            num_vertices: number of vertices; all ids are below it.
+            arcs: the list. Each arc that counts occurs once; of an undirected edge both arcs do.
+            directed: False if ``(u, v)`` and ``(v, u)`` are the same edge.
+            most: an upper bound of the number of edges.
+            lock: the graph's lock; None: the set makes its own one.
         """
         made = cls.__new__(cls)
         made._assemble(device, num_vertices, arcs, directed, most, lock)
