@@ -36,7 +36,10 @@ class CpuPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """Fill in kinds and slots (-1: not stored) of a batch; unless ``kind`` is ``LOOKUP``, set ``most`` to its count."""
+    """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored).
+
+    Unless ``kind`` is ``LOOKUP``, set ``batch.most`` to the number of entries of this kind.
+    """
     parts = source_ranges(batch.keys)
     threads.run(loops.locate, [(graph, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
     if kind != LOOKUP:
@@ -165,6 +168,6 @@ def count_marked(graph: Graph) -> tuple[int, int]:
 
 
 def list_marked(graph: Graph, packet: Packet) -> None:
-    """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, which are as long."""
+    """Write the ids of all flagged blocks to ``packet.block``, and of all flagged vertices to ``packet.vertex``."""
     packet.block[:] = graph.block_list[: len(packet.block)]
     packet.vertex[:] = graph.vertex_list[: len(packet.vertex)]

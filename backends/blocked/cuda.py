@@ -158,7 +158,7 @@ class BlockedCuda:
         return blocks, vertices
 
     def list_marked(self, graph: Graph, packet: Packet) -> None:
-        """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, which are as long."""
+        """Write the ids of all flagged blocks to ``packet.block``, and of all flagged vertices to ``packet.vertex``."""
         self._list_marked(graph, packet.block, packet.vertex)
 
     def _list_marked(self, graph: Graph, block: Array | None, vertex: Array | None) -> Array:

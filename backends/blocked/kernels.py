@@ -32,7 +32,8 @@ class BlockedKernels(Protocol):
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Fill in ``batch.kind`` and ``batch.slot``, which is -1 if the edge is not stored.
 
-        On CUDA for ``LOOKUP`` only. On the CPU the entries of another ``kind`` are counted in ``batch.most``.
+        On CUDA only if ``kind`` is ``LOOKUP``. On the CPU, for another ``kind``, ``batch.most`` becomes the
+        number of entries of this kind.
         """
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Plan:
@@ -57,7 +58,7 @@ class BlockedKernels(Protocol):
         """Return how many blocks and how many vertices are flagged as changed; on CUDA waits."""
 
     def list_marked(self, graph: Graph, packet: Packet) -> None:
-        """Write the flagged blocks and vertices to ``packet.block`` and ``packet.vertex``, which are as long."""
+        """Write the ids of all flagged blocks to ``packet.block``, and of all flagged vertices to ``packet.vertex``."""
 
     def pack(self, graph: Graph, packet: Packet) -> None:
         """Copy the blocks and vertices that ``packet`` lists from ``graph`` into it, and clear their flags there."""

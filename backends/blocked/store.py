@@ -187,8 +187,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
 
-        Host batches go to the mirror if they are small; otherwise the device is brought up to date first. See
-        :meth:`BatchStore.apply`.
+        Small host batches go to the mirror; before other batches are applied, the device copies the mirror's changes.
+        None for large host batches, and for batches that are too large for the device's sorter or that
+        ``batches_on="host"`` keeps from the device: the graph then calls :meth:`delete` and :meth:`insert`.
         """
         sizes = [batch.size for batch in (delete, insert) if batch is not None]
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
@@ -308,7 +309,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return self.pool.carved(self.known())
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return a sorted batch, located on the CPU or for a ``LOOKUP``; arguments: see :meth:`BatchStore.locate`."""
+        """Return the sorted batch, located; on CUDA only if ``kind`` is ``LOOKUP``. See :meth:`BatchStore.locate`."""
         if self.device.is_cuda and kind != LOOKUP:  # the launch that applies the batch locates it
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
@@ -338,9 +339,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self.pool.ensure(blocks)
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
-        """Reserve blocks for an insertion, see :meth:`BatchStore.reserve_insertion`; on CUDA by the host's upper bound.
+        """Reserve blocks for an insertion; return its plan, None if no edge is new. See :class:`BatchStore`.
 
-        If the bound is far too high (a bulk load) or memory is short, wait for the exact number instead.
+        On CUDA reserve as many as the host's upper bound says; wait for the exact number if memory is short for that,
+        or the batch is a bulk load and the arrays are too short.
         """
         if not batch.most:
             return None

@@ -6,7 +6,10 @@ LOOSE_EDGES = 1 << 22  #: a bound of the number of edges is loose if it exceeds 
 
 
 def edge_bound(known: int, unseen: int) -> int | None:
-    """Return a bound of the number of edges: ``known`` plus ``unseen`` insertions since; None if it is loose."""
+    """Return an upper bound of the number of edges: ``known``, plus the ``unseen`` insertions since it was known.
+
+    None if the bound is loose: it exceeds twice ``known`` by more than ``LOOSE_EDGES``.
+    """
     bound = known + unseen
     return bound if bound <= 2 * known + LOOSE_EDGES else None
 

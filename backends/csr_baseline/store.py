@@ -93,7 +93,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return {"edges": self.num_edges, "reserve": 0}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return the sorted batch, located on the CPU; on CUDA the merge locates it. See :meth:`BatchStore.locate`.
+        """Return the sorted batch, located on the CPU; on CUDA the merge will locate it. See :meth:`BatchStore.locate`.
 
         A slot is that of the first stored edge not below the entry, in the order of all edges.
         """
@@ -129,7 +129,10 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             return Rebuild(self.pool.target(bound + batch.most), bound)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild | None, weight: Array, report: Report) -> None:
-        """Merge a located batch into the new arrays ``reservation``, and use these (None: only weights change)."""
+        """Merge a located batch into the new arrays ``reservation``, which become those of the store.
+
+        ``reservation`` is None if only weights change: that is done in place.
+        """
         self.kernels.insert(self.pool.graph, reservation, batch, weight, report)
         if reservation is not None:
             self.pool.replace(reservation.target)
@@ -155,7 +158,8 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
 
-        A change of both kinds is one merge. Host batches, and ``rebuild="upload"``, return None. See
+        A change of both kinds is one merge. None for host batches, with ``rebuild="upload"``, if a batch is too large,
+        or if memory for both kinds is short: the graph then calls :meth:`delete` and :meth:`insert` instead. See
         :meth:`BatchStore.apply`.
         """
         if self._host is not None or self.sorter is None:

@@ -90,7 +90,10 @@ class GpmaCuda:
         self._struct: Any = None  # and that struct
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``; count entries of ``kind``, if not ``LOOKUP``, in ``rank``."""
+        """Fill in ``batch.kind`` and ``batch.slot``.
+
+        Unless ``kind`` is ``LOOKUP``, write to ``batch.rank[i]`` how many of the entries up to i are of this kind.
+        """
         self._launch("gpma.cu", "locate", len(batch), self._packed(graph), packed_batch(batch))
         if kind != LOOKUP:
             shared.rank(batch, kind)
@@ -169,7 +172,11 @@ class GpmaCuda:
         self._launch("gpma.cu", "clear_edges", size, self._packed(graph), np.uint32(size), *arguments)
 
     def clear_batch(self, graph: Graph, batch: DeviceBatch) -> None:
-        """Turn the edges of ``batch`` into gaps; if ``batch.unchecked`` is set, first validate and copy that."""
+        """Turn the edges of ``batch`` into gaps, by one launch.
+
+        If ``batch.unchecked``, an unvalidated batch, is set, the launch first validates its edges and copies them to
+        the arrays of ``batch``; then ``unchecked`` is set to None.
+        """
         if batch.unchecked is None:
             src, dst, status, before = map(np.uint64, (batch.src, batch.dst, batch.status, batch.before))
             self._clear(graph, batch.size, src, dst, np.uint64(batch.guard), status, before)

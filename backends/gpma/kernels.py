@@ -22,9 +22,10 @@ class GpmaKernels(Protocol):
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``: of an absent edge the slot behind the last one below it.
+        """Fill in ``batch.kind`` and ``batch.slot``: of an absent edge the slot behind the last stored edge below it.
 
-        Entries of ``kind`` are counted: on the CPU in ``batch.most``, on CUDA in ``batch.rank`` (not for ``LOOKUP``).
+        Entries of ``kind`` are counted: on the CPU ``batch.most`` is their number; on CUDA, unless ``kind`` is
+        ``LOOKUP``, ``batch.rank[i]`` counts those up to entry i.
         """
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:

@@ -64,19 +64,19 @@ class Graph(NamedTuple):
     Attributes:
         dst: per slot: the destination, ``GUARD`` or ``EMPTY``.
         weight: per slot: bit patterns; length 0 if there are none.
-        owner: per leaf: the source of its first entry, or of the next entry if it is empty: the number of guards
-            before.
+        owner: per leaf: the source of its first entry (of an empty leaf: of the next entry), which is the number of
+            guards in the leaves before.
         guards: per leaf: a bit for each slot that holds a guard.
         head: per leaf: a destination that divides the row of its owner: smaller ones are in leaves before.
         count: per leaf: the number of its entries.
         guard: int64[n + 1], the slots of the guards: the row of ``u`` is ``guard[u] + 1`` to ``guard[u + 1]``; the
             first is -1.
-        degree: per vertex.
-        counters: see above.
+        degree: per vertex: the number of its edges.
+        counters: int64[COUNTERS], at the places ``EDGES``, ``MOVED`` and ``TOUCHED``, constants of this module.
         fresh: per leaf: a bit for each edge that was inserted since the mark; length 0 without a mark.
         touched: the leaves that have such edges, as last listed; length 0 without a mark.
-        planned: CUDA only: per page: a bit for the level of each larger segment that begins there and will be
-            rebalanced, and ``WAITS``; all are zero between batches.
+        planned: CUDA only: per page, a segment of level ``PAGE_LEVEL``: a bit for the level of each larger segment
+            that begins there and will be rebalanced, and the flags ``WAITS`` and ``UNWALKED``; zero between batches.
         work: CUDA only: state shared by the blocks of an update: the struct ``Work``.
         leaves: number of leaves in use; the arrays may be longer.
     """

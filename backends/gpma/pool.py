@@ -76,7 +76,7 @@ class GpmaPool(ArrayManager[Graph]):
         return arrays
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """Copy the first ``lengths[group]`` entries of the arrays of ``other``; see :meth:`ArrayManager.copy_from`.
+        """Copy the first ``lengths[group]`` entries of each group of arrays of ``other``; see the base class.
 
         Arrays that only updates on CUDA use are not copied; the copy gets new ones.
         """

@@ -38,9 +38,10 @@ DELETION = ("lazy", "strict")
 
 
 class Reservation(NamedTuple):
-    """Memory and plan of a batch: ``new``, the graph in new arrays (None: the arrays stay), and the kernels' ``plan``.
+    """Memory and plan of a batch: ``new``, arrays for the changed graph (None: it stays in its arrays), and ``plan``.
 
-    ``batch`` is the batch, which is located if there are new arrays.
+    ``plan`` is the result of :meth:`GpmaKernels.plan`; ``batch`` is the sorted batch, which for an insertion into new
+    arrays is located.
     """
 
     new: Graph | None
@@ -112,7 +113,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist()))
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return a sorted batch, located on the CPU or for a ``LOOKUP``; an update on CUDA locates its batch itself.
+        """Return the sorted batch, located; on CUDA only if ``kind`` is ``LOOKUP``: updates locate their batches.
 
         The slot of an absent edge is the one behind the last edge below it. See :meth:`BatchStore.locate`.
         """
@@ -212,7 +213,8 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
 
-        Deletions on CUDA are not sorted, unless they are strict: they leave gaps. See :meth:`BatchStore.apply`.
+        A lazy deletion on CUDA is not sorted: it only leaves gaps. None for host batches, and if a batch that
+        must be sorted is too large: the graph then calls :meth:`delete` and :meth:`insert`; see :class:`BatchStore`.
         """
         if self._strict or not isinstance(delete, DeviceBatch):
             return super().apply(delete, insert)
@@ -229,7 +231,8 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def _clear(self, delete: DeviceBatch, later: Sequence[tuple[DeviceBatch, tuple[Array, Array, int, int]]]) -> None:
         """Apply the lazy deletion ``delete``, then plan and apply each insertion in ``later`` (one or none).
 
-        An insertion is a batch and the result of :meth:`_sorted_batch` for it.
+        An insertion is a pair: the batch, and what :meth:`BatchStore._sorted_batch` has returned for it, its sorted
+        keys, their order in the batch, the address of its guard, and the kind of entries that change the graph.
         """
         cast("GpmaCuda", self.kernels).clear_batch(self.pool.graph, delete)
         self.queued(0, delete.size)

@@ -50,7 +50,10 @@ class HornetCpu:
         self._ascending = ascending
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``; count entries of ``kind``, if not ``LOOKUP``, in ``most``."""
+        """Fill in ``batch.kind`` and ``batch.slot``.
+
+        Unless ``kind`` is ``LOOKUP``, set ``batch.most`` to the number of entries of this kind.
+        """
         if self._ascending:
             given = (graph.begin, graph.end, graph.dst, batch.keys, batch.kind, batch.slot, kind)
             batch.most = sum(threads.over(len(batch), locate_ascending, *given))
@@ -79,16 +82,19 @@ class HornetCpu:
         return CpuPlan(parts, taken, freed, may_shrink, memory)
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-        """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``; return True.
+        """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``.
 
-        ``plan`` is the result of :meth:`plan`; None if no edge is absent.
+        ``plan`` is the result of :meth:`plan`; None if no edge is absent. Return True: no batch is ever refused.
         """
         report_insertion(batch, graph.weight, weight, report)
         _carry_out(graph, plan, loops.apply_insert, (batch.keys, batch.order, batch.kind), weight, self._ascending)
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete a batch, move vertices as ``plan`` says (None: no edge is present), write ``report``; return True."""
+        """Delete the present edges of a batch, move vertices to smaller blocks, and write ``report``.
+
+        ``plan`` is the result of :meth:`plan`; None if no edge is present. Return True: no batch is ever refused.
+        """
         report_deletion(batch, graph.weight, report)
         more = isinstance(plan, CpuPlan) and plan.may_shrink, self._ascending
         _carry_out(graph, plan, loops.apply_delete, (batch.keys, batch.kind, batch.slot), *more)
@@ -116,11 +122,12 @@ def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array,
 
 
 def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
-    """Return two graphs for each part of a batch: one in which it frees blocks, one from which it takes blocks.
+    """Return two graphs for each part of a batch: one in which the part frees blocks, one from which it takes blocks.
 
-    The counters of ``graph`` are changed in place to what they are after all parts. A part takes free blocks,
-    copied to stacks of its own, while there are some, then slots of the pool behind those of earlier parts. The blocks
-    that it frees go on the stacks above the blocks left there and those freed by earlier parts.
+    ``plan`` says how many blocks of each class a part takes and frees. The counters of ``graph`` are changed in place
+    to what they are after all parts. A part takes free blocks, copied to stacks of its own, while there are some, then
+    slots of the pool behind those of earlier parts. The blocks that a part frees go on the stacks of ``graph``, above
+    the blocks left there and those freed by earlier parts. A single part gets ``graph`` itself twice, unchanged.
     """
     if len(plan.parts) == 1:
         return [(graph, graph)]

@@ -75,7 +75,10 @@ class CudaPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """Fill in ``batch.kind`` and ``batch.slot``; count entries of ``kind``, if not ``LOOKUP``, in ``rank``."""
+    """Fill in ``batch.kind`` and ``batch.slot``.
+
+    Unless ``kind`` is ``LOOKUP``, write to ``batch.rank[i]`` how many of the entries up to i are of this kind.
+    """
     import cupy
 
     code, data, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), packed_batch(batch)
@@ -106,9 +109,9 @@ def plan(graph: Graph, batch: LocatedBatch, edges: int, *, deleting: bool, may_s
 
 
 def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-    """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``; return True.
+    """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``.
 
-    ``plan`` is the result of :func:`plan`.
+    ``plan`` is the result of :func:`plan`. Return True: the kernels never refuse a batch.
     """
     assert isinstance(plan, CudaPlan)
     data, bits = packed(GRAPH, *graph), bits_of(graph.weight)
@@ -120,7 +123,10 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 
 
 def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-    """Delete the present edges of a batch, move vertices as ``plan`` says, and write ``report``; return True."""
+    """Delete the present edges of a batch, move vertices to other blocks as ``plan`` says, and write ``report``.
+
+    Return True: the kernels never refuse a batch.
+    """
     assert isinstance(plan, CudaPlan)
     code, data, size, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), len(batch), packed_batch(batch)
     pairs, sums, holes, survivors = plan.holes

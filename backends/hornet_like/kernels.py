@@ -38,7 +38,11 @@ class HornetKernels(Protocol):
     """
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in kinds and slots of ``batch``; count those of ``kind``, if not ``LOOKUP``, in ``most`` or ``rank``."""
+        """Fill in ``batch.kind`` and ``batch.slot``, and count the entries of ``kind``, unless that is ``LOOKUP``.
+
+        The count is ``batch.most`` on the CPU; on CUDA ``batch.rank[i]`` counts those up to entry i. With ascending
+        rows on CUDA nothing is done: the launch that applies the batch locates it.
+        """
 
     def plan(
         self, graph: PlacedGraph, batch: LocatedBatch, edges: int, *, deleting: bool, may_shrink: bool = True

@@ -93,7 +93,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.carry_over(self._empty_index(num_vertices))
 
     def compact(self) -> None:
-        """Repack: every block as small as its degree allows, blocks by size, no free blocks, no unused slots.
+        """Repack: every block as small as its degree allows, blocks in order of size, and no other slots in the pool.
 
         Old and new pool exist at the same time; if memory is too short for both, ``CapacityError`` is raised and
         nothing has changed. On CUDA waits for the device.
@@ -126,7 +126,10 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.tight = True
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """Copy the first ``lengths[group]`` entries of the arrays of ``other``, and the host's copy of stack limits."""
+        """Copy the first ``lengths[group]`` entries of each group of arrays of ``other``; see the base class.
+
+        The host's copy of the stack limits is set to those copied.
+        """
         super().copy_from(other, lengths)
         self.tight = other.tight
         self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())

@@ -96,7 +96,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return {"blocks": int(self.known()[USED])}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Return the sorted batch, located; an update of ascending rows on CUDA locates its batch itself.
+        """Return the sorted batch, located; with ascending rows on CUDA not located: the update does that itself.
 
         See :meth:`BatchStore.locate`.
         """
@@ -191,7 +191,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._grow_for(plan, updates)
 
     def _grow_for(self, plan: Plan | None, updates: int) -> None:
-        """Reserve the memory that a planned batch of ``updates`` edges really needs; on CUDA waits for the device."""
+        """Reserve the memory that a batch of ``updates`` edges needs by its plan, which must not be None.
+
+        Kernels then need not check it: ``plan.unchecked`` becomes False. On CUDA waits for the device.
+        """
         assert plan is not None
         self.pool.ensure(ledger.exact_demand(self.known(), plan.need(), updates, self.num_vertices))
         plan.unchecked, self._stack_allowance = False, 0
@@ -234,7 +237,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return False
 
     def _aheads(self, updates: int) -> tuple[int, ...]:
-        """Return the numbers of later updates to try bounds for, multiples of ``updates``; none for a bulk load."""
+        """Return the allowances to try, the largest first: multiples of ``updates``, the size of a batch.
+
+        None is tried for a bulk load: if the largest exceeds both the number of edges and ``MANY``.
+        """
         most = max(self.edge_bound(), MANY)
         return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])
 
@@ -255,7 +261,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
                 return
 
     def _forget_bounds(self) -> None:
-        """Set the allowances to zero, because the bounds behind them hold no longer."""
+        """Set the allowances of pool and stacks to zero.
+
+        The bounds that they follow from hold no longer after other changes than insertions and deletions of edges.
+        """
         self._allowance = self._stack_allowance = 0
         self._uncovered = 1 << 62
 
@@ -273,7 +282,8 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
 
-        Once a batch goes to a second store as well, kernels may refuse none any more. See :meth:`BatchStore.apply`.
+        From the first batch on that also goes to a second store, kernels must not refuse a batch: memory is reserved
+        in both stores before either changes. See :meth:`BatchStore.apply`, also for when None is returned.
         """
         for batch in (delete, insert):
             if isinstance(batch, DeviceBatch) and not batch.alone:

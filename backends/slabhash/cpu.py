@@ -202,10 +202,11 @@ class CpuKernels:
         self, slabs: Slabs, src: Array, dst: Array, weight: Array | None, quota: int, outcome: Outcome,
         scratch: InsertionScratch | None,
     ) -> int:  # fmt: skip
-        """Insert a small batch by one call of a loop, until a vertex must be rehashed; return how many edges are in.
+        """Insert a small batch by one call of a loop; return how many of its edges were inserted.
 
-        If edges are left, call :meth:`insert_rest`. ``quota`` is the number of slabs that rehashing may use,
-        ``outcome`` is written, ``scratch`` comes from :meth:`scratch` (None without weights).
+        The loop stops at a vertex that must be rehashed if the ``quota`` slabs for that are used up, or if it is the
+        loop that cannot rehash, used until a vertex first needs it; :meth:`insert_rest` inserts the edges that are
+        left. ``outcome`` is written, ``scratch`` comes from :meth:`scratch` (None without weights).
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         words = before = existing = tables = NO_WORDS
@@ -309,7 +310,8 @@ class CpuKernels:
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
         """Free slabs that deletions emptied, of vertices whose first head slabs are in ``[begin, end)``.
 
-        New slabs that this takes are at most ``quota``.
+        Vertices without edges lose their storage, chains move to as few slabs as hold them, and vertices with too many
+        buckets for their edges get fewer: to merge buckets takes new slabs, at most ``quota``.
         """
         number = threads.parts(end - begin)
         parts = [(slabs, self._per_bucket, quota // number, begin + low, begin + high)
@@ -404,7 +406,10 @@ class CpuKernels:
         maintain.free_vertices(slabs, vertices)
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Write the free slabs below ``bump`` to ``found``, an entry each; set counters LISTED, TAKEN and FREED."""
+        """Write the indices of the free slabs below ``bump`` (the counter BUMP) to ``found``.
+
+        The counter LISTED is set to their number, TAKEN and FREED are set to 0.
+        """
         maintain.list_free(slabs, found)
         slabs.counters[LISTED], slabs.counters[TAKEN], slabs.counters[FREED] = len(found), 0, 0
 

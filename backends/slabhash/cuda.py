@@ -299,8 +299,10 @@ class CudaKernels:
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
         """Free slabs that deletions emptied, of vertices whose first head slabs are in ``[begin, end)``.
 
-        New slabs that this takes are at most ``quota``. There are three launches. Edges that the second one moves can
-        be found again after the third only, so an interrupt is held back until all are queued.
+        Vertices without edges lose their storage, chains move to as few slabs as hold them, and vertices with too many
+        buckets for their edges get fewer: to merge buckets takes new slabs, at most ``quota``. Of the three
+        launches the second moves edges that can be found again only after the third, so an interrupt is held back
+        until all three are queued.
         """
         view, part, listed = self._packed(slabs)[0], (np.int64(begin), np.int64(end)), self._trim_list
         limits = np.float64(self._per_bucket), np.uint32(quota)
@@ -392,7 +394,10 @@ class CudaKernels:
         self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Write the free slabs below ``bump`` to ``found``, an entry each; set counters LISTED, TAKEN and FREED."""
+        """Write the indices of the free slabs below ``bump`` (the counter BUMP) to ``found``.
+
+        The counter LISTED is set to their number, TAKEN and FREED are set to 0.
+        """
         for at in (LISTED, TAKEN, FREED):
             slabs.counters[at : at + 1].fill(0)  # a copy of zeros; assigning a number would compile a kernel of CuPy
         self._launch("list_free", bump, VIEW.pack(slabs), found, slabs.counters[LISTED : LISTED + 1])

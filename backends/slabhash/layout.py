@@ -126,7 +126,7 @@ class Slabs(NamedTuple):
         vertex: uint32[2 * vertices]: at 2 v the head word: EMPTY (no storage yet) or the first slab of v, with the flag
             SEVERAL if it has more than one bucket; at 2 v + 1 the degree.
         buckets: uint16 per vertex: the encoded number of buckets, 1 without storage; kernels read it only with SEVERAL.
-        counters: uint32[64], at the places named above.
+        counters: uint32[64]; the constants ``BUMP`` to ``EPILOGUE`` of this module are the places in it.
         free_list: uint32: free slabs that are taken again before new ones.
         fresh, touched: uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of ``fresh[s]``:
             the key in slot j was inserted since the mark; LISTED_BIT: slab s is in ``touched``.

@@ -112,10 +112,11 @@ class Ledger:
         used: slabs in use, or a few more.
         denied: slabs whose allocation was denied during rehashing.
         space: slabs behind the last one that was ever used, as of the last :meth:`record`; head slabs are taken there.
-        freed, listed: free slabs among the others, as of then: those not in the list of free slabs, and those in it.
-        touched: slabs inserted into since the mark, as of then.
+        freed: free slabs below that space, as of the last :meth:`record`, that are not in the list of free slabs.
+        listed: free slabs in the list of free slabs, as of the last :meth:`record`.
+        touched: slabs inserted into since the mark, as of the last :meth:`record`.
         inserted: upper bound of the edges inserted since the buckets of all vertices were last sized.
-        has_deleted: whether anything was deleted since then.
+        has_deleted: whether any edge was deleted since the buckets of all vertices were last sized.
         behind: batches queued since the last :meth:`record` or :meth:`take_over`.
         promised: edges that ``reserve()`` was called for and that are not inserted yet.
         credit: deleted edges for which no slabs were trimmed yet; see :meth:`trimming`.
@@ -198,7 +199,10 @@ class Ledger:
         return edges // self.keys + 1 if edges * SMALL_SHARE <= self.capacity else 0
 
     def allowance(self, edges: int) -> int:
-        """Return how many slabs a batch should have beyond its need, for rehashing and :meth:`in_advance`."""
+        """Return how many slabs a batch of ``edges`` edges should have besides those for its edges.
+
+        They are for rehashing, and for those that warps take in advance (see :meth:`in_advance`).
+        """
         if not self.hashing:
             return 0
         denied = 2 * min(self.denied, self.used + edges)  # denied requests come again, and are counted again
@@ -207,13 +211,14 @@ class Ledger:
         return at_the_end + self.in_advance(edges) + heavy + denied
 
     def is_large(self, edges: int) -> bool:
-        """Return whether a batch has more edges than there are slots in use; then all buckets are sized for it."""
+        """Return whether a batch has more ``edges`` than slabs in use have slots; then all buckets are sized for it."""
         return self.hashing and edges > (self.capacity - self.free) * self.keys
 
     def demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover it, else None: call :meth:`provide`.
+        """Return, on the CPU, the demand of a batch of ``edges`` edges; None: call :meth:`provide`.
 
-        None as well if the batch is large (see :meth:`is_large`), or slabs were denied.
+        None if the slabs known to be free do not cover the worst case, if the batch is large (see :meth:`is_large`), or
+        if slabs were denied.
         """
         if self.denied or self.is_large(edges):
             return None
@@ -244,9 +249,10 @@ class Ledger:
         return self.free >= need + (allowance if self.warps else 0)
 
     def usual_demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover its worst case, else None.
+        """Return, on CUDA, the demand of a batch of ``edges`` edges; None if free slabs do not cover its worst case.
 
-        Rehashing gets at most the slabs that are free beyond that.
+        Counted are the slabs known to be free; rehashing gets at most those beyond the worst case. None as well if
+        slabs were denied, or the batch is large (see :meth:`is_large`).
         """
         usual = self._usual
         if usual.edges == edges and not self.denied and self.free >= usual.least:
@@ -294,7 +300,7 @@ class Ledger:
             self.promised = max(0, self.promised - edges)
 
     def continue_from(self, other: Ledger) -> None:
-        """Copy ``num_vertices``, ``inserted`` and ``has_deleted`` from ``other``, the ledger of the store copied."""
+        """Copy ``num_vertices``, ``inserted`` and ``has_deleted`` from ``other``, the ledger of the copied store."""
         self.num_vertices, self.inserted, self.has_deleted = other.num_vertices, other.inserted, other.has_deleted
 
     def promise(self, edges: int) -> None:
@@ -327,8 +333,8 @@ class Ledger:
     def spend(self, most: int) -> int:
         """Return how many free slabs trimming may take; on CUDA subtract them from ``free``.
 
-        On the CPU it may take all that are not promised to later batches; on CUDA at most ``most``, and a small share
-        of the free ones, since how many remain is only known from the counters of a later batch.
+        On the CPU trimming may take all free slabs that are not promised to later batches; on CUDA at most ``most``,
+        and a small share of these, since only the counters of a later batch tell how many slabs are free afterwards.
         """
         free = max(0, self.free - (self.worst_case(self.promised) if self.promised else 0))
         if not self.warps:
@@ -412,7 +418,10 @@ class Ledger:
         return self.free >= self.worst_case(edges) + self.allowance(edges)
 
     def _free_slabs(self, slabs: int, do: Supply) -> bool:
-        """Get free slabs until there are ``slabs``, by repacking, listing or growth; return whether that succeeded."""
+        """Get free slabs until there are ``slabs`` of them; return whether that succeeded.
+
+        The edges move to a new pool, or free slabs are listed for reuse, or the pool grows.
+        """
         lacks_heads = self.denied > 0 and self.space < slabs  # heads do not come from the free list
         self._forget_denied(do)
         if self._repack(slabs, do) or (not lacks_heads and self._sweep(slabs, do)):
@@ -443,9 +452,9 @@ class Ledger:
             self.denied = 0
 
     def _repack(self, unused: int, do: Supply) -> bool:
-        """Move all edges to a new pool with ``unused`` free slabs if many free slabs lie between those in use.
+        """If many free slabs lie between those in use, move all edges to a new pool with ``unused`` free slabs.
 
-        Return whether that was done.
+        Return whether that was done; False if there are few, or memory is lacking.
         """
         holes = self.capacity - self.space - self.used
         if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:

@@ -170,7 +170,10 @@ def backend_programs(shape: Geometry, in_flight: int = 2, variant: BatchKind | N
 
 
 def programs(store: Any) -> list[Program]:
-    """Return a sample of the programs for the geometry and weights of ``store``, on either device; needs no CuPy."""
+    """Return programs to compile as a test, for the geometry and weights of ``store``, on either device.
+
+    Of the many programs for unvalidated batches only some are returned. Needs no CuPy.
+    """
     held = store.weight_dtype
     plain, weighted = sample_variants(None), [] if held is None else sample_variants(held.name)
 

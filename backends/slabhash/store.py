@@ -124,9 +124,10 @@ class SlabHashStore(Store):
         self.supply = Supply(pool, ledger, budget, kernels)
 
     def plan(self, num_edges: int) -> None:
-        """Choose the slab width for a first batch of ``num_edges`` edges if none was chosen yet and it is a bulk load.
+        """Choose the slab width for a first batch of ``num_edges`` edges if it is a bulk load.
 
-        With ``slab_bytes="auto"`` and no hints none was. See :meth:`suricate.store.Store.plan`.
+        Do nothing unless the width is still open: ``slab_bytes="auto"`` was given without degree hints. See
+        :meth:`suricate.store.Store.plan`.
         """
         if not self._width_is_open:
             return

@@ -33,9 +33,11 @@ class Sizing:
     """The edges that buckets and slabs are sized for.
 
     Attributes:
-        expected: degree per vertex, ``uint32[num_vertices]``, including ``batch``, which is about to be inserted.
+        expected: degree per vertex, ``uint32[num_vertices]``, including the edges of ``batch``.
         stored: number of edges in the store.
-        unused, later: slabs that should remain free, and further edges to reserve slabs for.
+        batch: the batch that is about to be inserted, or None.
+        unused: number of slabs that should remain free.
+        later: number of further edges to reserve slabs for.
         growth: buckets are sized for this many times the expected degrees.
     """
 
@@ -107,8 +109,9 @@ class Supply:
     def _insert_rest(self, done: int, edges: int, kept: int, outcome: Outcome) -> None:
         """Insert the edges that are left of a batch on the CPU, of whose ``edges`` edges ``done`` are inserted already.
 
-        They are left where a vertex has outgrown its buckets. More slabs are got for rehashing; without them vertices
-        keep their buckets. ``kept`` slabs suffice for these edges without rehashing. ``outcome`` is written.
+        Edges are left if a vertex has outgrown its buckets. First more slabs are got for rehashing; if that fails,
+        vertices keep their buckets. ``kept`` slabs suffice for the edges left without rehashing. ``outcome`` is
+        written.
         """
         while done < edges:
             kept, quota = min(kept, edges - done), -1
@@ -167,9 +170,9 @@ class Supply:
             self.changed(0, delete.size)
 
     def _usual_demand(self, batch: DeviceBatch) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover it, else None.
+        """Return the result of :meth:`Ledger.usual_demand` for ``batch``, if need be after taking over newer counters.
 
-        Counters are read only if ``batch.waits``, since the host then waits for the device anyway.
+        Counters are read, waiting for the device, only if ``batch.waits``: the host then waits anyway.
         """
         ledger, edges = self.ledger, batch.size
         demand = ledger.usual_demand(edges)
@@ -316,7 +319,10 @@ class Supply:
         return most, (heads + most) // numbers.SLACK + numbers.MIN_SLABS
 
     def _drop_cache(self) -> None:
-        """If there is a memory limit, free cached scratch memory, so that the budget does not count it twice."""
+        """If there is a memory limit, free the cached scratch memory.
+
+        The caller borrows the bytes of the scratch memory of a batch next: with a cache they would count twice.
+        """
         if self._budget.limit is not None:
             self._kernels.forget()
 
@@ -376,7 +382,7 @@ class Supply:
             return None
 
     def sweep(self, length: int) -> None:
-        """Write the free slabs to a list of ``length`` entries for reuse, unless memory for it is lacking."""
+        """Write the free slabs to a new list of ``length`` entries, for reuse; do nothing if memory is lacking."""
         self._kernels.forget()
         try:
             slabs = self._pool.with_free_list(length)
@@ -405,7 +411,10 @@ class Supply:
         return True
 
     def _trim_all(self, least: int) -> bool:
-        """Trim the whole pool if edges were ever deleted; return whether ``least`` slabs are free afterwards."""
+        """Trim the whole pool, unless no edge was deleted since the buckets of all vertices were last sized.
+
+        Return whether ``least`` slabs are free afterwards.
+        """
         ledger = self.ledger
         if ledger.has_deleted:
             self._kernels.trim(self._pool.slabs, 0, 0, ledger.capacity - ledger.space)

@@ -112,10 +112,10 @@ def merge_buckets(g, v, head, count, code):
 
 @kernel
 def trim(g, per_bucket, quota, begin, end):
-    """Trim the vertices whose first head slab is in ``[begin, end)``, allocating at most ``quota`` slabs.
+    """Trim the vertices whose first head slab is in ``[begin, end)``, in place.
 
     A vertex without edges loses its storage; one with too many buckets (``per_bucket``: edges that a bucket is sized
-    for) gets fewer; every chain is moved to as few slabs as hold it.
+    for) gets fewer, to merge which takes at most ``quota`` new slabs; every chain moves to as few slabs as hold it.
     """
     bump = np.int64(g.counters[BUMP])
     for head in range(begin, end):
