@@ -451,7 +451,7 @@ def make_limits(
 
 
 def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table_format: str) -> None:
-    """Print the tables of the results ``files``; write the reports in ``outputs``, as ``session.report`` does."""
+    """Print the tables of the results ``files``; write the reports in ``outputs``: a path (or None) by kind."""
     from suricate.bench import session
     from suricate.cli import console
 

@@ -154,7 +154,7 @@ class HostBatch:
 
     @property
     def keys(self) -> np.ndarray:
-        """The keys of the edges, uint64."""
+        """The keys of the edges, ``src << 32 | dst``, uint64, in the order of the batch."""
         return edge_keys(self.src, self.dst)
 
 
@@ -229,5 +229,5 @@ class Housekeeper:
 
 
 def host_keys(device: Device, edges: EdgeList) -> np.ndarray:
-    """Return the keys of edges on ``device`` in a host array, uint64, in the order of the edges."""
+    """Return the keys ``src << 32 | dst`` of edges on ``device``, uint64 on the host, in the order of the edges."""
     return edge_keys(device.to_numpy(edges.src), device.to_numpy(edges.dst))

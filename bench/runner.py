@@ -36,6 +36,9 @@ class Over(Exception):  # noqa: N818 - reads as what it is
 class Task:
     """One row of the results: a measurement, and how it is verified.
 
+    In all tasks ``prepared`` is what :meth:`prepare` returned for this repeat (None if it returns nothing), and
+    ``result`` what :meth:`action` returned; a task may use more telling names for both.
+
     Attributes:
         workload: name of the workload.
         backend: name of the backend, or of the reference library.
@@ -96,7 +99,10 @@ class Task:
         """Raise :class:`Mismatch` unless ``result``, returned by the action on ``prepared``, agrees with the oracle."""
 
     def restore(self, prepared: Any, result: Any) -> None:
-        """Undo what the repeat changed in the graph, or record it, for :meth:`prepare` and :meth:`finish` to undo."""
+        """Undo what the repeat changed in the graph; or only record it, for :meth:`prepare` or :meth:`finish` to undo.
+
+        ``prepared``, ``result``: input and result of the action in this repeat.
+        """
 
     def finish(self) -> None:
         """Verify the graph, after the last timed repeat."""
@@ -317,7 +323,10 @@ def once(
 
 
 def timed(task: Task, prepared: Any, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
-    """Run the action on ``prepared`` until its device work is complete; return ``(seconds by clock, its result)``."""
+    """Run the action of ``task`` on ``prepared``, wait for its device work; return ``(seconds, result of the action)``.
+
+    The seconds are measured by ``clock()``; they include the wait.
+    """
     wait, action = _waiter(task.device), task.action
     wait()
     start = clock()

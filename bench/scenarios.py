@@ -158,7 +158,10 @@ class Full(Scenario):
         """Do nothing: this scenario measures batches that may not fit."""
 
     def _step(self) -> int:
-        """Return the number of random edges to insert next: half of the number that is estimated to be missing."""
+        """Return the number of random edges to insert next, at least 1/256 of the present number.
+
+        It is half of an estimate of how many edges are needed until the largest part of the store is nearly full.
+        """
         used, allocated = largest_part(self.graph)
         missing = (constants.FULL * allocated - used) / max(1, used)
         edges = len(self.model)

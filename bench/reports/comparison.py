@@ -1,4 +1,7 @@
-"""Tables that compare backends: times and rates, ratios, shares of the memory bandwidth."""
+"""Tables that compare backends: times and rates, ratios, shares of the memory bandwidth.
+
+``rows`` are rows of results files, as dicts.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ def ratios(rows: Rows) -> list[Table]:
 
 
 def bandwidths(rows: Rows) -> Table | None:
-    """Return a table of the share of the measured bandwidth that each row's least traffic needs; None without any."""
+    """Return a table of the share of the measured bandwidth that each row's least traffic needs, a line per row.
+
+    Rows without that share are left out; None if no row has it.
+    """
     shares = [row for row in rows if row["bandwidth_share"]]
     if not shares:
         return None

@@ -1,6 +1,6 @@
 """The crossover map: which backend is fastest for which size of graph, size of batch and use, and by how much.
 
-The argument ``found`` is a list of cells of the map.
+The argument ``found`` is a list of cells of the map; ``rows`` are rows of results files, as dicts.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def _winners(place: tuple[str, str, str], group: list[Cell]) -> Table:
 
 
 def entry(cell: Cell | None) -> str:
-    """Return as text the fastest backend of a cell, its time and lead, or that all exceed the limit; "" for None."""
+    """Return the text for a cell: its fastest backend, the time and the lead of that one; "" for None.
+
+    If all backends took longer than the limit, the text says so.
+    """
     if cell is None:
         return ""
     if not cell.times:
@@ -109,7 +112,11 @@ def entry(cell: Cell | None) -> str:
 
 
 def _losses(found: list[Cell]) -> list[Table]:
-    """Return a table per device with a line per backend: how many cells it wins, and where it is slowest."""
+    """Return a table per device with a line per backend: how many cells it wins, and where it is furthest behind.
+
+    Only cells in which several backends were measured count. A third column has the number of cells in which the
+    backend took longer than the limit.
+    """
     tables = []
     for device in dict.fromkeys(cell.device for cell in found):
         contested = contested_of([cell for cell in found if cell.device == device])

@@ -1,4 +1,7 @@
-"""Tables of updating against computing from scratch: times by batch, Meerkat's speed-up, where updating is slower."""
+"""Tables of updating against computing from scratch: times by batch, Meerkat's speed-up, where updating is slower.
+
+``rows`` are rows of results files, as dicts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pictures of results: rates by batch size, the crossover map, curves of streams, speedups. Needs matplotlib."""
+"""Pictures of results: rates by batch size, the crossover map, curves of streams, speedups. Needs matplotlib.
+
+``rows`` are rows of results files, as dicts.
+"""
 
 from __future__ import annotations
 

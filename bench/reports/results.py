@@ -174,7 +174,10 @@ def place(graph: str, task: Task) -> tuple[Any, ...]:
 
 
 def measured(path: Path) -> set[tuple[Any, ...]]:
-    """Return the :func:`place` tuples of the rows of status "ok", "over" or "skip" in the file ``path``."""
+    """Return the rows in the file ``path`` that need not be repeated, those of status "ok", "over" or "skip".
+
+    Each is given by the tuple that :func:`place` returns for it.
+    """
     _, rows = read([path])
     names = ("graph", "device", "backend", "workload", "algorithm", "detail", "batch")
     return {tuple(row[name] for name in names) for row in rows if row["status"] in ("ok", "over", "skip")}

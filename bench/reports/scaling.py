@@ -1,6 +1,7 @@
 """Tables and picture of the suite on scaling: each workload by number of ranks, compared with one rank and a model.
 
-The time on one rank and the times of the collectives may come from other runs or files than a row.
+The time on one rank and the times of the collectives may come from other runs or files than a row. ``rows`` are
+rows of results files, as dicts.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def of(rows: Rows) -> list[Table]:
 
 
 def picture(rows: Rows) -> Any:
-    """Return a figure of the speedups of strong scaling, a row of panels per graph and device; None without any."""
+    """Return a figure of the speedups of strong scaling, a row of panels per graph and device; or None."""
     runs = _speedups(rows)
     if not runs:
         return None

@@ -1,4 +1,7 @@
-"""Tables and pictures of the suite on streams: slides, the curve, whole jobs, memory over time."""
+"""Tables and pictures of the suite on streams: slides, the curve, whole jobs, memory over time.
+
+``rows`` are rows of results files, as dicts. Pictures are matplotlib figures.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[flo
 
 
 def picture(rows: Rows) -> Any:
-    """Return a figure of the curves: a row of panels per graph and device, a panel per algorithm; None without any."""
+    """Return a figure of the curves: a row of panels per graph and device, a panel per algorithm.
+
+    None: ``rows`` have no curve.
+    """
     found = curves_of(rows)
     if not found:
         return None
@@ -159,7 +165,7 @@ def memory(rows: Rows) -> list[Table]:
 
 
 def memory_picture(rows: Rows) -> Any:
-    """Return a figure of the bytes of long jobs over the number of events, a panel per job; None without any."""
+    """Return a figure of the bytes of long jobs over the number of events, a panel per job; None if there is none."""
     found = [row for row in rows if row["workload"] in LONG and row["status"] == "ok"]
     if not found:
         return None

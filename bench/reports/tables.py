@@ -1,4 +1,7 @@
-"""Tables on one aspect each: latencies, scenarios, backend options, bytes, schemes, growth, windows."""
+"""Tables on one aspect each: latencies, scenarios, backend options, bytes, schemes, growth, windows.
+
+``rows`` are rows of results files, as dicts.
+"""
 
 from __future__ import annotations
 

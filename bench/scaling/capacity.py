@@ -95,11 +95,18 @@ class Capacity(Workload):
         self._check_graph()
 
     def extra(self) -> dict[str, Any]:
-        """Return the number of edges, the bytes allocated by part of the store, and the seconds of each step."""
+        """Return by name what :meth:`check` found: the number of edges, and whether memory or the stream ended first.
+
+        Further the bytes allocated by part of the store, the seconds to insert and to delete a batch, and seconds and
+        sum of each algorithm.
+        """
         return self._extra
 
     def _check_graph(self) -> None:
-        """Verify the sums of degrees, and the answers to queries of stored edges, random pairs and deleted edges."""
+        """Verify that out- and in-degrees sum to the number of edges, and the answers to queries of some pairs.
+
+        These are inserted edges, random pairs, and edges of the slice that was deleted because the graph was full.
+        """
         graph, host = self._graph, self.job.device.to_numpy
         for direction in ("out", "in"):
             total = int(graph.degrees(direction).sum(dtype=np.int64))

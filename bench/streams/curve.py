@@ -1,7 +1,8 @@
 """The curve that users ask for: the time per slide, by the share of the graph that changes in it.
 
 After each slide an answer is kept current, or computed from scratch on the same graph, or computed by SciPy or igraph,
-which first build their own graph of the window's events.
+which first build their own graph of the window's events. In tasks ``events`` is what ``prepare`` returned for the
+repeat: sources and destinations of the events in the window.
 """
 
 from __future__ import annotations

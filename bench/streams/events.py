@@ -53,7 +53,8 @@ class EventStream:
     def slide(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Move the window by ``size`` events; return the keys of the edges that it loses, and of those that it gains.
 
-        An edge with several events is lost when the last of them leaves. Keys are in the order of the events.
+        An edge with several events is lost when the last of them leaves. Keys are ``src << 32 | dst``, in the order of
+        the events.
         """
         begin = self.end - self.window
         leaving, entering = (self._pair[self.numbers(at, at + size)] for at in (begin, self.end))

@@ -1,4 +1,7 @@
-"""Workloads on whole jobs (``suricate.stream.Window``): files with and without names, a job's own cost, its memory."""
+"""Workloads on whole jobs (``suricate.stream.Window``): files with and without names, a job's own cost, its memory.
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+"""
 
 from __future__ import annotations
 
@@ -194,7 +197,7 @@ class JobAlone(FixtureTask):
         self.graphs, self.stream = (graph, job.graph), stream
 
     def events_of(self, stream: EventStream, begin: int, number: int | None = None) -> Events:
-        """Return the events of ``stream`` from position ``begin`` on, as a ring takes them.
+        """Return the events of ``stream`` from position ``begin`` on as the ``Events`` that a ring (of a window) takes.
 
         ``number``: how many, None: as many as a slide has. The time of an event is its position.
         """
@@ -334,7 +337,10 @@ class MadeOnDevice(LongJob):
         return job_of(self.fixture, self.chunks(), self.window, self.size)
 
     def held(self, job: st.Window) -> dict[str, int | None]:
-        """Return the bytes as ``LongJob.held``, and under "device" those that CuPy's pool has taken from the device."""
+        """Return bytes by name: used by the job's graph, allocated by graph and job, and occupied by the process.
+
+        Further, under "device", those that CuPy's pool has taken from the device; None on the CPU.
+        """
         pool = self.device.xp.get_default_memory_pool() if self.device.is_cuda else None
         return {**super().held(job), "device": None if pool is None else pool.total_bytes()}
 

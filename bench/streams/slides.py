@@ -4,6 +4,8 @@ The window holds half of the events and moves by a share of them; after each sli
 and the like are kept current by a tracker; algorithms with a source search from a random one after each slide. A slide
 is made *by hand*, as one batch that lies on the device already or is copied from the host in the timed call, or by a
 *job* (``suricate.stream.Window``), timed end to end from arrays on the host.
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -207,7 +209,10 @@ class JobSlide(Sliding):
         self.job = self.slide = None
 
     def extra(self) -> dict[str, Any]:
-        """Return what ``Sliding.extra`` returns, and the median seconds of a slide in each step of the job."""
+        """Return what :meth:`Sliding.extra` does (size of the window, share of a slide, error), and seconds, by name.
+
+        The seconds are medians over the slides, one for each step of the job.
+        """
         return {**super().extra(), **self.parts}
 
 

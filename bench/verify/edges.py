@@ -1,7 +1,7 @@
 """The edges that a graph must have: a sorted array of 64-bit keys, made from the raw input.
 
-It is a NumPy array, or a CuPy array for graphs that are verified on the GPU. Nothing here uses a store, an operator or
-an algorithm of suricate.
+The key of an edge is ``src << 32 | dst``. The array is one of NumPy, or of CuPy for graphs that are verified on a GPU;
+``xp`` is the one of these two modules. Nothing here uses a store, an operator or an algorithm of suricate.
 """
 
 from __future__ import annotations

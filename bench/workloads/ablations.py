@@ -4,6 +4,8 @@ The algorithms here are as short as they can be, so that times differ by the sch
 choose a scheme themselves. Ranks are pulled over all in-edges; shortest paths push from the vertices that changed; each
 triangle is counted by either method of intersection; components are kept current after insertions from all edges, from
 those since a mark, or from those of the batch.
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def join(u, v, w, sets):
 
 
 class Ablation(FixtureTask):
-    """Base of the workloads: run one algorithm by one ``scheme`` out of ``schemes``."""
+    """Base of the workloads: run one algorithm by ``scheme``, one of the texts in the class's ``schemes``."""
 
     schemes: tuple[str, ...] = ()
     limit = constants.ABLATION_LIMIT
@@ -68,7 +70,10 @@ class Ablation(FixtureTask):
             raise Skipped(str(error)) from error
 
     def right(self, make: Callable[[], Any], *names: Any) -> Any:
-        """Return the expected result; ``make()`` computes it once per input, workload and ``names``."""
+        """Return the expected result; ``make()`` computes it once per input, workload and ``names``.
+
+        ``names``: values that tell several expected results of one workload apart, such as a digest of the batch.
+        """
         cache, name = self.fixture.data.cache, (self.workload, *names)
         if name not in cache:
             cache[name] = make()
@@ -204,7 +209,10 @@ class ComponentsByEdges(Ablation):
         return batch
 
     def run(self, batch: HostBatch) -> None:
-        """Unite the ends of the edges that the scheme names, in ``sets`` in place."""
+        """Unite, in the union-find structure ``sets`` in place, the two ends of each edge that the scheme visits.
+
+        These are all edges of the graph, those inserted since the mark, or those of ``batch``.
+        """
         edges = {"all edges": lambda: None, "updated edges": self.graph.updated, "the batch": lambda: batch.edges}
         edge_map(self.graph, join, edges[self.scheme](), args=(self.sets,))
 

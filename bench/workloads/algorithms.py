@@ -1,6 +1,8 @@
 """Workloads on algorithms: computed from scratch, kept current by a tracker, and the update alone.
 
 Parameters, references and requirements come from the algorithms' classes; nothing here names an algorithm.
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -128,7 +130,8 @@ class Batched(FixtureTask):
     """Base of tasks that apply a new batch to a graph in each repeat, and undo it afterwards.
 
     ``kind`` is "mixed", "insertions" or "deletions" (:data:`DELETION_SHARES`). With an ``algorithm`` the graph has the
-    form that it needs, and stores in-edges.
+    form that it needs, and stores in-edges. The parameter ``batch`` of methods is what :meth:`prepare` returned: a pair
+    of the edges to insert and the edges to delete; deletions are applied first.
     """
 
     def __init__(
@@ -241,7 +244,10 @@ class KeptCurrent(Batched):
 
 
 class UpdateAlone(KeptCurrent):
-    """Update the result of an algorithm by a batch as in ``KeptCurrent``; the graph has stored the batch, untimed."""
+    """Update an algorithm's result by the delta of a batch that the graph has already stored; storing is not timed.
+
+    There is no tracker: the task has an ``instance`` of the algorithm, and calls its ``update``.
+    """
 
     workload = "update alone"
     does = "brings the algorithm's result up to date with a fresh batch (as 'kept current') that is already stored"

@@ -1,4 +1,7 @@
-"""What the tasks of a backend have in common."""
+"""What the tasks of a backend have in common.
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+"""
 
 from __future__ import annotations
 

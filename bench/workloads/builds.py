@@ -1,4 +1,7 @@
-"""Workloads that fill an empty graph: all edges at once, or batch after batch."""
+"""Workloads that fill an empty graph: all edges at once, or batch after batch.
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+"""
 
 from __future__ import annotations
 

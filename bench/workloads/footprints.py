@@ -1,4 +1,7 @@
-"""Workload of the memory suite: the bytes of a graph's store by part, as built and after churn (Meerkat's table 5)."""
+"""Workload of the memory suite: the bytes of a graph's store by part, as built and after churn (Meerkat's table 5).
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Workloads that compare the variants of an algorithm: time and numerical error, in batches and along a stream."""
+"""Workloads that compare the variants of an algorithm: time and numerical error, in batches and along a stream.
+
+A variant is the algorithm with certain values of its parameters, one of ``variants()`` of its class.
+"""
 
 from __future__ import annotations
 

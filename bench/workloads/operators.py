@@ -1,4 +1,7 @@
-"""Workloads on single operators: a sum over out-neighbours, and a propagation to a fixed point."""
+"""Workloads on single operators: a sum over out-neighbours, and a propagation to a fixed point.
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Reference rows: the same work by SciPy on the CPU, and a store that does nothing. They are not verified.
 
 The store that does nothing shows what the driver and the graph cost themselves (the ``Dummy`` of the GFE driver).
+
+In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -87,7 +89,10 @@ class ScipyLevels(ScipyTask):
 
 
 class ScipyReduce(ScipyTask):
-    """Matrix-vector product by SciPy, the reference row of ``neighbor_reduce``; arguments as of ``Reduce``."""
+    """Matrix-vector product by SciPy, the reference row of ``neighbor_reduce``.
+
+    ``function``: "product" multiplies by the weights of the edges, "sum" by 1; ``dtype``: of matrix and vector.
+    """
 
     workload = Reduce.workload
 

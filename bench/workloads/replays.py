@@ -1,4 +1,7 @@
-"""Replays: an answer after every event of a stream, on the CPU."""
+"""Replays: an answer after every event of a stream, on the CPU.
+
+An event deletes or inserts one edge.
+"""
 
 from __future__ import annotations
 
@@ -88,12 +91,18 @@ class Replay(FixtureTask):
         return Events(keys, (*ends_of(keys), inserted, *weights), at)
 
     def action(self, events: Events) -> Any:
-        """Replay ``events``; return what ``replay`` returns: the answers, and how the events were applied."""
+        """Replay ``events`` on the graph, with an answer after each; return the result of ``suricate``'s ``replay``.
+
+        It has the ``answers`` (row i: after event i), and the reasons against compiled code if there are any.
+        """
         self.found = replay(self.graph, events.given, self.tracker, at=events.at)
         return self.found
 
     def check(self, events: Events, found: Any) -> None:
-        """Verify the answers after three of the events, of which one is the last, and the edges of the graph."""
+        """Verify the answers after three of the events (the last one included), and the edges of the graph at the end.
+
+        ``found``: what :meth:`action` returned for ``events``.
+        """
         expect(found.done == self.count, "all events are made")
         for i in (self.count // 3, 2 * self.count // 3, self.count - 1):
             done = events.given[2][: i + 1]
@@ -136,5 +145,5 @@ class Replay(FixtureTask):
         self.graph = self.tracker = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the largest number of arcs that a single event visited."""
+        """Return, as "most_work", the largest number of arcs that were visited for one event of the last repeat."""
         return {"most_work": self.found.most_work}

@@ -1,6 +1,7 @@
 """Workloads on the iteration schemes of the operators: the same pass (one call of an operator) by each scheme.
 
-A pass starts from the whole graph, from a few vertices, or from the edges that were inserted since a mark.
+A pass starts from the whole graph, from a few vertices, or from the edges that were inserted since a mark. In tasks
+``drawn`` is the start of the repeat, a :class:`Pass`, and ``result`` what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Pass(NamedTuple):
 
 
 class SchemeTask(FixtureTask):
-    """Base of the workloads: one operator by one ``scheme`` from one ``start``."""
+    """Base of the workloads: one call of an operator, with ``scheme`` (a text) from ``start`` (see :class:`Start`)."""
 
     def __init__(self, fixture: Fixture, scheme: str, start: Start) -> None:
         super().__init__(fixture, start.size if start.kind == "marked" else None)

@@ -19,7 +19,10 @@ class KnobFixture(Fixture):
     """A fixture with one setting of a backend's knobs; its tasks are skipped if the backend refuses the setting."""
 
     def empty_graph(self, **kind: Any) -> Any:
-        """Return ``Fixture.empty_graph(**kind)``; raise ``Skipped`` if the backend refuses the options."""
+        """Return a new graph without edges; raise ``Skipped`` if the backend refuses the options.
+
+        ``kind``: the arguments of ``Fixture.empty_graph``, such as ``weighted`` and ``directed``.
+        """
         try:
             return super().empty_graph(**kind)
         except ValueError as error:
@@ -52,7 +55,9 @@ def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
     """Return settings, dicts of options: {}, then for each knob that is True or False one that reverses it alone.
 
     Args:
-        backend, given, only: see :func:`settings`.
+        backend: declares the knobs and their defaults.
+        given: options common to all settings; a knob among them is reversed from its value there.
+        only: names of the knobs to reverse; empty: all.
 
     Raises:
         UnknownNameError: the backend has no knob that is named in ``only``.
@@ -66,8 +71,8 @@ def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
 def widths(backend: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the knob for the size of a storage unit in bytes: {} (the default), then each value.
 
-    The knob is the first whose name ends with ``_bytes``. The value that ``given``, the options of all
-    rows, sets is left out.
+    The knob is the first whose name ends with ``_bytes``. ``given``: the options that all rows have; if the knob is
+    among them, its value there is left out, since {} stands for that.
     """
     chosen = tuple(name for name in backend.knobs if name.endswith(WIDTH))[:1]
     distinct = [{}, *({name: value} for name in chosen for value in backend.knobs[name])]

@@ -1,4 +1,8 @@
-"""Workloads on vertices: deletion with all their edges, and insertion that recycles the ids of deleted vertices."""
+"""Workloads on vertices: deletion with all their edges, and insertion that recycles the ids of deleted vertices.
+
+``ids`` are those of the vertices that a repeat deletes, ``uint32[n]`` on the device; ``result`` is what ``action``
+returned.
+"""
 
 from __future__ import annotations
 

@@ -114,9 +114,10 @@ def decompressor(kind: str) -> Any:
 
 
 def compressed(raw: IO[bytes], kind: str) -> Any:
-    """Return a stream, also a context manager, that compresses to ``raw`` as ``kind`` (".gz" ...), and leaves it open.
+    """Return a stream that compresses to ``raw`` as ``kind`` (".gz" ...); it is also a context manager.
 
-    It uses fast presets, and writes neither name nor time, so that equal graphs give equal files.
+    When the stream is closed, ``raw`` stays open. The stream uses fast presets, and writes neither name nor time, so
+    that equal graphs give equal files.
 
     Raises:
         MissingLibraryError: the package for it is not installed.
@@ -137,7 +138,11 @@ def compressed(raw: IO[bytes], kind: str) -> Any:
 
 
 def _zstd() -> Any:
-    """Return the first module that is installed of ``compression.zstd``, ``backports.zstd`` and ``zstandard``."""
+    """Return the first module that is installed of ``compression.zstd``, ``backports.zstd`` and ``zstandard``.
+
+    Raises:
+        MissingLibraryError: none of them is installed.
+    """
     return _first_of(("compression.zstd", "backports.zstd", "zstandard"), "zstd", "backports.zstd")
 
 

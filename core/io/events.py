@@ -94,7 +94,8 @@ class EventStep:
     def batch(self, *, weighted: bool = True) -> Batch:
         """Return the step as a ``Batch``, which changes a graph as its events one by one do.
 
-        It has deletions and insertions; if ``weighted`` and the step has weights, these, and new weights as insertions.
+        Of several events of an edge the last counts. If ``weighted`` and the step has weights, insertions have weights,
+        and an edge with a new weight is among the insertions; else new weights are ignored.
         """
         from suricate.graph.delta import Batch
 
@@ -133,7 +134,7 @@ class EventStream(Sequence[EventStep]):
         return files.sha256([self.path])
 
     def batches(self, *, weighted: bool = True) -> Iterator[Batch]:
-        """Yield the steps as batches (see :meth:`EventStep.batch`)."""
+        """Yield each step as a ``Batch`` of insertions and deletions; ``weighted``: with weights, if a step has them."""
         return (step.batch(weighted=weighted) for step in self.steps)
 
 

@@ -229,9 +229,10 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
 def head_and_layout(
     path: Path, chunks: Iterator[bytes], format: str | None, options: ReadOptions
 ) -> tuple[bytes, Layout]:
-    """Return the first chunks of a text file, up to one that has a row, and the layout; see :func:`make_layout`.
+    """Return ``(head, layout)`` of a text file: its first chunks, up to one that has a row, and how lines are built.
 
-    The first chunk may end behind the header: of a pipe, or if the only row lacks its newline.
+    Several chunks are needed if the first one ends right behind the header: that happens with pipes, and if the only
+    row lacks its newline. ``format`` and exceptions are as for :func:`make_layout`.
     """
     head = head_of(chunks)
     layout = make_layout(path, head, format, options)

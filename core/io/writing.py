@@ -99,6 +99,7 @@ def format_of(path: Path, format: str | None) -> str | None:
 
     Raises:
         UnknownNameError: there is no such format, or it is not given and the extension is unknown.
+        ParameterError: the extension is that of a Parquet or Arrow file that is compressed as a whole.
     """
     if format is not None:
         if format not in FORMATS:

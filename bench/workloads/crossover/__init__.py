@@ -4,6 +4,9 @@ A use is an algorithm of the suite that is kept current, or nothing, or a query 
 or a product of the adjacency matrix and a vector, as in Marrow-Graph's experiment. Cells with the same backend, graph
 and use share their graph. All backends get the same batches, so expected answers are computed once. All of that lies on
 the device (``suricate.bench.workloads.crossover.graphs``).
+
+``batch`` is what ``prepare`` returned for the repeat: edges to insert, edges to delete, and pairs to query (or None).
+``result`` is what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -105,7 +108,10 @@ class Crossing(Batched):
             self.x, self.out = self.placed.values, self.device.xp.zeros(self.fixture.data.num_vertices, np.float32)
 
     def draw_from(self) -> None:
-        """Make the generator of batches; raise ``Skipped`` if a batch is larger than the graph, to a power of two."""
+        """Make the generator of batches; raise ``Skipped`` if a batch is too large for the graph.
+
+        It may have at most as many edges as the power of two nearest to the graph's number of edges.
+        """
         assert self.batch is not None
         if self.batch > power_near(self.fixture.data.edges_given):
             raise Skipped("the batch is larger than the graph")

@@ -25,13 +25,13 @@ from suricate.intake.arrays import sorted_distinct
 
 
 class Edges(NamedTuple):
-    """Edges in arrays on the device."""
+    """A list ``edges`` in arrays on the device, with or without weights; from it :attr:`keys` are computed."""
 
     edges: EdgeList
 
     @property
     def keys(self) -> Any:
-        """The keys of the edges, uint64 on the device."""
+        """The keys of the edges, ``src << 32 | dst``, uint64 on the device, in the order of ``edges``."""
         return edge_keys(*self.edges[:2])
 
 

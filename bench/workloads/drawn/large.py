@@ -1,7 +1,8 @@
 """Workloads of the suite on large graphs: built in batches, updated, queried and ranked, too large for a host.
 
 ``suricate.bench.workloads.drawn.graphs`` describes how a sample of the vertices is verified; here the degrees of all
-vertices are compared, too.
+vertices are compared, too. In tasks ``prepared`` is what ``prepare`` returned for the repeat, and
+``result`` what ``action`` returned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Workload of the window suite: many edges through a sliding window, with rate and memory over time.
 
 The stream is drawn in pieces on the device, so memory does not limit its length. Its edges are distinct, so the window
-has exactly the edges whose numbers are in a range.
+has exactly the edges whose numbers are in a range. In tasks ``prepared`` is what ``prepare``
+returned, here None, and ``result`` what ``action`` returned.
 """
 
 from __future__ import annotations

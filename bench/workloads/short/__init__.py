@@ -1,4 +1,7 @@
-"""Short calls: the processor time of one small insertion, and the number of Python calls in it."""
+"""Short calls: the processor time of one small insertion, and the number of Python calls in it.
+
+``batches`` are those of all calls of a repeat, in order: tuples of sources, destinations and, if weighted, weights.
+"""
 
 from __future__ import annotations
 

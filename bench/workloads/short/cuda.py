@@ -1,4 +1,7 @@
-"""Short calls on CUDA: the host time of one small insertion, while host and device also do other work."""
+"""Short calls on CUDA: the host time of one small insertion, while host and device also do other work.
+
+``batches`` are those of all calls of a repeat, in order: tuples of sources, destinations and, if weighted, weights.
+"""
 
 from __future__ import annotations
 

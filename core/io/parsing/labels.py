@@ -66,7 +66,9 @@ class DictLabels:
 
 
 class TableLabels:
-    """Maps ids by the hash table :class:`Names`; ``text`` and ``quotes`` mean what they mean for :class:`DictLabels`.
+    """Maps ids by the hash table :class:`Names`, for large files.
+
+    ``text``: ids are texts, not numbers. ``quotes``: ``""`` in a text means one quote.
 
     Attributes:
         names: the table of the original ids: texts, or numbers as uint64 from which ``first_id`` was subtracted.

@@ -54,8 +54,12 @@ class Rows(NamedTuple):
 class End(NamedTuple):
     """Where the parsing of a chunk ended: the result of ``parse_loops.parse_lines``.
 
-    These are the numbers of rows and of weights left to the caller (``hards``), the ``marks`` (kinds of numbers, bits
-    of ``codes``), and the first error: its code (0: none), line, column, and ``start`` and ``stop`` of its token.
+    Attributes:
+        rows: number of rows parsed.
+        hards: number of weights with too many digits, which are left to the caller.
+        marks: the kinds of numbers found, bits of ``codes``.
+        error: code of the first error, 0 if there is none; the fields below say where it is.
+        line, column: from 0. start, stop: the range of the wrong token in the chunk.
     """
 
     rows: int
@@ -88,9 +92,10 @@ class OrdinaryLines:
         self._lettered = "" not in layout.records
 
     def parse(self, chunk: bytes, rows: Rows, parse_odd: Callable[[bytes, int, int], End]) -> End | None:
-        """Parse a chunk into ``rows``; None if more than :data:`MOST_ODD_LINES` lines are not ordinary.
+        """Parse a chunk into the columns ``rows``, in place; return where parsing ended, or the first error.
 
-        Each of these is parsed by ``parse_odd(line, at, row)``; ``at`` is the position of its first byte in the chunk.
+        A line that is not ordinary is parsed by ``parse_odd(line, at, row)`` into row ``row``; ``at`` is the position
+        of its first byte in the chunk. None: more than :data:`MOST_ODD_LINES` lines are not ordinary.
         """
         row, at, odd, marks = 0, 0, 0, 0
         for number, line in enumerate(chunk.split(b"\n")):

@@ -66,10 +66,12 @@ class Refusals:
         return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
 
     def load(self, saved: Any) -> None:
-        """Restore the count from ``saved``, a result of :meth:`save`; cut the file, if it is the same, to that size.
+        """Restore the count from ``saved``, a result of :meth:`save`; remove from the file what was written later.
+
+        If the name of the file differs from the saved one, the file is left as it is.
 
         Raises:
-            ParameterError: the file is shorter than it was then.
+            ParameterError: the file is shorter than when it was saved.
         """
         self.count, name, size = saved
         if self._path is not None and str(self._path) == name:  # another file gets what comes from now on
@@ -77,7 +79,11 @@ class Refusals:
 
 
 def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:
-    """Yield ``(chunk, held)``: per element of ``refusals`` the malformed lines in its ``held``, which is emptied."""
+    """Yield each of ``chunks`` as ``(chunk, held)``, with the malformed lines that were met while reading it.
+
+    ``held[i]`` is the former list ``refusals[i].held``, rows with the columns of :data:`HEADER`; ``refusals[i]`` gets a
+    new, empty list.
+    """
     for chunk in chunks:
         held = [each.held for each in refusals]
         for each in refusals:

@@ -211,9 +211,11 @@ def _text(
 
 
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
-    """Return the rows of ``chunk``, cut at malformed lines: a list of (bytes, rows, [malformed line behind them]).
+    """Return the rows of ``chunk``, cut at malformed lines: a list of tuples (bytes, rows, malformed).
 
-    ``lines`` is the number of lines before the chunk. With ``raises`` a malformed line raises ``FileFormatError``.
+    ``bytes`` is the part of the chunk that ``rows`` were parsed from; ``malformed`` is a list of the one malformed line
+    behind that part, or empty. ``lines`` is the number of lines before the chunk. With ``raises`` a malformed line
+    raises ``FileFormatError``.
     """
     try:
         return [(chunk, parser.parse(chunk, lines), [])]

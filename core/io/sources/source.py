@@ -332,10 +332,12 @@ def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
 def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str] = ()) -> Chunk:
     """Return the columns of a chunk that have a role in :data:`COLUMNS`, and the ``attributes``, as arrays by role.
 
-    ``columns`` maps roles to names that differ. Sources and destinations on a CUDA device stay there.
+    ``columns`` gives the names, by role, of columns that are not named like their role. Sources and destinations on a
+    CUDA device stay there.
 
     Raises:
-        ParameterError: ``chunk`` is not a table, or ``src`` or ``dst`` is missing.
+        ParameterError: ``chunk`` is not a table; ``src``, ``dst``, a column that is named in ``columns``, or one of the
+            ``attributes`` is missing.
         ShapeError: columns differ in length.
     """
     names = column_names(chunk)

@@ -110,7 +110,10 @@ def _utc(value: datetime.date | None) -> np.datetime64:
 
 
 def bad_times(times: np.ndarray, unit: str | None) -> np.ndarray:
-    """Return ``bool[n]``: which times are missing, infinite or out of range; ``unit`` as in :func:`ticks_of`."""
+    """Return ``bool[n]``: which times are missing, infinite or out of range.
+
+    ``unit``: the unit of times that are numbers ("s", "ms", ...), None if they have none.
+    """
     if times.dtype.kind == "M":
         return np.isnat(times) | (abs(times.astype("M8[s]").astype(np.int64)) > LARGEST // 10**9)
     limit = LARGEST // _scale(unit)
