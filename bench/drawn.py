@@ -100,7 +100,8 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
     ``seed`` is for the generator. The edges differ from those of ``inputs.load``.
 
     Raises:
-        UnknownNameError, ValueError: see :func:`suricate.bench.inputs.parse`; or it cannot be drawn in pieces.
+        UnknownNameError: ``spec`` is neither the name of a generator nor a file.
+        ValueError: ``spec`` is malformed, or its graph cannot be drawn in pieces.
     """
     spec = parse(spec) if isinstance(spec, str) else spec
     if spec.kind == "rmat":

@@ -170,7 +170,8 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:
     ``seed`` is for the generator and for the weights.
 
     Raises:
-        UnknownNameError, ValueError: see :func:`parse`; or the numbers are too large, or the graph has no edges.
+        UnknownNameError: ``spec`` is neither the name of a generator nor a file.
+        ValueError: ``spec`` is malformed, its numbers are too large, or the graph has no edges.
     """
     spec = parse(spec) if isinstance(spec, str) else spec
     if spec.kind:
@@ -206,7 +207,8 @@ def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
 def _generate(kind: str, numbers: tuple[int, ...], seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:
     """Return number of vertices, sources, destinations and centre of a generated graph; edges are in random order.
 
-    ``kind``: the generator; ``numbers``: its parameters, see :func:`parse`. The centre is None except for a grid.
+    ``kind``: the generator, "rmat", "uniform" or "grid"; ``numbers``: its parameters, as the user gave them.
+    The centre is None except for a grid.
     """
     from suricate.generate import generators
 

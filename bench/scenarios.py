@@ -216,12 +216,12 @@ def _edges_at(fixture: Fixture, model: EdgeModel, at: np.ndarray) -> EdgeList:
 
 
 def largest_part(graph: Any) -> tuple[int, int]:
-    """Return ``(bytes used, bytes allocated)`` of the part of the out-store (see ``Store.memory``) that is largest."""
+    """Return ``(bytes used, bytes allocated)`` of the part of the out-store that has the most bytes allocated."""
     return max(graph.store("out").memory().values(), key=lambda part: part[1])
 
 
 def fill_of(graph: Any) -> float:
-    """Return the used share of the allocated bytes in the largest part of the out-store (see :func:`largest_part`)."""
+    """Return used divided by allocated bytes, in the part of the out-store that has the most bytes allocated."""
     used, allocated = largest_part(graph)
     return used / allocated if allocated else 1.0
 

@@ -54,7 +54,7 @@ class Selection:
     """What to measure.
 
     Attributes:
-        backends: names; see :func:`backend_names`.
+        backends: names of the backends to measure.
         device: the device of the backends' rows.
         batches: batch sizes of the operations.
         updates: batch sizes of all other workloads; None: those of the suite, in part chosen by the number of edges.

@@ -184,13 +184,14 @@ def measured(path: Path) -> set[tuple[Any, ...]]:
 
 
 def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return ``(headers, rows)`` of results files, where each file has the rows of :func:`latest` only.
+    """Return ``(headers, rows)`` of results files; of equal measurements in one file only the last row.
 
-    If several files have a row of the same measurement, every row gets the name of its file as ``"file"``, and tables
+    Measurements are equal if :func:`latest` says so: by graph, device, backend, workload, algorithm, detail, batch
+    size. If several files have a row of one measurement, every row gets the name of its file as ``"file"``, and tables
     show the rows of all files.
 
     Raises:
-        ValueError: as :func:`read`.
+        ValueError: a line is neither a header nor a row of this benchmark.
     """
     found = [read([path]) for path in paths]
     headers, each = [line for lines, _ in found for line in lines], [latest(rows) for _, rows in found]
@@ -204,5 +205,8 @@ def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[d
 
 
 def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return ``rows`` without repeats: the last one of equal graph, device, backend, :func:`what` and batch size."""
+    """Return ``rows`` without repeated measurements, of which the last row counts.
+
+    They are equal in graph, device, backend, batch size, and the text of :func:`what` (workload, algorithm, detail).
+    """
     return list({(row["graph"], row["device"], row["backend"], what(row), row["batch"]): row for row in rows}.values())

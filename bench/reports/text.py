@@ -21,7 +21,7 @@ TITLES = ("backend", "workload", "batch", "median", "10th - 90th pct", "rate", "
 
 
 def heading() -> str:
-    """Return the heading of the columns in the lines of :func:`line`."""
+    """Return the heading above the lines of text that :func:`line` makes of rows: the names of their columns."""
     return _columns(TITLES)
 
 

@@ -52,7 +52,7 @@ def own(u, v, w, x):
 
 
 class Pass(NamedTuple):
-    """The start of one repeat, as :class:`Start` describes it.
+    """The start of one repeat: a frontier, or edges inserted since the mark, or (with neither) the whole graph.
 
     ``frontier``: vertices on the device, or None; ``vertices``: the same on the host, ascending; ``new``: the keys of
     the edges that were inserted since the mark.

@@ -134,7 +134,7 @@ class EventStream(Sequence[EventStep]):
         return files.sha256([self.path])
 
     def batches(self, *, weighted: bool = True) -> Iterator[Batch]:
-        """Yield each step as a ``Batch`` of insertions and deletions; ``weighted``: with weights, if a step has them."""
+        """Yield each step as a ``Batch`` of insertions and deletions; ``weighted``: with weights if they exist."""
         return (step.batch(weighted=weighted) for step in self.steps)
 
 

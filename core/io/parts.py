@@ -16,7 +16,7 @@ def parts_of(path: Path) -> list[Path] | None:
     """Return the files that a folder or a pattern stands for, in natural order; None if ``path`` is neither.
 
     A folder, or one that the pattern matches, stands for its files with an extension of Parquet or Arrow, those in
-    subfolders ``KEY=VALUE`` included. Hidden files, and those whose names start with ``_``, are left out.
+    subfolders ``KEY=VALUE`` included. There, names that start with ``.`` or ``_`` are left out.
 
     Raises:
         OSError: there are none.
@@ -50,12 +50,12 @@ def _natural(file: Path) -> list[int | str]:
 
 
 def _tables_in(folder: Path) -> list[Path]:
-    """Return the files of :func:`_files_in` with an extension of Parquet or Arrow."""
+    """Return the Parquet and Arrow files of a folder and its subfolders ``KEY=VALUE``, by extension, unordered."""
     return [file for file in _files_in(folder) if file.suffix.lower() in _TABLE_SUFFIXES]
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder and of the folders ``KEY=VALUE`` (partitions of Spark and Hive) in it.
+    """Yield the files of a folder and of its subfolders ``KEY=VALUE`` (partitions of Spark and Hive), however deep.
 
     Names that begin with ``.`` or ``_`` are left out.
     """

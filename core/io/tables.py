@@ -105,7 +105,7 @@ def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
     """Return the columns of all ``parts`` by role, concatenated in order; with ``text`` ids become texts.
 
     Raises:
-        FileFormatError: a part has other columns than the first, or a column of another type (see :func:`_family`).
+        FileFormatError: a part has other columns than the first, or a column of another family of types.
     """
     pa, first = load_pyarrow(), parts[0]
     if len(parts) == 1:

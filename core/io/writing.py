@@ -165,7 +165,10 @@ def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
 
 
 def _arrays_of(edges: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Return (src, dst, weight or None, time or None) of the argument ``edges`` of :func:`write` as host arrays."""
+    """Return (src, dst, weight or None, time or None) as host arrays.
+
+    ``edges``: a ``Graph``, an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[, weight])``, on any device.
+    """
     parts = edges.edges() if callable(getattr(edges, "edges", None)) else edges  # a Graph, or what holds arrays
     if hasattr(parts, "src"):
         src, dst, weight = parts.src, parts.dst, parts.weight

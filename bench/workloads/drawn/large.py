@@ -144,7 +144,11 @@ class LargeDelete(Large):
 
 
 class LargeQuery(Large):
-    """Query a batch of pairs, half of which are edges of the stream."""
+    """Query a batch of pairs, half of which are edges of the stream.
+
+    ``asked`` is what :meth:`prepare` returned: the pairs, and a mask that is True for pairs that are surely edges.
+    ``found`` are the answers, ``bool[n]``.
+    """
 
     workload = "large query"
     does = "asks a drawn graph for a fresh batch of pairs; half of them are edges drawn again"
@@ -201,7 +205,7 @@ class LargeRank(Large):
         expect(abs(left - arrived) <= 1e-9 * left, f"ranks of {left} left, of {arrived} arrived")
 
     def finish(self) -> None:
-        """Verify the last step by :meth:`check`."""
+        """Verify the ranks after the last step: the sums at sampled vertices, and the total of all sums."""
         self.check(None, None)
 
 

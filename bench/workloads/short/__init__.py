@@ -60,7 +60,7 @@ class ShortCalls(FixtureTask):
         return self.fixture.empty_graph(weighted=weighted, in_edges=in_edges, directed=not needs.undirected, **settings)
 
     def prepare(self) -> list[tuple[np.ndarray, ...]]:
-        """Return the batches of all calls as host arrays, see :meth:`draw`."""
+        """Return the batches of all calls, in arrays on the host."""
         return self.draw(constants.SHORT_CALLS + 1)
 
     def draw(self, count: int) -> list[tuple[np.ndarray, ...]]:

@@ -46,7 +46,10 @@ class DictLabels:
         return len(self._ids)
 
     def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of a chunk's ``src`` and ``dst``: numbers, or spans of texts (see :class:`Labels`)."""
+        """Return the dense ids of a chunk's ``src`` and ``dst``, ``uint64[n]``; new ids get the next free numbers.
+
+        The columns hold numbers, or spans of texts in ``chunk`` (``start << 32 | length``).
+        """
         keys: list[Any] = np.stack((src, dst), axis=1).ravel().tolist()
         if self._text:
             keys = [chunk[key >> 32 : (key >> 32) + (key & _LENGTH)] for key in keys]
@@ -57,7 +60,10 @@ class DictLabels:
         return Interned(ids[0::2], ids[1::2])
 
     def labels(self, first_id: int) -> np.ndarray:
-        """Return the original ids (see :class:`Labels`); bytes that are not UTF-8 become surrogates."""
+        """Return the original id of each dense id: ``str``, or a number with ``first_id`` added (int64, else uint64).
+
+        In texts, bytes that are not UTF-8 become surrogates.
+        """
         if not self._text:
             return shifted(np.array(list(self._ids), np.uint64), first_id)
         labels = np.empty(len(self._ids), object)
@@ -82,7 +88,10 @@ class TableLabels:
         return len(self.names)
 
     def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of a chunk's ``src`` and ``dst``: numbers, or spans of texts (see :class:`Labels`)."""
+        """Return the dense ids of a chunk's ``src`` and ``dst``, ``uint64[n]``; new ids get the next free numbers.
+
+        The columns hold numbers, or spans of texts in ``chunk`` (``start << 32 | length``).
+        """
         keys = np.stack((src, dst), axis=1).ravel()
         if self._text:
             if self._quotes and b'""' in chunk:
@@ -93,7 +102,10 @@ class TableLabels:
         return Interned(ids[0::2], ids[1::2])
 
     def labels(self, first_id: int) -> np.ndarray:
-        """Return the original ids (see :class:`Labels`); bytes that are not UTF-8 become surrogates."""
+        """Return the original id of each dense id: ``str``, or a number with ``first_id`` added (int64, else uint64).
+
+        In texts, bytes that are not UTF-8 become surrogates.
+        """
         return self.names[:] if self._text else shifted(self.names[:], first_id)
 
 
