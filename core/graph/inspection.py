@@ -118,7 +118,7 @@ def compact(graph: Graph) -> None:
 
 @on_graph_device
 def to(graph: Graph, device: DeviceLike) -> Graph:
-    """Return a copy of this graph on ``device``, with the same backend and version, without trackers. Waits."""
+    """Return a copy of ``graph`` on ``device`` with its backend and version, without trackers; waits for the device."""
     graph._updater.raise_found()
     place = resolve_device(device if graph.partition is None else graph.partition.comm.place(device))
     other, partition = object.__new__(type(graph)), None

@@ -238,7 +238,7 @@ def _are_positions(nodes: list[Any]) -> bool:
 def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[Any]:
     """Return an iterator over the attributes, a dict each, of the edges of a NetworkX graph that are ``kept``.
 
-    ``rows``: its adjacency, dicts by neighbour; ``kept``: a mask of its edges, in order. The last parallel edge wins.
+    ``rows``: a dict by neighbour for each node; ``kept``: a mask of the edges, row by row. The last parallel edge wins.
     """
     edges: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
     if graph.is_multigraph():
@@ -251,7 +251,8 @@ def _edge_columns(
 ) -> dict[str, Any]:
     """Return the columns of edges by name: ``values(name)`` for each in ``wanted``, and a column ``weight``.
 
-    The latter is ``weights``; ``weight`` None: there is none. If ``wanted`` has dtypes, they are put into ``options``.
+    The latter is ``weights``; there is none if ``weight``, the name that the user gave, is None. If ``wanted`` is a
+    dict of dtypes, this puts it into ``options``, in place, as ``edge_columns``.
     """
     if isinstance(wanted, str) or not isinstance(wanted, Sequence | Mapping):
         raise ParameterError(f"edge_columns must be a list of names, or a dict with their dtypes, got {shown(wanted)}")
@@ -418,7 +419,7 @@ def to_networkx(graph: Graph) -> Any:
 def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
 
-    Columns of edges keep their names, and ``weight`` is then not used.
+    The arguments name its columns. Those of edges keep their names; if there are such columns, ``weight`` is not used.
 
     Raises:
         ParameterError: two columns would have the same name, or a name is not a text.

@@ -108,7 +108,10 @@ class LiveVertices:
         return self.num_vertices - self.most_deleted
 
     def deleted_ids(self) -> np.ndarray:
-        """Return the deleted ids, ``uint32``, ascending, on the host; the array is never changed. May wait."""
+        """Return the deleted ids, ``uint32``, ascending, on the host; this array never changes.
+
+        May wait for the device.
+        """
         self.refresh()
         if self._ids is None:
             deleted = self.device.xp.flatnonzero(~self.arrays().mask)
@@ -150,7 +153,9 @@ class LiveVertices:
         return Edit(self.device.xp.asarray(ids.astype(np.int64)), False, None)
 
     def recycling(self, count: int) -> Edit:
-        """Prepare to make the lowest ``count`` deleted ids (or all) live again; :meth:`apply` does so. May wait.
+        """Prepare to make the lowest ``count`` deleted ids live again, all if they are fewer; :meth:`apply` does so.
+
+        May wait for the device.
 
         Raises:
             MemoryError: there is not enough memory.
@@ -174,7 +179,8 @@ class LiveVertices:
     def revival(self, src: Array, dst: Array) -> Any:
         """Prepare to revive vertices by an insertion of edges; pass the result to :meth:`revive`. Does not wait.
 
-        On the CPU the edges must be valid. On CUDA only their number is used; None: every vertex turns out to be live.
+        On the CPU the edges must be valid. On CUDA only their number is used. Returns None if every vertex turns
+        out to be live: there is nothing to revive.
 
         Raises:
             MemoryError: there is not enough memory.

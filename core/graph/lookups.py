@@ -72,7 +72,10 @@ def degrees(graph: Graph, direction: Direction = "out") -> ReturnedArray:
 
 
 def degree(graph: Graph, vertex: Any, direction: Direction = "out") -> int:
-    """Return the out- or in-degree of one vertex, an id or a name. Raises as :meth:`adjacency` does. Waits."""
+    """Return the out- or in-degree of one vertex, an id or a name; waits for the device.
+
+    Raises as :meth:`adjacency` does.
+    """
     return len(neighbors(graph, vertex, direction))
 
 
@@ -107,7 +110,9 @@ def adjacency(graph: Graph, vertices: Any, direction: Direction = "out") -> Adja
 
 
 def contains(graph: Graph, item: Any) -> bool:
-    """Return whether an edge, ``(u, v)``, is stored, or a vertex is live; vertices are ids or names. Waits.
+    """Return whether an edge, ``(u, v)``, is stored, or a vertex is live; vertices are ids or names.
+
+    Waits for the device if it has to ask the graph.
 
     Raises:
         ParameterError, DTypeError: ``item`` is neither an edge nor a vertex.

@@ -215,7 +215,10 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
 
 
 def _size(argument: str, value: Any) -> int | None:
-    """Return ``value``, a number or a text such as ``"1.5GB"`` (units of 1000) or ``"512 MiB"`` (1024), in bytes."""
+    """Return ``value``, a number or a text such as ``"1.5GB"`` (units of 1000) or ``"512 MiB"`` (1024), in bytes.
+
+    None stays None; any other value raises ``ParameterError``, which names ``argument``.
+    """
     if value is None:
         return None
     size = None

@@ -58,7 +58,10 @@ class Reviver:
 
 
 def _ends(inserted: Any) -> tuple[int, int, int, Any]:
-    """Return the addresses of sources and destinations of ``inserted``, their number, and what owns their memory."""
+    """Return addresses of sources and of destinations, the number of edges, and the object that owns the memory.
+
+    ``inserted``: as in :meth:`Reviver.launch`.
+    """
     placed = getattr(inserted, "placed", None)
     if placed is not None:  # no array is made
         arcs = placed(NEW, gone=False)
@@ -74,6 +77,6 @@ class Revived:
         self._device, self._found = device, found
 
     def __call__(self) -> Array:
-        """Return the ids of the revived vertices, ``uint32``, ascending, on the device; waits for it."""
+        """Return the ids of the revived vertices, ``uint32``, ascending, on the device; waits for the device."""
         number = int(self._device.to_numpy(self._found[:1])[0])
         return self._device.xp.sort(self._found[1 : 1 + number])

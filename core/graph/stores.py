@@ -67,8 +67,8 @@ class Stores:
     def prepare(self, removed: Any, added: Any) -> Steps | None:
         """Have all stores prepare a change (``Store.apply``) without making it.
 
-        Each of ``removed`` and ``added`` is a ``DeviceBatch``, a ``HostBatch`` or None. Returns the functions that
-        make the change, or None if a store declines.
+        Each of ``removed`` and ``added`` is a ``DeviceBatch``, a ``HostBatch`` or None. Returns a list of
+        functions, one per store, that change the store when called; or None if a store declines.
         """
         if not self._applies:
             return None
@@ -128,8 +128,8 @@ class Stores:
     def undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
         """Undo the deletion ``gone`` and the insertion ``new`` in all stores; failures become notes of ``error``.
 
-        Both have the outcome of the store of out-edges. In the store of in-edges the same edges are undone, however
-        many it has changed: to undo a change that it has not made has no effect.
+        ``gone`` and ``new`` have the outcome of the store of out-edges. All of it is undone in the store of in-edges,
+        too, even if that has changed only some of these edges: to undo what a store has not done has no effect.
         """
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if new is not None:

@@ -54,8 +54,7 @@ class Updater:
 
     Args:
         stores: the store of out-edges (of both arcs of undirected edges), and that of in-edges if there is one.
-        options: the options of the graph.
-        ingest: validates device batches; None on the CPU.
+        options: the options of the graph. ingest: validates device batches; None on the CPU.
         lock: held by the caller of every method here; a delta takes it when it is read.
 
     Attributes:
@@ -63,6 +62,7 @@ class Updater:
         version: grows by one with every call that may have changed the graph.
 
     In methods ``delete`` and ``insert`` are edges to be checked, ``removed`` and ``added`` valid ones; None: no edges.
+    ``batches``: the deletion, then the insertion, or None. ``part``: an index of ``PARTS``, what messages call a batch.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Updater:
         Args:
             delete: ``(src, dst, None)`` as the caller gave them, or None.
             insert: ``(src, dst, weight)`` as the caller gave them, or None.
-            parts: what messages call each half, as indices of ``PARTS``; so is ``part`` in other methods.
+            parts: ``part`` of the deletion and of the insertion.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
@@ -131,7 +131,7 @@ class Updater:
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None,
         carry_out: Callable[[], tuple[Change | None, Change | None]] | None = None,
     ) -> Delta:  # fmt: skip
-        """Apply validated edges by ``carry_out()`` (host edges on CUDA), else ``Stores.change``; return the delta."""
+        """Apply valid edges; return the delta. ``carry_out`` applies host edges on CUDA, None: ``Stores.change``."""
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
         revival = None
@@ -206,7 +206,7 @@ class Updater:
         return removed, added
 
     def _applied_on_host(self, removed: Any, added: Any) -> Delta | None:
-        """Apply valid edges on the host if stores take host batches, else as :meth:`_applied_uploaded` does."""
+        """Apply valid host edges as host batches; if a store declines, call :meth:`_applied_uploaded` instead."""
         batches = [None if part is None else HostBatch(part, symmetric=self._symmetric) for part in (removed, added)]
         if (steps := self._all.prepare(*batches)) is None:
             return self._applied_uploaded(removed, added)
@@ -214,7 +214,7 @@ class Updater:
         return self._change(gone, new, carry_out=partial(self._all.carry_out_on_host, steps, *batches))
 
     def _applied_uploaded(self, removed: EdgeList | None, added: EdgeList | None) -> Delta | None:
-        """Upload and apply one half of a batch, validated on the host; None if it is small, or if there are two."""
+        """Upload and apply valid host edges, a large batch of one half; for any other batch only return None."""
         only = removed if added is None else added
         if only is None or (removed is not None and added is not None) or fits_one_transfer(only):
             return None
@@ -225,7 +225,7 @@ class Updater:
         return self._change(edges, None) if added is None else self._change(None, edges)
 
     def _launched(self, ingest: Ingest, batches: list[DeviceBatch | None], insert: Any, *, valid: bool) -> Delta:
-        """Launch kernels that validate and apply batches; return the delta. ``valid``: no edge can be invalid."""
+        """Launch kernels that validate and apply ``batches``; return the delta. ``valid``: no edge can be invalid."""
         try:
             steps = self._all.prepare(*batches)
         except MemoryError:  # steps need less memory, and report an invalid batch before running out
@@ -262,7 +262,7 @@ class Updater:
         return delta
 
     def _applied_in_steps(self, ingest: Ingest, batches: list[DeviceBatch | None]) -> Delta:
-        """Check edges on the device, then delete and insert them; empties the list ``batches`` to free their memory."""
+        """Validate by separate launches, then delete and insert edges; empties the list ``batches`` to free memory."""
         unchecked = [None if batch is None else batch.unchecked for batch in batches]
         edges = [None if batch is None or batch.unchecked else batch.edges() for batch in batches]
         batches.clear()
@@ -485,7 +485,7 @@ class Updater:
         return batch if len(batch.src) else None
 
     def _wait_for_lists(self, keep_errors: bool) -> None:
-        """Wait before a delta of a deferred batch is read; raise the batch's error, with ``keep_errors`` only later."""
+        """Wait for a deferred batch whose delta is read; raise its error (``keep_errors``: a later call will)."""
         assert self.ingest is not None
         if keep_errors:
             self.ingest.refresh()

@@ -82,7 +82,11 @@ def incident_arcs(out: Store, into: Store | None, vertices: Array, *, directed: 
 
 
 def incident_edges(arcs: Incident, inside: Array, device: Device, *, directed: bool) -> EdgeList:
-    """Return the edges that ``arcs`` belong to, undirected ones once; ``inside`` is the mask of the vertices."""
+    """Return the edges that ``arcs`` belong to, undirected ones once.
+
+    ``inside``: ``bool[num_vertices]``, True at the vertices whose arcs these are. ``device``: where the arrays lie.
+    ``directed``: whether the graph is.
+    """
     xp = device.xp
     if directed:
         return joined(xp, *arcs)
@@ -91,7 +95,7 @@ def incident_edges(arcs: Incident, inside: Array, device: Device, *, directed: b
 
 
 def member(device: Device, num_vertices: int, vertices: Array) -> Array:
-    """Return ``bool[num_vertices]``: whether each vertex is among ``vertices``."""
+    """Return ``bool[num_vertices]`` on ``device``: whether each vertex is among ``vertices``, an array of ids."""
     result = device.xp.zeros(num_vertices, bool)
     result[vertices] = True
     return result

@@ -456,7 +456,7 @@ def on_host(array: Array) -> np.ndarray:
 def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:
     """Return the arcs of undirected edges: first all ``(min, max)``, then all ``(max, min)``, weights twice.
 
-    The two halves repeat the same edges in the same order, so that duplicates resolve equally in both.
+    Both halves have the edges in the same order, so duplicates resolve equally. ``xp``: the module of the arrays.
     """
     low, high = xp.minimum(edges.src, edges.dst), xp.maximum(edges.src, edges.dst)
     return joined(xp, EdgeList(low, high, edges.weight), EdgeList(high, low, edges.weight))
@@ -478,7 +478,7 @@ def picked(edges: EdgeList, at: Array | slice) -> EdgeList:
 
 
 def joined(xp: Any, *lists: EdgeList) -> EdgeList:
-    """Return the concatenation of edge lists; without weights if one has none."""
+    """Return the concatenation of edge lists, arrays of the module ``xp``; without weights if one list has none."""
     src, dst = (xp.concatenate([edges[end] for edges in lists]) for end in (0, 1))
     weights = [edges.weight for edges in lists if edges.weight is not None]
     if len(weights) < len(lists):

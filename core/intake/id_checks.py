@@ -51,13 +51,13 @@ DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint6
 
 @cache
 def program(dtype: str) -> Program:
-    """Return the program that checks ids of this dtype."""
+    """Return the CUDA program that checks ids of this dtype, given by its name."""
     declarations = "\n".join(struct.declaration for struct in (REPORT, GIVEN))
     return Program(Path(__file__).with_name("id_checks.cu"), declarations, defines=(("ID_T", c_type(dtype)),))
 
 
 def programs() -> list[Program]:
-    """Return all programs, for the compile check."""
+    """Return the CUDA programs for all dtypes of ids, to be compiled in CI without a GPU."""
     return [program(dtype) for dtype in DTYPES]
 
 
@@ -101,7 +101,7 @@ class IdChecks:
         self._unread = True
 
     def raise_pending(self) -> None:
-        """Wait for the device and raise the first error found since the last time, if there is one.
+        """Wait for the device and raise the first error found since the last call of this method, if there is one.
 
         Raises:
             VertexRangeError: an id was negative, or not below the number of vertices.

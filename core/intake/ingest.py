@@ -147,7 +147,7 @@ def program(variant: BatchKind) -> Program:
 
 
 def sample_variants(held: str | None) -> list[BatchKind]:
-    """Return a representative set of batch kinds for weights of dtype ``held``, for the compile check."""
+    """Return some typical batch kinds of a graph with weights of dtype ``held``, to be compiled in CI without a GPU."""
     ids = ("int64", "uint32", "uint8", "uint64", "int32")
     if held is None:
         return [the_variant(s, d) for s, d in zip(ids, reversed(ids), strict=True)]
@@ -157,7 +157,7 @@ def sample_variants(held: str | None) -> list[BatchKind]:
 
 
 def programs() -> list[Program]:
-    """Return a representative set of programs, for the compile check."""
+    """Return the CUDA programs of some typical batch kinds, to be compiled in CI without a GPU."""
     return [
         program(variant)
         for held in (None, "float32", "float64", "int32", "uint32")
@@ -322,7 +322,7 @@ class Ingest:
         return device_batches(removed, added, held, memory[1], offsets, guard, self.launch_copy, paired=paired)
 
     def allocate_next(self) -> None:
-        """Allocate memory now for a next change as large as the last, if that was small; in calls that wait anyway."""
+        """Allocate memory for a next change as large as the last, if that was small, in a call that waits anyway."""
         size = self._last[-1]
         if size <= MOST_NEXT:
             try:  # suppress() would take half a microsecond
@@ -335,7 +335,7 @@ class Ingest:
         return self._unvalidated("find", src, dst, None, False, 0, 0)
 
     def _take_back(self) -> None:
-        """Decrease the number of calls by one, as nothing was launched for the current call."""
+        """Do not count the current call, which :meth:`_unvalidated` has counted: nothing was launched for it."""
         self._calls -= 1
         self.used = False
 
@@ -344,7 +344,7 @@ class Ingest:
     ) -> UnvalidatedBatch | None:
         """Return a batch for a launch that validates it; None if kernels cannot take it without :meth:`prepare`.
 
-        ``mirrored``, ``loops``: as in ``BatchKind``; ``part``: index of ``PARTS``, ``| MORE_PARTS`` if not the last.
+        ``mirrored``, ``loops``: as in ``BatchKind``. ``part``: index of ``PARTS``, ``| MORE_PARTS`` if one follows.
         """
         ndarray = self._ndarray
         if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
@@ -385,7 +385,7 @@ class Ingest:
     def _variant_of(
         self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int
     ) -> BatchKind | None:
-        """Return the ``BatchKind``, None if no kernel fits; ``kind``: dtype character of weights, "fill" or None."""
+        """Return the ``BatchKind``, None if no kernel fits; ``kind``: of weights, a dtype character, "fill" or None."""
         weight, held = kind, self._weight_dtype
         if kind not in (None, "fill"):
             weight = np.dtype(kind).name
@@ -409,8 +409,8 @@ class Ingest:
     ) -> EdgeList:  # fmt: skip
         """Return validated copies of arrays that :meth:`prepare` returned; raises the errors of :meth:`without_loops`.
 
-        ``part``, ``loops``: as in :meth:`_unvalidated`. Without ``wait`` :meth:`raise_pending` raises the errors, and
-        the copies of invalid edges are (0, 0).
+        ``part``: index of ``PARTS``, for messages. ``loops``: as in ``BatchKind``. Without ``wait`` the errors are left
+        to :meth:`raise_pending`, and the copies of invalid edges are (0, 0).
         """
         # A launch of a part that others may follow does not answer the host.
         batch = self._unvalidated("insert" if inserting else "delete", *edges, False, loops, part | MORE_PARTS)
@@ -444,7 +444,7 @@ class Ingest:
         kernel.launch(min((batch.words[SIZE_WORD] + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
 
     def refresh(self, *, wait: bool = True) -> None:
-        """Read what kernels have reported since the last call, without raising; ``wait``: for the kernels first."""
+        """Read what kernels reported since this method last ran; raise nothing. ``wait``: first wait for them."""
         if not self._pinned.busy:
             return
         if wait:
@@ -460,7 +460,7 @@ class Ingest:
             self._notes[0] = 0
 
     def raise_pending(self, *, fused: bool = False, valid: bool = False) -> None:
-        """Wait for the device and raise the first error that kernels have found since the last time, if any.
+        """Wait for the device; raise the first error that kernels have found since this was last called, if any.
 
         With ``fused``, wait only until the kernel of the current call has validated its batch, not until its end; and
         not at all if it is known to be ``valid``.
@@ -484,7 +484,7 @@ class Ingest:
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, deferred: bool) -> SuricateError:
-    """Return the exception for ``found``, a ``Status``: the first bad entry; ``deferred``: it names the version."""
+    """Return the exception for the bad entry in ``found``, a ``Status``; ``deferred``: with the graph's version."""
     entry = ~int(found["key"]) & (1 << 64) - 1
     index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
     reason = entry & REASON_BITS & ~UNSIGNED_VALUE

@@ -30,7 +30,10 @@ _NO_BYTES = np.empty(0, np.uint8)
 
 @dataclass(frozen=True)
 class Values:
-    """Names of one kind: integers in ``numbers``, or UTF-8 texts in ``data``, whose offsets are in ``numbers``."""
+    """Names of one ``kind``: ``"text"``, ``"int64"`` or ``"uint64"``.
+
+    ``numbers`` has integers as they are; of ``n`` texts the ``n + 1`` offsets in ``data``, their bytes in UTF-8.
+    """
 
     kind: str
     numbers: np.ndarray  #: 64-bit integers; for texts the offsets

@@ -353,7 +353,10 @@ class Names:
             return (named[0] if self._kind == TEXT else int(named[0])) if one else named
 
     def values_of(self, ids: Any) -> Values:
-        """Return the names of ids as ``Values``, a copy; ``decoded()`` makes ``str``. Raises as ``names[ids]``."""
+        """Return the names of ids as ``Values``, a copy; its ``decoded()`` makes ``str``.
+
+        Raises ``VertexRangeError`` if an id has no name.
+        """
         with self._lock:
             known = self._known(ids)
             if self._kind != TEXT:
@@ -365,7 +368,7 @@ class Names:
             return Values(TEXT, offsets, data)
 
     def to_arrow(self, ids: Any) -> Any:
-        """Return the names of ids as an Arrow array; needs pyarrow. Raises ``names[ids]``'s errors."""
+        """Return the names of ids as an Arrow array; needs pyarrow. ``VertexRangeError``: an id has no name."""
         import pyarrow as pa
 
         values = self.values_of(ids)

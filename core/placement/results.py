@@ -71,7 +71,10 @@ class Results:
         return self._words[begin:].view(np.uint8)[:size]
 
     def before(self, half: int) -> Array | None:
-        """Return the weights that the edges of a half (0, 1) had before, ``dtype[size]``, a view; None: no weights."""
+        """Return the weights before the batch of the edges of a half (0: deletion, 1: insertion); None: no weights.
+
+        They are a view, ``dtype[size]``.
+        """
         if self._dtype is None:
             return None
         begin, end = self._begins[half]
@@ -103,7 +106,10 @@ class Tally:
             self._arriving = part.arriving
 
     def note(self, part: Partition) -> None:
-        """Add these numbers to the stores' counts; set ``part.held``, numbers of arcs by rank. Waits for the batch."""
+        """Add the changes of the batch to the stores' counts, and set ``part.held``, each rank's number of arcs.
+
+        Waits for the batch.
+        """
         counts = self._counts
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)

@@ -91,7 +91,7 @@ def program(width: int, *, both: bool) -> Program:
 
 
 def programs() -> list[Program]:
-    """Return all programs, for the compile check."""
+    """Return all CUDA programs of this module, to be compiled in CI without a GPU."""
     return [program(width, both=both) for width in (0, 4, 8) for both in (False, True)]
 
 
@@ -136,7 +136,7 @@ class PartCounts:
     def of(self, half: int) -> list[int]:
         """Return ``2 * ranks`` counts: of edges whose source each rank owns, then of edges whose destination it owns.
 
-        ``half``: the position of the edges among the ``parts`` of :meth:`begin`. The counts must have arrived.
+        ``half``: 0: of the deletion given to :meth:`begin`, 1: of the insertion. The counts must have arrived.
         """
         found: list[int] = self._answer.array[1:].reshape(2, -1)[half].tolist()
         return found

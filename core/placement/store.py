@@ -252,7 +252,10 @@ class PartitionedStore(Store):
 
 
 def _places(xp: Any, starts: Array, counts: Array) -> Array:
-    """Return the concatenated ranges ``starts[i]`` to ``starts[i] + counts[i]`` (exclusive), ``int64``."""
+    """Return the concatenated ranges ``starts[i]`` to ``starts[i] + counts[i]`` (exclusive), ``int64``.
+
+    ``xp``: NumPy or CuPy, the module of the arrays.
+    """
     ends = xp.cumsum(counts)
     at = xp.arange(int(ends[-1]) if len(ends) else 0)
     row = xp.searchsorted(ends, at, side="right")

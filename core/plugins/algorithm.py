@@ -72,6 +72,8 @@ class Requirements:
 class Algorithm(ABC):
     """Base class of all algorithms; parameters are keyword arguments of ``__init__``, which validates them.
 
+    Class methods that compare or compute results get the same parameters in ``params``.
+
     Attributes:
         name: what users call it.
         requires: what a graph must have.
@@ -192,8 +194,8 @@ class Algorithm(ABC):
     def event_step(self, graph: Graph) -> Step | str:
         """Return how a compiled loop on the CPU updates the state edge by edge, for ``suricate.replay``.
 
-        The step works in place on the state of ``graph``. If there is none, a text says why, and ``replay`` calls the
-        graph for each event.
+        The step works in place on the algorithm's state for ``graph``. A text in place of a step says why there is no
+        step; ``replay`` then calls the graph for each event.
         """
         return f"{self.name} has no step of its own"
 
@@ -247,7 +249,7 @@ class Algorithm(ABC):
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
         """Continue from a :meth:`state`, given in arrays on the graph's device, in place of :meth:`compute`.
 
-        The graph has the same edges as then, and the same vertices or more, without edges.
+        The graph has the same edges as when the state was taken, and the same vertices, or more without edges.
         """
         raise NotImplementedError(f"{self.name} has no state to go on from")
 

@@ -42,8 +42,8 @@ from suricate.store import Store
 class Plugin:
     """One plugin; ``name`` is what it is listed as, ``source`` its distribution or file.
 
-    ``hooks`` are the names of those it implements; ``error`` says what went wrong, None: nothing; ``cause`` is that
-    exception.
+    ``hooks``: the names of the hooks that it implements. ``error``: what went wrong, as a text; None: nothing.
+    ``cause``: the exception that ``error`` describes.
     """
 
     name: str

@@ -20,6 +20,6 @@ def step(graph, state, change, u, v, w, counts):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the out-degrees of the vertices ``at`` to row ``i`` of ``recorded[0]``."""
+    """Write the out-degrees of the vertices ``at`` to row ``i`` of ``recorded[0]``; ``state`` is not used."""
     for j in range(len(at)):
         recorded[0][i, j] = degree(graph.out, at[j])

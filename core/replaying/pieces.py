@@ -154,7 +154,7 @@ class _Piece:
         )  # fmt: skip
 
     def _prepared(self, made: int) -> Prepared | str:
-        """Reserve memory for the events of the piece from number ``made`` on, those before having been applied.
+        """Reserve memory for all events of the piece but the first ``made``, which have been applied.
 
         Returns the arguments of the loop, or a text that says why it cannot run.
         """

@@ -29,8 +29,8 @@ UNKNOWN, LISTED, UNSEEN = -1, -2, -3  #: in place of an id: no name; listed in t
 def cancel(pair, kind, head, before, lives, misses):
     """Find which insertions and sets of a slide are live at its end, and which deletions and sets found no older event.
 
-    By event, in order: ``pair`` (number of its edge), ``kind`` (as in ``Events``), ``lives`` and ``misses`` (uint8,
-    set from 0 to 1). Scratch, -1 before: ``head`` by pair, ``before`` by event.
+    Arrays by event: ``pair`` (the number of its edge), ``kind`` (as in ``Events``); written: ``lives`` and ``misses``,
+    1 for the events found, 0 for others. Scratch that the caller fills with -1: ``head`` by pair, ``before`` by event.
     """
     for i in range(len(pair)):
         newest = head[pair[i]]

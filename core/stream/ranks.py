@@ -49,7 +49,7 @@ class Ranks:
         self.is_first = self._comm is None or self._comm.rank == 0  #: it reads, and writes files
 
     def any(self, flag: bool, before: Callable[[], None] = lambda: None) -> bool:
-        """Call ``before`` on rank 0; return whether ``flag`` is True on any rank. Exceptions are raised on all."""
+        """Call ``before`` on rank 0 only; return whether ``flag`` is True on any rank. Raises on all what it raised."""
         if self._comm is None:
             before()
             return flag
@@ -67,7 +67,7 @@ class Ranks:
     def _together(
         self, call: Callable[[], Any], sent: Callable[[Any], Any], flag: bool = False
     ) -> tuple[Any, list[bool]]:
-        """Return what ``first(call, sent)`` does, and the ``flag`` of each rank in a list, by one collective call."""
+        """Return what :meth:`first` returns for ``call`` and ``sent``, and the ``flag`` of each rank; collective."""
         assert self._comm is not None
         found, said, problem = None, None, None
         try:
@@ -131,7 +131,7 @@ class Ranks:
 
 
 def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
-    """Return memory for a change like ``head``, ``uint8[n]``, and ``gone``, ``new`` (uint32[2, k]), ``value`` in it."""
+    """Return an array of bytes for a change as long as ``head``, and views of its ``gone``, ``new`` and ``value``."""
     lost, gained, dtype = head.gone, head.new, dtype if head.value else None
     begin, end = 8 * lost, 8 * (lost + gained)
     memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)

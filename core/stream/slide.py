@@ -21,9 +21,10 @@ class Slide:
     Attributes:
         start, end: the window holds ``start <= t < end``; ``datetime64`` if times have a unit, else numbers. ``start``
             is None for a landmark window.
-        events: number of events that entered. left: of live events that left by time.
-        taken: number of events that deletions and sets removed. unmatched: of deletions and sets that found no event.
-        late: number of late events so far. skipped: of invalid ones so far.
+        events: number of events that entered. left: number of live events that left by time.
+        taken: number of events that deletions and sets removed.
+        unmatched: number of deletions and sets that found no event.
+        late: number of late events so far. skipped: number of invalid events so far.
         partial: whether it closed only because the source has ended.
         delta: what changed, as ``Graph.apply`` returns it.
         lag: how far the newest event is past the end, in ticks of the time.

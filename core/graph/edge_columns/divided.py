@@ -63,7 +63,10 @@ class DividedTable(EdgeTable):
         return rows
 
     def leave(self, rows: Array) -> None:
-        """Record rows of edges that the current change deletes, or gives other values: they become free later."""
+        """Record ``rows``, which edges have until the current change deletes them or gives them another row.
+
+        They can be freed once the change has ended.
+        """
         self._change.append(on_host(rows))
 
     def keep_answers(self) -> None:
@@ -156,7 +159,7 @@ class DividedTable(EdgeTable):
         return [self.device.xp.asarray(one, ROW) for one in rows]
 
     def keep_guests(self, rows: Array) -> None:
-        """Free the guests that the last :meth:`rows_of_all` of a change (``call=""``) made, but keep ``rows``."""
+        """Free the rows of guests that :meth:`rows_of_all` made last for a change (``call=""``), except ``rows``."""
         self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:
@@ -243,7 +246,8 @@ def with_places(table: EdgeTable, insert: Any, part: int) -> tuple[Any, GivenCol
     """Return the edges ``insert`` with their positions as weights, and the columns that were given in place of weights.
 
     After validation, the positions that are left tell which edges were kept. The columns are None if ``insert`` has no
-    edges. ``part``: an index of ``PARTS``, by which messages name the edges.
+    edges. ``table``: the columns of the graph's edges. ``insert``: ``(src, dst, {name: values})``. ``part``: an index
+    of ``PARTS``, by which messages name the edges.
     """
     src, dst, given = insert
     if src is None and dst is None:

@@ -122,7 +122,7 @@ def _guesses(
     """Return arrays of out-degrees, one array per guess, and how many vertices of the graph a degree stands for.
 
     ``degrees``, if given, are the only guess; else ``n`` vertices and ``m`` edges get degrees of ``shape``, or of each
-    of :data:`SHAPES`.
+    of :data:`SHAPES`. ``directed``: False: an edge counts in the degrees of both its ends.
     """
     if degrees is not None:
         if n is not None or m is not None or shape is not None:
@@ -185,7 +185,10 @@ def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
 
 
 def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the backend options that a store chooses at a first batch whose mean degree is that of ``degrees``."""
+    """Return the backend options that a store chooses at a first batch whose mean degree is that of ``degrees``.
+
+    ``options``: of the graph, with the options of its backend that the user has set.
+    """
     n = min(len(degrees), TRACKED)
     edges = min(int(degrees.sum()) * n // len(degrees), n * n)
     return _build(np.diff(np.arange(n + 1) * edges // n), options).store("out").options()
@@ -205,9 +208,9 @@ def _some(hubs: np.ndarray, share: float) -> np.ndarray:
 
 
 def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
-    """Return how many times ``size`` a store takes at its peak while it grows to ``degrees``.
+    """Return the most memory that a store takes while it grows to ``degrees``, as a multiple of ``size``.
 
-    ``size``: its bytes when it has grown. ``options``: of the graph.
+    ``size``: the bytes of the store when it has grown. ``options``: of the graph.
     """
     low, high = 1.0, 4.0
     if not degrees.any():

@@ -31,12 +31,12 @@ _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 
 @cache
 def program(dtype: np.dtype) -> Program:
-    """Return the program for ids of a dtype."""
+    """Return the CUDA program of ``arrivals.cu`` for ids of ``dtype``."""
     return Program(Path(__file__).with_name("arrivals.cu"), defines=(("ID_T", c_type(dtype)),))
 
 
 def programs() -> list[Program]:
-    """Return all programs, for the compile check."""
+    """Return the CUDA programs for all dtypes of ids, to be compiled in CI without a GPU."""
     return [program(dtype) for dtype in DTYPES]
 
 
