@@ -95,7 +95,10 @@ class BackendError(SuricateError, RuntimeError):
 
 
 class CommunicationError(SuricateError, RuntimeError):
-    """Ranks of one job called different collectives, or a rank has ended or does not respond."""
+    """Ranks of one job called different collectives, or a rank has ended or does not respond.
+
+    A collective is a call that all ranks must make, with the same parameters.
+    """
 
 
 class FileFormatError(SuricateError, ValueError):

@@ -45,7 +45,10 @@ class CompilationNotice:
         self._written = False
 
     def start(self) -> None:
-        """Record that a compilation begins; write :data:`LINE` if compilations have taken :data:`PATIENCE` in all."""
+        """Record that a compilation begins.
+
+        Write :data:`LINE` if compilations have taken more than :data:`PATIENCE` seconds in all.
+        """
         with self._lock:
             now = time.monotonic()
             if self._depth == 0:

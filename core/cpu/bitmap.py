@@ -45,7 +45,10 @@ def include(bits, v):
 
 @inner
 def member(i, word):
-    """Return the vertex that the lowest set bit of ``word`` stands for, where ``word`` is ``bits[i]`` and not 0."""
+    """Return the vertex that the lowest set bit of ``word`` stands for.
+
+    ``word``, which is not 0, is entry ``i`` of the array of a set, or has some of the bits of that entry.
+    """
     return np.uint32((np.uint64(i) << _SHIFT) | lowest(word))
 
 

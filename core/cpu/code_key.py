@@ -169,7 +169,10 @@ class _Walk:
             self._unknown(value)
 
     def _module(self, module: types.ModuleType, names: _Names | None) -> None:
-        """Add a module's name and the values of those of its attributes that are in ``names`` (None: all)."""
+        """Add to the digest the module's name, and the values of its attributes that are in ``names`` (None: of all).
+
+        Of a module of a package that is covered by its version only the name is added.
+        """
         self.add("module", module.__name__)
         if module.__name__.partition(".")[0] in STABLE:
             return
@@ -295,7 +298,7 @@ def _is_stable(value: Any) -> bool:
 
 
 def attributes_of(function: Any) -> frozenset[str]:
-    """Return the names of all attributes that ``function``, or a function that it calls, reads."""
+    """Return the names of all attributes that ``function`` reads, or a function that it calls, directly or not."""
     left: list[tuple[Any, _Names | None]] = [(function, None)]  # with the names read by what refers to it
     seen, found = set[tuple[int, int]](), set[str]()
     while left:
@@ -333,7 +336,10 @@ def _names(code: types.CodeType) -> _Names:
 
 
 class _Registered:
-    """What packages other than Numba registered by ``@overload``, ``@overload_attribute`` and ``@overload_method``."""
+    """What packages other than Numba registered by ``@overload``, ``@overload_attribute`` and ``@overload_method``.
+
+    Numba keeps a template class for each such function; it has the function's body and its options.
+    """
 
     def __init__(self) -> None:
         self._by_function: dict[int, list[Any]] = {}
@@ -341,12 +347,12 @@ class _Registered:
         self._functions = self._attributes = 0  # of Numba's registry, read so far
 
     def of(self, function: Any) -> list[Any]:
-        """Return the templates registered for ``function``."""
+        """Return Numba's template classes for what was registered for ``function`` by ``@overload``."""
         self._read()
         return self._by_function.get(id(function), [])
 
     def nameless(self) -> list[Any]:
-        """Return the templates for what code uses without a global name: operators, attributes and methods."""
+        """Return Numba's template classes for what code uses without a global name: operators, attributes, methods."""
         self._read()
         return self._nameless
 

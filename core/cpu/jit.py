@@ -66,10 +66,11 @@ def allocating_kernel(function: Callable[..., Any]) -> Any:
 
 
 class EntryPoints(dict[Any, Any]):
-    """Machine code of kernels by key: the owner of this dictionary has a key for each kernel and types of arguments.
+    """A dictionary of compiled kernels, whose owner chooses a key for each combination of kernel and argument types.
 
-    Without it, Numba looks up the types of all arguments with each call, which takes 0.1 us per array. That an array is
-    contiguous is part of its type. Arguments of other types than the key's first ones are refused, or misread.
+    A kernel that is called by way of Numba looks up the types of all its arguments each time: 0.1 us per array. That an
+    array is contiguous is part of its type. The code at a key is for the types of the arguments with which
+    :meth:`look_up` was called: arguments of other types are refused, or misread.
     """
 
     def look_up(self, key: Any, kernel: Any, arguments: tuple[Any, ...]) -> Any:
@@ -132,7 +133,7 @@ class _InnerLibrary(JITCodeLibrary):
     """
 
     def _optimize_final_module(self) -> None:
-        """Do nothing: the code is optimised as part of the kernels that include it."""
+        """Do nothing, where Numba would optimise the code: that happens in each kernel that includes the function."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -234,7 +235,10 @@ def _is_plain(code: CodeType) -> bool:
 
 
 def _set_environments(compiled: Any) -> None:
-    """Pass Numba's environments of all inner functions that the kernel ``compiled`` includes to its code generator."""
+    """Report Numba's environments of all inner functions that ``compiled`` includes to the kernel's code generator.
+
+    Does nothing if ``compiled``, a function that was just compiled or loaded, is an inner function itself.
+    """
     if not isinstance(compiled.library, _InnerLibrary):
         for environment in compiled._find_referenced_environments():
             compiled.library.codegen.set_env(environment.env_name, environment)
@@ -327,7 +331,10 @@ def _rebuilt(
 
 
 class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
-    """Where Numba caches functions with plain ``@njit(cache=True)`` as a last choice: a folder of this process."""
+    """Where Numba caches functions with plain ``@njit(cache=True)`` if it can use no other folder.
+
+    It is a temporary folder of this process.
+    """
 
     def __init__(self, function: Any, file: str) -> None:
         self._py_file, self._lineno = file, function.__code__.co_firstlineno

@@ -207,7 +207,10 @@ shared = 0  #: how many calls of :func:`run` were for several threads
 
 
 class _Job:
-    """The list of calls of one :func:`run`: every participating thread repeatedly takes the next call and makes it."""
+    """The list of calls of one :func:`run`: every participating thread repeatedly takes the next call and makes it.
+
+    ``results`` has the result of each call, in the order of the calls; ``error`` is the exception of a call, or None.
+    """
 
     def __init__(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
         self._function, self._calls, self._next = function, calls, count()
@@ -216,7 +219,10 @@ class _Job:
         self.error: BaseException | None = None
 
     def work(self) -> None:
-        """Make calls until all have been started or one has raised; fill ``results`` (by call) or ``error`` (any)."""
+        """Make calls until all have been started or one has raised; fill ``results``, or set ``error``.
+
+        Every participating thread runs this. If several calls raise, ``error`` is one of their exceptions.
+        """
         function, calls = self._function, self._calls
         while self._open:
             i = next(self._next)
@@ -249,7 +255,10 @@ class _Ticket:
         self.done.acquire()
 
     def takes(self, who: str) -> bool:
-        """Claim the ticket for ``who``, ``"helper"`` or ``"caller"``; return False if the other one holds it."""
+        """Claim the ticket for ``who``, ``"helper"`` or ``"caller"``; return whether ``who`` holds it now.
+
+        The result is False if the other of the two has claimed the ticket before.
+        """
         return self._owner.setdefault("owner", who) == who
 
 
@@ -310,13 +319,16 @@ class _Pool:
                     break
 
     def give_back(self, helper: _Helper) -> None:
-        """Add ``helper`` to the idle helpers; those of a retired pool end."""
+        """Add ``helper``, which has worked on a job, to the idle helpers; in a retired pool all idle helpers end."""
         self._free.append(helper)
         if self._is_retired:
             self._end_idle()
 
     def retire(self) -> None:
-        """Have later calls use a new pool: a helper that an interrupt has lost would count in this one for good."""
+        """Have later calls use a new pool, and end the idle helpers of this one.
+
+        A helper that an interrupt has lost would remain in this pool's count of threads, though it never becomes idle.
+        """
         global _pool
         if _pool is self:
             _pool = _Pool()

@@ -50,13 +50,19 @@ def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
 
 @inner
 def copied(g, c, into, at):
-    """Return ``at``: no keys of span ``c`` are copied to ``into``, as a contiguous view is read in place."""
+    """Copy the keys of the span at cursor ``c`` of view ``g`` to ``into[at:]``; return the index after the last one.
+
+    Here nothing is copied and ``at`` is returned: a contiguous view is read in place.
+    """
     return at
 
 
 @inner
 def copied_weights(g, c, into, at, count):
-    """Copy the first ``count`` weights of span ``c`` to ``into[at:]``; entries after them may change too."""
+    """Copy the first ``count`` weights of the span at cursor ``c`` of the view ``g`` to ``into[at:]``.
+
+    Entries of ``into`` after them may change too.
+    """
     for i in range(count):
         into[at + i] = weight(g, begin(g, c) + i)
 

@@ -42,7 +42,8 @@ def contiguous_view(
 ) -> StoreView:
     """Return a :class:`StoreView` over the given arrays, which are not copied.
 
-    The parameters are the fields of :class:`ContiguousView`, except that ``weight`` is None for an unweighted view.
+    The parameters are the fields of :class:`ContiguousView`, except that ``weight`` is None for an unweighted view and
+    ``ascending`` a bool.
     """
     absent = dst[:0].view(np.uint8) if weight is None else weight
     return StoreView(

@@ -39,7 +39,10 @@ def packed_arcs(arcs: ArcList | PlacedArcs | None) -> np.void:
 
 
 def plain_arcs(arcs: ArcList | PlacedArcs) -> tuple[Any, ...]:
-    """Return ``(src, dst, status, wanted, size)`` of ``arcs`` for a CPU loop; ``status`` is empty if all count."""
+    """Return ``(src, dst, status, wanted, size)``, the fields of the :class:`ArcList` ``arcs``, for a CPU loop.
+
+    If all arcs count, ``status`` is an empty array instead of None.
+    """
     assert isinstance(arcs, ArcList)  # there are no others on the host
     status = np.empty(0, np.uint8) if arcs.status is None else arcs.status
     return arcs.src, arcs.dst, status, arcs.wanted, arcs.size

@@ -49,7 +49,8 @@ _walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}
 def loops_over(view: StoreView, template: Path) -> ModuleType:
     """Return the Numba module made from the file ``template`` for the cursor of ``view``; it is made once per cursor.
 
-    Call loops that read no weights with :func:`without_weights`, so that they are not compiled per type of weights.
+    Pass ``without_weights(view)`` to loops that read no weights, so that they are not compiled per type of weights; to
+    the others pass ``view.data``.
     """
     key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
     return _modules.get(key) or _modules.make(key, lambda: _module(view, template))
@@ -59,7 +60,7 @@ def without_weights(view: StoreView) -> Any:
     """Return ``view.data`` with an empty ``uint32`` array of weights, for loops that read no weights.
 
     Such a loop is compiled once for all types of weights. If a function of the cursor other than ``weight`` and
-    ``ahead`` reads weights, return ``view.data`` itself.
+    ``ahead`` reads weights, ``view.data`` itself is returned.
     """
     data: Any = view.data
     kind: Any = type(data)

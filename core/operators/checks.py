@@ -82,12 +82,12 @@ def plain_scheme(scheme: str, with_what: str) -> None:
 
 
 def step_limit(max_steps: int | None) -> int:
-    """Return the parameter ``max_steps``, checked and at most ``MAX_STEPS``; None means ``MAX_STEPS``."""
+    """Return the parameter ``max_steps``, checked; None and numbers above ``MAX_STEPS`` become ``MAX_STEPS``."""
     return MAX_STEPS if max_steps is None else min(integer("max_steps", max_steps, low=0), MAX_STEPS)
 
 
 def work_limit(most: int | None) -> int:
-    """Return the parameter ``most`` (vertices and edges per round), checked; None means ``UNLIMITED``."""
+    """Return the parameter ``most`` (vertices and edges per round), checked; None becomes ``UNLIMITED``."""
     return UNLIMITED if most is None else min(integer("most", most, low=0), UNLIMITED)
 
 
@@ -163,7 +163,10 @@ def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
 
 
 def places_of(graph: Graph, call: Call, swap: Any) -> Swap:
-    """Return, for each pair of arrays in the parameter ``swap`` of ``converge``, their positions in ``call.values``."""
+    """Return, for each pair of arrays in the parameter ``swap`` of ``converge``, their positions in ``call.values``.
+
+    Raises if ``swap`` is no list of such pairs, or an array is no argument or not of length 1 or one per vertex.
+    """
     if swap == ():
         return ()
     places = []
@@ -222,7 +225,10 @@ def misplaced(device: Device, array: Array, label: str) -> DeviceError:
 
 
 def vertex_array(graph: Graph, array: Array, label: str) -> None:
-    """Raise unless ``array``, named ``label`` in errors, can take one reduced value per vertex of ``graph``."""
+    """Raise unless ``array``, named ``label`` in errors, can take one reduced value per vertex of ``graph``.
+
+    Its device, dtype and shape are checked.
+    """
     _target(graph, array, label, graph.num_vertices)
 
 

@@ -108,10 +108,12 @@ def _intersect(
 
 
 class EdgeSetScope:
-    """Takes the place of the graph if both operands of ``intersect`` are edge sets; there is one workspace per device.
+    """Takes the place of the graph, as the owner of scratch memory, if both operands of ``intersect`` are edge sets.
+
+    All objects on one device share a workspace and its lock.
 
     Args:
-        edges: the edge set that gives device, number of vertices and view.
+        edges: the left operand, which gives device, number of vertices and view.
     """
 
     checks, weight_dtype = "eager", None
@@ -182,9 +184,10 @@ def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
 
 
 def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: str) -> None:
-    """Raise unless ``oriented`` is None or fits the other parameters of ``intersect``.
+    """Raise ``RequirementError`` unless ``oriented`` is None or fits the other parameters of ``intersect``.
 
-    ``u`` has the first vertices of the pairs, None for all edges; ``same``: whether both operands are ``graph``.
+    ``u`` (None: all edges) and ``method`` are those of ``intersect``; ``same``: whether both operands are one graph.
+    Another name than ``"degree"`` and ``"id"`` raises ``UnknownNameError``.
     """
     if oriented is None:
         return

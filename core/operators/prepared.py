@@ -36,7 +36,7 @@ class PreparedCalls:
     """The prepared calls of one graph by key, used under the graph's lock.
 
     The value of a key in ``made`` is the prepared call; None if the call occurred once; False if it is not to be
-    prepared, for instance since its arrays were freed early: other arrays may get the same identity.
+    prepared: it cannot be, or one of its arrays was freed after fewer than ``FEW`` calls, which does not pay.
     """
 
     def __init__(self, device: Device) -> None:
@@ -113,7 +113,7 @@ def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: An
 def _is_plain(key: Key, call: Call) -> bool:
     """Return whether ``call`` can be prepared: it has one function, whose arguments are arrays and numbers.
 
-    The types of the numbers must be in ``key``.
+    ``key`` is its key; False is also returned if the type of a number is not in it.
     """
     if call.then is not None or call.layout is not None:
         return False

@@ -72,8 +72,8 @@ class Repeated:
     ) -> Propagated:
         """Pull in rounds over all vertices: sum ``fn`` over the in-edges of each vertex, and pass the sum to ``then``.
 
-        The parameters and the result are those of ``converge`` with ``swap``, ``reduce="sum"``, ``over="in"`` and
-        ``wake=None``.
+        This is ``suricate.operators.converge``, with the same parameters and result, for all vertices of the graph and
+        with ``reduce="sum"``, ``over="in"`` and ``wake=None``; here ``until`` must be ``(scalar, bound)``.
         """
         graph, (scalar, bound) = self._graph, until
 

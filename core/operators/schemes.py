@@ -81,23 +81,27 @@ def scans_by_owner(view: StoreView) -> bool:
 
 
 def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
-    """Return whether a pull with ``then`` over all vertices uses the scheme ``"scan"`` of ``view`` on CUDA.
+    """Return whether a pull with ``then`` over all vertices scans the storage of ``view`` on CUDA.
 
-    ``rows``: an upper bound of the number of vertices with edges; None: all.
+    ``rows``: an upper bound of the number of vertices with edges; None: all vertices may have some.
     """
     count = view.num_vertices if rows is None else rows
     return scans_by_owner(view) and _scan_pays(view) and graph.most_arcs >= SCAN_DEGREE * count
 
 
 def all_passes_scan(graph: Graph, over: str) -> bool:
-    """Return what :func:`passes_scan` returns for the view ``over``; False if several processes share the graph."""
+    """Return whether a pull with ``then`` over all vertices, in the direction ``over``, scans the storage on CUDA.
+
+    It never does if several processes share the graph; :func:`passes_scan` has the rule for one process.
+    """
     return graph.partition is None and passes_scan(graph, graph.view(over))
 
 
 def _scan_pays(view: StoreView) -> bool:
     """Return whether a scan of ``view``, whose segments have one owner each, takes less time than walking its rows.
 
-    It does for few vertices, as a scan adds to their sums in random order, and where the segments are ``chained``.
+    It does if the segments of a vertex are linked (``chained``), or if the view has few vertices: a scan adds to the
+    values of the vertices in random order, which takes long if there are many.
     """
     return view.chained or view.num_vertices <= SCAN_VERTICES
 
@@ -147,7 +151,10 @@ def updated_source(graph: Graph, over: str, view: StoreView) -> str:
 
 
 def inserted_view(graph: Graph, over: str) -> StoreView:
-    """Return a view of the edges inserted since the mark, copied from the store ``over``; on CUDA this waits."""
+    """Return a view over a copy of the edges that were inserted into the store ``over`` since the mark.
+
+    The copy is sorted by source. On CUDA this waits for the device.
+    """
     from suricate.cursors.contiguous import view_of_edges  # imports Numba, which CUDA does without otherwise
 
     edges, xp = graph.store(over).updated(), graph.device.xp

@@ -30,7 +30,10 @@ class Counters:
         self._pinned = PinnedCounters(device, size, np.int64) if device.is_cuda else None
 
     def charge(self, inserted: int, deleted: int) -> None:
-        """Add ``inserted`` and ``deleted``, upper bounds for the next batch, to ``unseen``; does nothing on the CPU."""
+        """Add ``inserted`` and ``deleted`` to ``unseen``; does nothing on the CPU.
+
+        They are upper bounds of how many edges the next batch inserts and deletes.
+        """
         if self._pinned is not None:
             for charged in (self.unseen, self._later):  # by entry: a whole array takes NumPy longer
                 charged[0] += inserted
@@ -57,7 +60,7 @@ class Counters:
         return self.take(self._device.to_numpy(counters))
 
     def take(self, values: np.ndarray) -> np.ndarray:
-        """Keep the exact counters ``values`` in place of those read before, set ``unseen`` to 0, and return ``values``.
+        """Copy ``values``, exact counters, to the attribute of that name, set ``unseen`` to 0; return the attribute.
 
         If a queued copy is under way, this waits for it, so that it cannot replace the values later.
         """

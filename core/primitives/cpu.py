@@ -136,7 +136,10 @@ def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> N
 
 
 def source_ranges(keys: Array) -> list[slice]:
-    """Return slices that divide the ascending edge ``keys`` into parts for threads; no source is in two of them."""
+    """Return slices that divide ``keys``, edge keys in ascending order, into parts for threads.
+
+    All edges of a source are in one part.
+    """
     size, parts = len(keys), threads.parts(len(keys))
     if parts == 1:
         return [slice(0, size)]

@@ -73,7 +73,11 @@ class BatchKernels(Protocol):
     """
 
     def rank(self, batch: LocatedBatch, kind: int) -> None:
-        """Count the entries of kind ``kind``: into ``batch.rank`` up to each one (CUDA), or all into ``batch.most``."""
+        """Count the entries of ``batch`` whose kind is ``kind``, ``ABSENT`` or ``PRESENT``.
+
+        On CUDA ``batch.rank[i]`` becomes how many of the entries 0 to ``i`` are of this kind; on the CPU
+        ``batch.most`` becomes the number of all of them.
+        """
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
         """Write the outcome of inserting ``batch`` to ``report``, in the caller's order.
@@ -87,5 +91,6 @@ class BatchKernels(Protocol):
     def answer(self, batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
         """Write what the edge query ``batch`` finds, in the caller's order: which edges are stored, and their weights.
 
-        ``found`` gets bools, ``result`` the bit patterns of weights. All duplicates of an edge get the same result.
+        ``found`` gets bools, ``result`` the bit patterns of weights, which stay unchanged for edges that are not
+        stored. All duplicates of an edge get the same result.
         """

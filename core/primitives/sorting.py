@@ -23,7 +23,7 @@ FEW = 24  #: so few words are sorted by insertion
 
 
 def top_bits(size: int, bits: int) -> int:
-    """Return the number of high bits of the source that select the bucket, for ``size`` edges.
+    """Return how many of the high bits of a source select its bucket, in a batch of ``size`` edges.
 
     ``bits`` is the number of bits of an id.
     """
@@ -38,8 +38,8 @@ def can_sort(size: int, bits: int) -> bool:
 class Buckets(NamedTuple):
     """The sort words of a batch, ``uint64[m]``, in buckets by the high bits of the source.
 
-    Bucket i is ``words[ends[i - 1]:ends[i]]``, in the order of the batch (``ends[-1]`` of bucket 0 counts as 0). From
-    high to low, a word has the ``shift`` low bits of the source, ``bits`` bits of destination and ``low`` bits of
+    Bucket 0 is ``words[:ends[0]]``, bucket ``i > 0`` is ``words[ends[i - 1]:ends[i]]``, each in the order of the batch.
+    From high to low, a word has the ``shift`` low bits of the source, ``bits`` bits of destination and ``low`` bits of
     position.
     """
 

@@ -53,7 +53,10 @@ def edge(u, v, w, *args):
 
 @inner
 def far(g, *args):
-    """Return whether an array that the edge function reads at the neighbour is too large for a core's own caches."""
+    """Return whether an array that the edge function reads at the neighbour is too large for a core's own caches.
+
+    Such arrays are among ``args``, the arguments of the edge function; the view ``g`` is not used.
+    """
     return False
 
 
@@ -125,7 +128,7 @@ def put(out, i, value):
 
 @inner
 def copied(g, c, into, at):
-    """Copy the keys of the span at cursor ``c`` to ``into[at:]``; return the index after the last one.
+    """Copy the keys of the span at cursor ``c`` of view ``g`` to ``into[at:]``; return the index after the last one.
 
     Here nothing is copied and ``at`` is returned, since contiguous spans are read in place.
     """

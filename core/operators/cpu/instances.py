@@ -149,7 +149,7 @@ def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False
 def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) -> str:
     """Return the source of an instance: the definitions that replace the bindings, then the text of the template.
 
-    The parameters are those of :func:`instance`.
+    It is the text of the module that :func:`instance`, which has the same parameters, returns.
     """
     wanted: set[str] = set()
     instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
@@ -242,8 +242,9 @@ def _function_text(function: TypedFunction, name: str) -> str:
 def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
     """Yield source text that defines ``cast``, ``combine``, ``identity``, ``put`` and ``store`` for ``call``.
 
-    ``final`` is included if it is in ``wanted``; nothing is yielded if ``wanted`` has none of the other names. If
-    ``shared`` is set, ``store`` uses compare-and-swap, for several threads.
+    ``wanted`` are the names of ``bindings`` that the template imports. If none of these five is among them, nothing is
+    yielded; otherwise all five are, and ``final`` if it is among them. If ``shared`` is set, ``store`` uses
+    compare-and-swap, for several threads.
     """
     if not wanted & {"cast", "combine", "identity", "put", "store"}:
         return

@@ -1,7 +1,8 @@
 """Counts of edges, by which CPU templates choose a method or divide the work.
 
 ``g`` is the data of a view; ``h`` is a second one, used only if a call walks both directions. A list of vertices is the
-first ``count`` ids of an array or, if ``everything`` is set, all ids below ``count``.
+first ``count`` ids of an array or, if ``everything`` is set, all ids below ``count``. Ids that are not below
+``num_vertices`` have no edges.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ MANY = np.int64(1) << np.int64(62)
 
 @kernel
 def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write to ``work[b]`` the number of vertices plus the number of edges of block ``b`` of a list of vertices.
+    """Write to ``work[b]`` the number of vertices plus the number of their edges, for each block ``b`` of a list.
 
-    A block is ``block`` consecutive entries of the list; ids that are not below ``num_vertices`` have no edges.
+    A block is ``block`` consecutive entries of the list of vertices; the last one may be shorter.
     """
     for b in range(len(work)):
         first = b * block

@@ -42,7 +42,10 @@ class Cuts:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
     def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
-        """Return what :func:`cut` with these parameters returns for all vertices; found anew if the graph changed."""
+        """Return the ranges into which :func:`cut`, which has the same parameters, cuts the list of all vertices.
+
+        The last result is returned if it is still valid, see above; otherwise the ranges are computed and kept.
+        """
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:

@@ -79,7 +79,7 @@ def split_list(
 
     ``splits`` says whether there may be vertices to split, ``limit`` is the degree above which a vertex is split, and
     ``list`` is the empty list of them as kernels take it: memory, address of its counter, capacity. No vertex is split
-    unless ``wanted``, or if the views have too few vertices for such a degree.
+    if ``wanted`` is False, or if the views together have no more than ``HEAVY_DEGREE`` vertices.
     """
     if not wanted or sum([walk.num_vertices for walk in walks]) <= schemes.HEAVY_DEGREE:
         return NO_SPLITS
@@ -108,9 +108,10 @@ class SplitMemory:
 
 
 class WideArray:
-    """Records in ``holds`` what the array of :func:`wide_array` contains; one object per graph.
+    """Records what the array that :func:`wide_array` returns contains, so that it is not filled again; one per graph.
 
-    ``holds`` is ``(content, device address, length)`` of the last call; None: the memory was used otherwise since then.
+    ``holds`` is ``(content, device address, length)``: the parameter ``content`` of the last call of
+    :func:`wide_array`, and address and length of its array. None: the memory has been used for something else since.
     """
 
     def __init__(self, device: Device) -> None:
@@ -120,7 +121,8 @@ class WideArray:
 def wide_array(graph: Graph, content: Any, dtype: np.dtype, value: Any) -> Array:
     """Return a scratch array ``dtype[num_vertices]`` filled with ``value``; it shares memory with :func:`heavy_arrays`.
 
-    The caller must leave it filled with ``value``: the next call with the same key ``content`` does not fill it again.
+    The caller must leave it filled with ``value``: the next call with an equal ``content``, a key that stands for
+    ``dtype`` and ``value``, does not fill it again.
     """
     size = graph.num_vertices
     memory = graph.workspace.array("operators.heavy_base", size, np.int64)

@@ -90,7 +90,10 @@ class Prepared:
         return graph.workspace.moves == self._moves and (view is self._view() or self._walks(view))
 
     def _walks(self, view: StoreView) -> bool:
-        """Use ``view`` from now on; return False if the kernels were compiled for other types or constants."""
+        """Use ``view`` from now on, and return True.
+
+        If the kernels were compiled for other types or constants than those of ``view``, only return False.
+        """
         walk = walk_of(view)
         if walk.prelude != self.walk.prelude:
             return False
@@ -241,7 +244,7 @@ class Advance(Prepared):
 
 
 class NeighborReduce(Prepared):
-    """A prepared call of ``neighbor_reduce`` that fills ``out`` or a new array."""
+    """A prepared call of ``neighbor_reduce`` without ``then``: it fills ``out`` or, if that was None, a new array."""
 
     def __init__(self, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str) -> None:
         self._out = None if out is None else weakref.ref(out)
@@ -252,8 +255,8 @@ class NeighborReduce(Prepared):
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
         """Fill the array of results and return it; ``MISSED`` if only the device knows the number of vertices.
 
-        Also ``MISSED`` if ``out`` has another length; nothing is launched then. The parameters are those of
-        :meth:`Prepared.run`.
+        ``MISSED`` is also returned if the ``out`` of the call has not one entry per vertex to compute. In both cases
+        nothing is launched. The parameters are those of :meth:`Prepared.run`.
         """
         if frontier is not None and frontier.known_count is None:
             return MISSED

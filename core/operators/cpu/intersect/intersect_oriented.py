@@ -94,7 +94,7 @@ def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride,
 def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, *args):
     """Write to ``sums[r]`` the sum of the function over those triangles of one part that have a corner of rank ``r``.
 
-    The part and the other parameters are those of :func:`sum_triangles`.
+    ``sums`` has one entry per rank. The part and the other parameters are those of :func:`sum_triangles`.
     """
     sums[:] = cast(0)
     for r in range(begin_rank, len(order), stride):

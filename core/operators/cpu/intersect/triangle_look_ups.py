@@ -16,7 +16,10 @@ from suricate.operators.cpu.intersect.triangle_count import SHORT
 
 @inner
 def list_below(g, u, lower):
-    """Write the neighbours of ``u`` that are below it, in the view ``g``, to ``lower``; return their number."""
+    """Write the neighbours of ``u`` in the view ``g`` with a smaller id than ``u`` to ``lower``; return their number.
+
+    ``lower`` must have space for all neighbours of ``u``. The neighbours keep the order of the storage.
+    """
     count = np.uint64(0)
     for k in range(buckets(g, u)):
         c = first(g, u, k)

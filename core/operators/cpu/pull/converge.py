@@ -131,7 +131,10 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
 
 @inner
 def publish_range(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for the vertices at positions ``begin`` to ``end`` (exclusive) of the active set ``vertices``."""
+    """Call ``commit`` for the vertices at positions ``begin`` to ``end`` (exclusive) of the active set ``vertices``.
+
+    Ids that are not below ``num_vertices`` are ignored.
+    """
     active, everything, _ = vertices
     for i in range(begin, end):
         v = np.uint32(i) if everything else active[i]
@@ -184,8 +187,8 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
 def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
     """Compute the active vertices at positions ``begin`` to ``end``, as one of several threads; return the work.
 
-    Vertices of the next round get the stamp ``now``; ``queue`` is unused. The parameters are those of
-    :func:`compute_range`.
+    Vertices of the next round get the stamp ``now``; nothing is written to ``queue``. The parameters, and the work, are
+    those of :func:`compute_range`.
     """
     by = True, True
     return compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args)[1]
@@ -193,7 +196,10 @@ def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables
 
 @kernel
 def publish(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for the active vertices at positions ``begin`` to ``end``, as one of several threads."""
+    """Call ``commit`` for the vertices at positions ``begin`` to ``end`` of the active set, as one of several threads.
+
+    Ids that are not below ``num_vertices`` are ignored.
+    """
     publish_range(num_vertices, vertices, begin, end, *args)
 
 

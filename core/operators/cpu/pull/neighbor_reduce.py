@@ -34,7 +34,8 @@ def put_those_with_edges_first(g, begin, size, order):
 def are_a_range(vertices, everything, begin, end, num_vertices):
     """Return whether ``vertices[begin:end]`` are roughly a range of ids, so that their rows are close in storage.
 
-    That is assumed if ``everything`` is set, or if they are many and the first and the last id are close.
+    That is assumed if ``everything`` is set, or if they are a large part of the ``num_vertices`` vertices of the view,
+    and the first and the last id are close.
     """
     size = end - begin
     if everything or size * MANY < num_vertices or size < 2:
@@ -46,8 +47,8 @@ def are_a_range(vertices, everything, begin, end, num_vertices):
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
     """Reduce over the edges of each vertex of ``vertices[begin:end]``; return the new length of the queue.
 
-    The parameters are those of :func:`neighbor_reduce`. The queue keeps the order of the list. If the order is free, as
-    without a queue, vertices without edges may be handled last in each block, which spares mispredicted branches.
+    The parameters are those of :func:`neighbor_reduce`. Vertices are queued in the order of the list. If ``then`` is
+    absent or returns nothing, those without edges may be handled last in each block, to spare mispredicted branches.
     """
     g, h, num_vertices = views
     out, place, kept = target

@@ -65,8 +65,8 @@ def neighbor_reduce(
 class _Pull:
     """One call of ``neighbor_reduce``, which is run for a list of vertices or for the layers of a propagation.
 
-    It writes the values to ``out``, where ``place`` says (``BY_VERTEX``, ...), and the vertices for which ``then`` is
-    true to ``queue``.
+    Reduced values are written to ``out``, where ``place`` says at which index (``BY_VERTEX``, ...); the vertices for
+    which ``then`` is true are written to ``queue``.
     """
 
     def __init__(self, graph: Graph, call: Call, over: str, view: Any, out: Any, place: int, queue: np.ndarray) -> None:
@@ -114,8 +114,8 @@ def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, A
     """Return scratch arrays ``(values, counts)`` for modes or h-indices of ``vertices``; empty for other reductions.
 
     ``module`` is an instance that has ``largest_degree``; ``views``: the data of the view, of a second one for both
-    directions, and the number of vertices. The length is a power of two, at least twice the largest degree; an h-index
-    needs no ``values``.
+    directions, and the number of vertices. The length of both arrays is a power of two, at least twice the largest
+    degree of ``vertices``; for an h-index ``values`` is empty.
     """
     if call.reduce not in AT_ONCE:
         return NO_VERTICES, NO_VERTICES
@@ -142,7 +142,10 @@ def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range
 
 
 def _data(call: Call, out: Any) -> np.ndarray:
-    """Return the array of ``out`` (an array or ``Words``); for None an empty one of the same type and dimensions."""
+    """Return the array in which ``out``, an array or ``Words``, has its values.
+
+    If ``out`` is None, return an array without entries, of the type and dimensions that the values of ``call`` need.
+    """
     if out is not None:
         return out if call.layout is None else out.data
     if call.layout is None:
@@ -228,8 +231,9 @@ def _shared_round(
     """Compute one round by several threads; return the active set of the next round, and the work.
 
     Args:
-        given: ``(module, walk, over, views, wakers, vertices, most, tables)``, as in :func:`converge`; ``vertices`` is
-            the active set.
+        given: ``(module, walk, over, views, wakers, vertices, most, tables)``: the instance of the template; how, and
+            over which direction, edges are walked; ``vertices`` is the active set. The other four are parameters of
+            ``compute_range`` in the template ``converge.py``.
         values: the arguments of the functions.
         target: the stamps of all vertices, and the stamp of this round.
         queue: ``uint32[num_vertices]``, to which the next active set is written.

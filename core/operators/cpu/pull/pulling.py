@@ -73,9 +73,9 @@ def reduce_copied(g, u, without_loop, total, *args):
 def asks_ahead(g, num_vertices, in_order, *args):
     """Return whether it pays to prefetch what the edge function reads at the neighbours.
 
-    It does if the arrays read there are large, and in a sample of rows at least a third of the neighbours have ids far
-    from that of the vertex. ``in_order``: whether the pull is for all vertices or most of a range; ``args``: the
-    arguments of the functions.
+    It does if the arrays read there are large, and in a sample of rows of the view ``g``, which has ``num_vertices``
+    vertices, more than a third of the neighbours have ids far from that of the vertex. ``in_order``: whether the pull
+    is for all vertices or most of a range, otherwise it does not pay; ``args``: the arguments of the functions.
     """
     apart, step = 0, max(1, num_vertices // SAMPLES)
     if looks_ahead and in_order and far(g, *args):

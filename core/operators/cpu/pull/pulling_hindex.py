@@ -30,7 +30,10 @@ def count_row(g, u, without_loop, most, counts, *args):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False, whatever the parameters (see ``pulling.py``): an h-index prefetches nothing."""
+    """Return False: the loops of this reduction do not prefetch what the edge function reads at the neighbours.
+
+    The parameters are those of the function in ``pulling.py``; they are not used.
+    """
     return False
 
 

@@ -25,8 +25,9 @@ def push(g, h, num_vertices, frontier, everything, count, out, stamp, step, queu
 def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp, step, queue, queued, *args):
     """First phase of a step: offer along the arcs ``src[i] -> dst[i]``, ``i < size``; return the queue's new length.
 
-    An arc counts if ``status`` is empty or ``status[i] == wanted``; its weight is ``weights[i]``. Values in ``out``
-    change in place; each vertex whose value changes gets the stamp ``step`` and is appended to ``queue`` once.
+    An arc counts if ``status`` is empty or ``status[i] == wanted``, and if both ends are below ``num_vertices``; its
+    weight is ``weights[i]``. Values in ``out`` change in place; each vertex whose value changes gets the stamp ``step``
+    and is appended to ``queue`` once.
     """
     for i in range(size):
         u, v = src[i], dst[i]

@@ -11,8 +11,8 @@ from suricate.cpu.jit import inner
 def append_layer(layers, ends, number, frontier, everything, count):
     """Append ``frontier[:count]`` (if ``everything``: ids below ``count``) as layer ``number``; return whether it fits.
 
-    Layer ``i`` is ``layers[ends[i] : ends[i + 1]]``; ``layers`` is ``uint32[capacity]``. If ``ends`` is empty, layers
-    are not wanted, and nothing happens.
+    Layer ``i`` is ``layers[ends[i] : ends[i + 1]]``; ``layers`` is ``uint32[capacity]``. If the layer does not fit,
+    nothing is written. If ``ends`` is empty, layers are not wanted: nothing is written, and True is returned.
     """
     if len(ends) == 0:
         return True

@@ -142,6 +142,8 @@ def _loop(
     """Run all steps of a propagation whose frontier is ``vertices``: small ones on this thread, large ones on several.
 
     Args:
+        push: the data of the propagation; its values change in place.
+        vertices: the frontier from which the first of these steps pushes.
         first: vertices reached in step ``i`` get the stamp ``first + i`` or, in a search (``once``), ``first + i + 1``.
         number: the number of steps made before.
         max_steps: the loop ends after the step of this number.

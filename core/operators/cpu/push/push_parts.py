@@ -35,8 +35,8 @@ def push(g, h, num_vertices, frontier, everything, begin, end, out, stamp, step,
 def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, stamp, step, *args):
     """Offer along the arcs ``src[i] -> dst[i]`` of weight ``weights[i]`` for ``begin <= i < end``.
 
-    An arc counts if ``status`` is empty or ``status[i] == wanted``. Values in ``out`` change in place; vertices that
-    change get the stamp ``step``.
+    An arc counts if ``status`` is empty or ``status[i] == wanted``, and if both ends are below ``num_vertices``. Values
+    in ``out`` change in place; vertices that change get the stamp ``step``.
     """
     for i in range(begin, end):
         u, v = src[i], dst[i]
@@ -48,10 +48,10 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, 
 
 @kernel
 def gather(begin, end, stamp, step, refused, number, queue, *args):
-    """Collect the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == step`` and a true ``then(v, number)``.
+    """Call ``then(v, number)`` for each vertex ``v`` in ``begin <= v < end`` with ``stamp[v] == step``.
 
-    They are written to ``queue[begin:]``; those for which ``then`` is false get the stamp ``refused``. ``number`` is
-    the number of the step. Returns the index after the last vertex written.
+    The vertices for which it is true are written to ``queue[begin:]``, the others get the stamp ``refused``. ``number``
+    is the number of the step. Returns the index after the last vertex written.
     """
     at = begin
     for v in range(begin, end):
@@ -89,7 +89,8 @@ def let_join(begin, end, stamp, step, refused, number, queue, *args):
 def work_of(g, h, num_vertices, frontier, everything, count, enough):
     """Return the number of edges of ``frontier[:count]`` (if ``everything``: of all ids below ``count``).
 
-    ``g`` and ``h`` are the data of two views. Counting stops as soon as the number exceeds ``enough``.
+    ``g`` and ``h`` are the data of two views; ids that are not below ``num_vertices`` have no edges. Counting stops as
+    soon as the number exceeds ``enough``.
     """
     return edges_of(g, h, num_vertices, frontier, everything, count, enough)
 

@@ -118,7 +118,7 @@ class _Loop:
         self._end((1,), (WORDS,), arguments)
 
     def _stopped(self, rounds: int) -> bool:
-        """Wait until ``rounds`` rounds have ended or the loop's condition holds; return whether it holds."""
+        """Wait until ``rounds`` rounds have ended or the loop's condition holds; return whether the condition holds."""
         words, polls = self._pinned.words, 0
         while not words[0] & 1 and words[0] >> 1 < rounds:
             polls += 1
@@ -130,7 +130,10 @@ class _Loop:
         return bool(words[0] & 1)
 
     def _wait(self, launched: int) -> int:
-        """Wait for the end of all ``launched`` rounds; return how many of them were made before the condition held."""
+        """Wait for the end of all ``launched`` rounds; return the number of rounds of the loop.
+
+        That is less than ``launched`` if the condition held earlier: rounds launched after that did nothing.
+        """
         if not self._stopped(launched):
             self._device.synchronize()
         self._pinned.busy = False

@@ -35,8 +35,8 @@ NO_VERTICES = VERTICES.packed(0, 0, 0)
 def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
     """Return the fields of the struct ``VERTICES`` for ``frontier``: address of ids, address of their number, number.
 
-    For all vertices the first is 0. If the host knows the number the second is 0, otherwise the third. None means no
-    vertices: all three are 0.
+    If the frontier is all vertices, the address of ids is 0. If the host knows the number, the address of the number is
+    0; otherwise the number is 0. None means no vertices: all three are 0.
     """
     if frontier is None:
         return 0, 0, 0
@@ -58,7 +58,10 @@ def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int
 
 
 class LoopMemory:
-    """Scratch arrays of a graph's loops, as a struct ``LOOP_MEMORY``; allocated again when the graph has grown."""
+    """The scratch arrays of a graph's loops, which kernels take as a struct ``LOOP_MEMORY``; one object per graph.
+
+    They are allocated again when the graph has grown.
+    """
 
     def __init__(self, device: Device) -> None:
         self.device = device

@@ -59,9 +59,9 @@ def outer_flag() -> Array | None:
 
 
 def _within_operator() -> bool:
-    """Return whether an array is being made by the library itself (algorithms excepted), or for the view of a graph.
+    """Return whether the array that is being allocated is for the library itself or for the view of a graph.
 
-    It examines the stack of the function that called the allocator.
+    Call it from an allocator: it examines the stack of what called that. Algorithms do not count as the library.
     """
     frame = sys._getframe(2)  # of what called the allocator
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("cupy", "contextlib"):
@@ -73,7 +73,10 @@ def _within_operator() -> bool:
 
 
 def _within_view(frame: FrameType | None) -> bool:
-    """Return whether the call of ``frame`` is part of a graph's call of ``Store.view``, which may make arrays."""
+    """Return whether ``frame``, or a frame from which it was called, belongs to a graph's call of ``Store.view``.
+
+    That call may make arrays. If ``frame`` is None, the result is False.
+    """
     while frame is not None:
         if frame.f_globals.get("__name__") == "suricate.graph" and frame.f_code.co_name == "_new_view":
             return True
@@ -115,7 +118,7 @@ class Guarded:
 
     @cached_property
     def macros(self) -> dict[str, str]:
-        """The C++ macros of the function; kernels get the flag as a further parameter, and return if it is set."""
+        """The C++ macros of the function, extended so that kernels get the flag, and return at once if it is set."""
         macros = self._function.macros
         return macros | {
             "PARAMS": f"{macros['PARAMS']}, const unsigned int* stop_flag",
@@ -173,7 +176,10 @@ class Recording:
         allow_reading()
 
     def call(self, operator: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Return ``operator(*args)``, run with functions that check the flag; record the call and its launches."""
+        """Run ``operator(*args)`` and return its result; record the call and its launches.
+
+        Any :class:`Call` among ``args`` is replaced by one whose kernels check the flag of this loop.
+        """
         for call in args:
             if isinstance(call, Call):
                 kinds = zip(call.function.arguments, call.values, strict=True)
@@ -203,7 +209,10 @@ class Recording:
         return Replay(self._launches, turned, self._other)
 
     def repeat(self, *, exchanged: bool) -> None:
-        """Call all recorded operators again; if ``exchanged``, with the arrays of each pair in ``swap`` exchanged."""
+        """Call all recorded operators again, in their order, which makes one more round.
+
+        If ``exchanged`` is set, each array of a pair in ``swap`` is replaced by the other one of the pair.
+        """
         results: dict[int, Any] = {}
         with self._inside():
             for operator, args, first in self._calls:
@@ -252,7 +261,10 @@ def guarded(function: TypedFunction) -> Any:
 
 
 def fill(array: Array, value: Any, call: Call) -> None:
-    """Fill ``array`` with ``value``, before ``call`` reduces into it; in a recorded call not if the loop has ended."""
+    """Fill ``array`` with ``value``, before ``call`` reduces into it.
+
+    If ``call`` is recorded, the kernel that fills is guarded, too: it does nothing if the loop has ended.
+    """
     if not isinstance(call.function, Guarded):
         array.fill(value)
         return
@@ -263,5 +275,8 @@ def fill(array: Array, value: Any, call: Call) -> None:
 
 @cache
 def rounds_program(dtype: np.dtype) -> Program:
-    """Return the CUDA program of ``rounds.cu`` for a ``dtype``, of the total that ends a loop or of a filled array."""
+    """Return the CUDA program of ``rounds.cu``, which ends the rounds of a loop, and fills arrays, see :func:`fill`.
+
+    ``dtype`` is that of the total that ends the loop, or of the array to fill.
+    """
     return Program(SOURCES["rounds.cu"], defines=(("TOTAL_T", c_type(dtype)),))

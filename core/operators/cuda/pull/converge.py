@@ -93,10 +93,10 @@ def _passes(
 
 
 def _is_of_all(start: Start) -> bool:
-    """Return whether all vertices are active in the first round, so that scanning the storage may pay.
+    """Return whether ``start`` has all vertices, so that scanning the storage may pay in the first round.
 
-    The rounds of a loop that starts from a list of vertices and activates no others always walk rows. Such a loop takes
-    fewer blocks, ``CONVERGE_BLOCKS`` per multiprocessor, which makes its barriers faster.
+    A loop that starts from a list of vertices and activates no others never scans: all of its rounds walk rows. Such a
+    loop takes fewer blocks, ``CONVERGE_BLOCKS`` per multiprocessor, which makes its barriers faster.
     """
     return any(frontier.is_all for frontier in start.frontiers)
 
@@ -195,8 +195,9 @@ def _made(
 def _totals(call: Call, until: str | None) -> dict[str, str]:
     """Return the C++ macros by which a round adds to the scalars (``su.Scalar``) of ``call`` and reads their totals.
 
-    They are for ``converge.cu``. The totals of even rounds are in the slot that the launch writes, those of odd rounds
-    in the one that it clears. ``until``: the name of the argument whose total ends the loop, or None.
+    They are for ``converge.cu``. A launch gets two slots of each scalar: ``write``, for its total, and ``clear``, which
+    it clears for the next launch. Even rounds add to ``write``, odd ones to ``clear``; at the end the last total is in
+    ``write``. ``until``: the name of the argument whose total ends the loop, or None.
     """
     numbered = enumerate(call.function.arguments)
     found = [(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"]
@@ -227,7 +228,10 @@ def _name_of(call: Call, scalar: Any) -> str:
 
 
 class RoundStates:
-    """A supply of zeroed memory on the device for the state of a loop; each piece is used by one launch only."""
+    """A supply of zeroed memory on the device for the state of loops.
+
+    A piece has ``ROUND_WORDS`` numbers, and is used by one launch only.
+    """
 
     SIZE = 256
 

@@ -125,7 +125,7 @@ def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
 
 
 def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None:
-    """Launch a pull that fills ``out``, with one entry per vertex of the graph, or per id in ``vertices``.
+    """Launch a pull that fills ``pull.out``: an entry per vertex of the graph, or per id in ``vertices`` if not None.
 
     ``over`` is the direction of the edges, ``scheme`` the one that the user chose.
     """
@@ -174,9 +174,11 @@ def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
 
 
 def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
-    """Return the scheme (``"updated"``, ``"auto"``) and the pull that visit exactly the edges inserted since the mark.
+    """Return the scheme and the pull with which ``pull`` visits exactly the edges inserted since the mark.
 
-    ``over`` is the direction of the edges.
+    The scheme is ``"updated"`` if the cursor has an iterator over these edges, and the reduction is no mode or h-index;
+    else it is ``"auto"``, with a pull over a copy of the edges, or over all edges if there is no mark. ``over`` is the
+    direction of the edges.
     """
     source = schemes.updated_source(pull.graph, over, pull.view)
     if source == schemes.ITERATOR and pull.reduce not in AT_ONCE:
@@ -217,7 +219,7 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
 
 
 def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64]) -> None:
-    """Launch a scan of the storage, and then ``then`` for each vertex from ``rows[0]`` to ``rows[1]`` (exclusive).
+    """Scan the storage for ``pull``, and then run ``then`` for the vertices from ``rows[0]`` to ``rows[1] - 1``.
 
     No other vertex may have edges. ``queue``: an array for the vertices for which ``then`` is true, and the address of
     their number.

@@ -157,7 +157,8 @@ class _Loop:
     def start(self, walks: list[Walk], frontier: Frontier | None, arcs: list[ArcList]) -> None:
         """Set the arguments for the views and for ``frontier`` and ``arcs``, from which the first step pushes.
 
-        ``walks[0]`` is the walk of the view for pushes; ``walks[-1]`` that of the second direction, or for pulls.
+        ``walks[0]`` is the walk of the view for pushes; ``walks[-1]`` that of the second view if ``over="both"``, or of
+        the view for pulls. ``frontier`` None: no vertices; ``arcs``: at most ``ARC_LISTS`` lists.
         """
         kernel = self._kernel
         if walks != self._walks:
@@ -173,9 +174,10 @@ class _Loop:
                 self._arcs[i] = values
 
     def go_on(self, memory: np.void, max_steps: int, once: str, layers: Layers | None) -> None:
-        """Set the scratch ``memory``, ``max_steps``, ``once`` (see :func:`propagate`) and ``layers``, to be filled.
+        """Set the arguments ``memory``, ``max_steps``, ``once`` and ``layers`` of the launch.
 
-        Arguments that have not changed since the last call are not packed again.
+        ``memory`` is the struct of scratch arrays; ``layers`` are to be filled, None: there are none; for the others
+        see :func:`propagate`. Arguments that have not changed since the last call are not packed again.
         """
         kernel, steps = self._kernel, (max_steps, int(once == "equal"))
         if memory is not self._memory:

@@ -52,7 +52,10 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 class _Push:
-    """The launches of one step; they all write to the same values (``out``), stamps, queue and length of the queue."""
+    """The launches of one step; they all write to the same values (``out``), stamps, queue and length of the queue.
+
+    The vertices whose values change are appended to ``queue``, ``count`` is their number.
+    """
 
     def __init__(self, graph: Graph, call: Call, out: Any) -> None:
         self.graph, self.call, self.values = graph, call, launch_values(call)
@@ -104,7 +107,8 @@ def _updated(
     """Return the scheme, frontier and arcs with which a push visits exactly the edges inserted since the mark.
 
     ``frontier`` (None: no vertices) and ``arcs`` are those of the call; ``over`` is the direction of the edges. The
-    scheme is ``"updated"`` or ``"auto"``.
+    scheme is ``"updated"`` if the cursor has an iterator over these edges, else ``"auto"``: the edges are then listed
+    in a further arc list, and the frontier is None. If there is no mark, all edges count, and nothing is replaced.
     """
     direction = VIEWS[over][0]
     source = schemes.updated_source(graph, direction, graph.view(direction))
