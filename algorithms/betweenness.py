@@ -84,9 +84,11 @@ def collect(v, level, credit, count, total, overflows, source):
 def collect_on_host(
     level: np.ndarray, credit: np.ndarray, count: np.ndarray, total: np.ndarray, overflows: np.ndarray, source: int
 ) -> None:
-    """Do what :func:`collect` does, for all vertices at once; also set the credit of the source to 0, in place.
+    """Add the results of the search from ``source`` at all vertices to the sums over all sources, in place.
 
-    The parameters are those of :func:`collect`; ``count``, ``total`` and ``overflows`` are changed in place.
+    This is :func:`collect` for all vertices at once. Adds 1 to ``count`` where ``level`` (steps from the source) is
+    not ``UNREACHED``, and ``credit``, set to 0 at the source before, to ``total``. If the credit of the source is NaN,
+    which tells that a number of paths overflowed, it sets ``overflows[source]`` to 1 instead of adding credits.
     """
     count += level != UNREACHED
     if math.isnan(credit[source]):
@@ -123,7 +125,11 @@ def normalise(v, part, power):
 
 
 def scaled_credit_from(u, v, w, part, power, level, credit):
-    """Return what :func:`credit_from` does, for ``part * 2 ** power`` as numbers of paths, which do not overflow."""
+    """Return the credit of ``u`` for the shortest paths that continue to ``v``; 0 if ``v`` is not a level below ``u``.
+
+    As :func:`credit_from`, but the number of shortest paths to a vertex is ``part[v] * 2 ** power[v]``, which cannot
+    overflow. ``level`` (``uint32[n]``) are steps from the source, ``credit[v]`` is the credit of ``v``.
+    """
     if level[v] != level[u] + 1:
         return 0.0
     return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])
@@ -240,8 +246,10 @@ class Betweenness(Algorithm):
     ) -> np.ndarray:
         """Return the betweenness by products of SciPy's matrix and vectors.
 
-        If weighted, it is computed by SciPy's Dijkstra and plain loops. ``live`` is the mask of live vertices (None:
-        all are live). See :meth:`Algorithm.reference`.
+        If weighted, it is computed by SciPy's Dijkstra and plain loops.
+
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         asked, total = cls(**params), np.zeros(num_vertices)
         sources = asked.sample.drawn(num_vertices, live)
@@ -256,7 +264,10 @@ class Betweenness(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Return what is wrong with ``result``, or None, as the base class does, but NaN equals NaN."""
+        """Return a text that says where ``result`` differs from ``reference``, or None if both agree up to rounding.
+
+        NaN agrees with NaN only.
+        """
         if result.shape == reference.shape and np.array_equal(np.isnan(result), np.isnan(reference)):
             return super().mismatch(np.nan_to_num(result), np.nan_to_num(reference), **params)
         return f"result has another shape than {reference.shape}, or NaN elsewhere than the reference"

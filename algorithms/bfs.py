@@ -142,7 +142,7 @@ class BFS(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """Return the loop that updates the dependence forest edge by edge (see :meth:`Algorithm.event_step`)."""
+        """Return the compiled loop by which ``suricate.replay`` updates levels and parents event by event."""
         self.sources.demand_noted()
         assert self._forest is not None
         return self._forest.event_step(graph, _result_of)
@@ -163,7 +163,8 @@ class BFS(Algorithm):
     ) -> BFSResult:
         """Return levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         sources = source_ids(params)
         level = levels(adjacency(src, dst, None, num_vertices), sources)

@@ -145,7 +145,8 @@ class Closeness(Algorithm):
     ) -> np.ndarray:
         """Return the closeness by SciPy's shortest paths from the same sources.
 
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         from scipy.sparse import csgraph
 

@@ -49,7 +49,10 @@ GOLDEN, LOW = 0x9E3779B9, 0xFFFFFFFF  #: spreads the tries of a vertex over its 
 
 
 def seen(colour, window):
-    """Return the bit of ``colour`` in the window that begins at colour ``window``, 0 outside of it."""
+    """Return an integer with one bit set, bit ``colour - window``; 0 if ``colour`` is not in the window.
+
+    The window are the ``WINDOW`` colours from ``window`` on.
+    """
     return 1 << (colour - window) if window <= colour < window + WINDOW else 0
 
 
@@ -75,8 +78,9 @@ def unknown(v, degree, key):
 def undecided(v, word, tries, degree, key, bound):
     """Return whether the colour of ``v`` is not final, and its degree is at least ``bound``.
 
-    It is not final if ``v`` has none, or ``tries[v]`` is above 0: its neighbours were not yet compared. A ``word`` of
-    0, as at the start, is replaced in place by that of :func:`unknown`, which depends on ``key``.
+    It is not final if ``v`` has none, or ``tries[v]`` is above 0: its neighbours were not yet compared. ``word[v]``
+    holds the colour, above bits that order the vertices (see :func:`unknown`). If it is 0, as at the start, it is set,
+    in place, to the word without a colour, which depends on ``degree[v]`` and ``key``.
     """
     if word[v] == 0:
         word[v] = unknown(v, degree[v], key)
@@ -84,10 +88,12 @@ def undecided(v, word, tries, degree, key, bound):
 
 
 def taken_at(u, v, w, word, window, *others):
-    """Return a bit for the colour of neighbour ``u``, and the flag ``CLASH`` if ``v`` must give up the same colour.
+    """Return an integer with a bit for the colour of neighbour ``u``, and with the bit ``CLASH`` if ``v`` must change.
 
-    The bit is the position of the colour in the window of ``v``, ``WINDOW`` colours from ``window[v]`` on; none outside
-    of it. ``word`` is that of :func:`unknown`. No branches are needed: they took two thirds of the time on the CPU.
+    The bit is the position of the colour in the window of ``v``, the ``WINDOW`` colours from ``window[v]`` on; there is
+    none if the colour lies outside. ``v`` must give up its colour if ``u`` has the same one and ``word[u]`` is smaller
+    than ``word[v]``: words hold the colour above bits that order the vertices. ``others`` are not read. The code has no
+    branches: they took two thirds of the time on the CPU.
     """
     clash = word[u] >> ORDER == word[v] >> ORDER and word[u] < word[v]
     return seen(word[u] >> ORDER, window[v]) | (CLASH if clash else 0)
@@ -110,7 +116,8 @@ def widest(degree, tries):
 def speculate(v, found, word, window, tries, chosen, following, key, degree):
     """Keep the colour of ``v`` (in ``word[v]``), take a random free one of its window, or go on to the next window.
 
-    ``found`` are the bits of colours that neighbours have, and ``CLASH`` (see :func:`taken_at`). Writes the colour to
+    ``found`` has a bit for each colour in the window that a neighbour has, and the bit ``CLASH`` if a neighbour that
+    comes first has the colour of ``v``, which ``v`` must then give up. Writes the colour to
     ``chosen[v]`` (``NONE``: none), the first colour of the window of the next round to ``following[v]``, and the number
     of attempts to ``tries[v]``; ``key`` and ``degree[v]`` decide where it looks first. Returns 0 if the colour is kept
     for good, else ``STAY``.
@@ -153,11 +160,12 @@ def unpack(v, word, colour, degree):
 
 
 def taken_by(u, v, w, colour, window, moved, chosen, following, key):
-    """Return a bit for the colour of neighbour ``u``, as :func:`taken_at` does, with two flags.
+    """Return an integer with a bit for the colour of neighbour ``u``, and with the bits ``CLASH`` and ``MOVED``.
 
-    ``CLASH``: ``u`` precedes ``v`` in the order of hashes with ``key``, and has the same colour. ``MOVED``: ``u`` has
-    just changed its colour (``moved[u]``), and ``v`` is beyond its first window. ``chosen`` and ``following``, which
-    the round writes, are not read.
+    It is 0 for a self-loop. The first bit is the position of the colour in the window of ``v``, the ``WINDOW``
+    colours from ``window[v]`` on; there is none if it lies outside. ``CLASH``: ``u`` precedes ``v`` in the order of
+    hashes with ``key``, and has the same colour. ``MOVED``: ``u`` has just changed its colour (``moved[u]``), and ``v``
+    is beyond its first window. ``chosen`` and ``following``, which the round writes, are not read.
     """
     if u == v:
         return 0
@@ -168,9 +176,10 @@ def taken_by(u, v, w, colour, window, moved, chosen, following, key):
 def choose(v, found, colour, window, moved, chosen, following, key):
     """Keep the colour of ``v``, take the first free one of its window, or move on to another window in the next round.
 
-    ``found`` are the bits of colours that neighbours have, ``CLASH`` and ``MOVED`` (see :func:`taken_by`). Writes the
-    colour to ``chosen[v]``, and the first colour of the window of the next round to ``following[v]``; ``moved`` and
-    ``key`` are not read. Returns 0 if the colour is kept for good, else ``STAY``.
+    ``found`` has a bit for each colour in the window that a neighbour has; the bit ``CLASH`` if an earlier neighbour
+    has the colour of ``v``; and ``MOVED`` if a neighbour has just changed its colour: then ``v`` begins with the first
+    window again. Writes the colour to ``chosen[v]``, and the first colour of the window of the next round to
+    ``following[v]``; ``moved`` and ``key`` are not read. Returns 0 if the colour is kept for good, else ``STAY``.
     """
     chosen[v] = colour[v]
     following[v] = 0
@@ -307,7 +316,8 @@ class Coloring(Algorithm):
     ) -> Neighbours:
         """Return the pairs of neighbours, with which :meth:`mismatch` checks a colouring.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)

@@ -90,7 +90,8 @@ class DirectedKCore(Algorithm):
     ) -> KCoreResult:
         """Return core numbers by definition: for every k, vertices with fewer than k arcs are removed.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         src, dst = src[src != dst], dst[src != dst]
         core, k = np.zeros(num_vertices, np.uint32), 0

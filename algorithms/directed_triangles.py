@@ -68,7 +68,9 @@ def count_opposite(i, u, v, x, near, arcs, counts):
 def count_triangles(i, u, v, x, near, arcs, counts):
     """Add the directed triangles of ``u``, ``v`` and ``x`` to the count of the vertex at ``x``, in place.
 
-    Parameters are those of :func:`count_opposite`. The number is the product of the arcs of the three pairs.
+    Their number is the product of the arcs of the three pairs; pair ``i``, of ``u`` and ``v``, has ``arcs[i]`` arcs.
+    ``u``, ``v`` and the common neighbour ``x`` are vertices of ``near``, the graph of neighbours of the module: an even
+    ``x`` stands for vertex ``x // 2``; odd ones are ignored.
     """
     if x % 2 == 0:
         ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
@@ -98,7 +100,9 @@ def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
 def change_triangles(i, u, v, x, near, changed, arcs, sign, counts):
     """Change the counts of directed triangles at three corners, in place, if ``(u, v)`` is the least changed pair.
 
-    The parameters are those of :func:`change_opposite`; ``sign`` is not used.
+    ``u`` and ``v`` are the ends of pair ``i``, ``x`` is the third corner (ignored if odd), all as vertices of ``near``,
+    the graph of neighbours of the module. ``changed`` is the edge set of all changed pairs, ``arcs[i]`` the number of
+    arcs of the pair, negative to subtract, ``counts`` is ``int64[n]``; ``sign`` is not used.
     """
     if x % 2 == 0 and not (x < v and (u, x) in changed) and not (x < u and (v, x) in changed):
         ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
@@ -231,7 +235,8 @@ class DirectedTriangles(Algorithm):
     ) -> DirectedTrianglesResult:
         """Return the result by products of SciPy matrices.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         from scipy import sparse
 
@@ -256,9 +261,10 @@ class DirectedTriangles(Algorithm):
 
 
 def _all_pairs(graph: Graph) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the pairs of neighbours in ``graph``, each once, in parts; a part is what :func:`_pairs_of` returns.
+    """Yield the pairs of neighbours in ``graph``, each once, in parts of three arrays.
 
-    A graph of several processes yields them by slices of vertices.
+    The arrays are the smaller ids and the larger ids (``uint32[k]``), and the numbers of arcs between them
+    (``int64[k]``). A graph of several processes yields a part per slice of its vertices, another graph one part.
     """
     if graph.partition is None:
         yield _pairs_of(graph, *graph.edges()[:2])

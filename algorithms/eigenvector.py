@@ -119,7 +119,11 @@ class Eigenvector(FixedPoint):
         self._change = math.sqrt(self._change)
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Make one step: ``x`` becomes ``(A^T + s) x``, scaled. See :meth:`FixedPoint.step`."""
+        """Make one step: ``x`` becomes ``(A^T + s) x``, scaled to an L2 norm of 1, in place.
+
+        Copies the former ``x`` to ``kept``, and adds the squares of the relative residuals to ``change`` (infinity if a
+        score grows too fast for an update to end). ``out`` is scratch, zero before and afterwards.
+        """
         self.weighting.sum_over_in(graph, x, out)
         vertex_map(graph, None, measure, args=(x, out, self._square, self._size))
         vertex_map(graph, None, advance, args=(x, kept, out, self._square, self._size, change, self.slack))
@@ -146,15 +150,17 @@ class Eigenvector(FixedPoint):
     ) -> Any:
         """Return ``A^T`` as a SciPy matrix, with which :meth:`mismatch` checks a result.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         return adjacency(src, dst, weight, num_vertices, weighted).T.tocsr()
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, *, tol: float = TOLERANCE, **_: Any) -> str | None:
-        """Return what is wrong with the vector ``result``, or None.
+        """Return a text that says what is wrong with the vector ``result``, or None.
 
-        A multiplication with the matrix ``reference`` must only stretch it, by about the largest eigenvalue.
+        The matrix ``reference`` (``A^T``) must multiply the vector by roughly its largest eigenvalue, with a
+        residual of at most ``tol`` relative to that.
         """
         n = reference.shape[0]
         if result.shape != (n,):

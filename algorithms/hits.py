@@ -123,7 +123,11 @@ class HITS(FixedPoint):
         return float(self._total)
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Make one step: ``x``, the hub scores, becomes ``A A^T x``, scaled. See :meth:`FixedPoint.step`."""
+        """Make one step: ``x``, the hub scores, becomes ``A A^T x``, scaled to a sum of 1, in place.
+
+        Copies the former ``x`` to ``kept``, and adds the L1 norm of the change to ``change`` (infinity if a score grows
+        too fast for an update to end, NaN if a score is negative). ``out`` is scratch, zero before and afterwards.
+        """
         self.weighting.sum_over_in(graph, x, self._authorities)
         self.weighting.sum_over_out(graph, self._authorities, out)
         vertex_map(graph, None, count, args=(self._authorities, out, self._total))
@@ -168,7 +172,8 @@ class HITS(FixedPoint):
     ) -> Any:
         """Return SciPy's adjacency matrix of the arcs, with which :meth:`mismatch` checks a result.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         return adjacency(src, dst, weight, num_vertices, weighted)
 
@@ -176,9 +181,11 @@ class HITS(FixedPoint):
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
-        """Return what is wrong with the scores ``result``, or None.
+        """Return a text that says what is wrong with the scores ``result``, or None.
 
-        A further step with the matrix ``reference`` must only stretch both, by about its largest singular value.
+        A further step with the adjacency matrix ``reference`` must change hubs and authorities, scaled to a sum of 1,
+        by no more than ten times ``tol`` in the L1 norm, and multiply them by about the largest singular value.
+        ``normalized`` tells how ``result`` is scaled.
         """
         matrix, n = reference, reference.shape[0]
         if result[0].shape != (n,) or result[1].shape != (n,):

@@ -39,22 +39,28 @@ MEMBER, OPEN = 1, 2  #: besides 0, what a vertex is from scratch: OPEN until it 
 
 
 def status_before(u, v, w, member, decided, key):
-    """Return ``member[u]`` (0, ``MEMBER`` or ``OPEN``) if ``u`` precedes ``v`` by the hash with ``key``, else 0."""
+    """Return ``member[u]`` (0, ``MEMBER`` or ``OPEN``) if ``u`` precedes ``v`` by the hash with ``key``, else 0.
+
+    ``decided`` is not read.
+    """
     return member[u] if u != v and mixed(u, key) < mixed(v, key) else 0
 
 
 def judge(v, found, member, decided, key):
     """Write to ``decided[v]`` whether ``v`` is a member: 0 if an earlier neighbour is one, ``OPEN`` if one is open.
 
-    Otherwise it is ``MEMBER``. ``found`` is the bitwise or of what :func:`status_before` returned for the neighbours.
-    Returns ``STAY`` if ``v`` is still open, else 0. ``member`` and ``key`` are not read.
+    Otherwise it is ``MEMBER``. ``found`` is the bitwise or of the states (0, ``MEMBER`` or ``OPEN``) of all neighbours
+    that come before ``v``. Returns ``STAY`` if ``v`` is still open, else 0. ``member`` and ``key`` are not read.
     """
     decided[v] = 0 if found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
 
 
 def earlier_member(u, v, w, member, decided, key):
-    """Return whether ``u`` is a member (``member[u]``) that precedes ``v`` in the order of hashes with ``key``."""
+    """Return whether ``u`` is a member (``member[u]``) that precedes ``v`` in the order of hashes with ``key``.
+
+    ``decided`` is not read.
+    """
     return u != v and member[u] != 0 and mixed(u, key) < mixed(v, key)
 
 
@@ -73,9 +79,10 @@ def publish(v, member, decided, key):
 
 
 def ranked_status_before(u, v, w, member, decided, key, rank):
-    """Return the status ``member[u]`` if ``u`` precedes ``v``, else 0.
+    """Return ``member[u]``, the state of ``u`` (0, ``MEMBER`` or ``OPEN``), if ``u`` precedes ``v``, else 0.
 
-    Vertices of higher ``rank`` come first; of equal ones the vertex with the smaller hash with ``key``.
+    Vertices of higher ``rank`` come first; of equal ones the vertex with the smaller hash with ``key``. ``decided`` is
+    not read.
     """
     if u == v or rank[u] < rank[v]:
         return 0
@@ -83,13 +90,21 @@ def ranked_status_before(u, v, w, member, decided, key, rank):
 
 
 def judge_ranked(v, found, member, decided, key, rank):
-    """Decide about ``v`` as :func:`judge` does; but a vertex of ``rank`` 0 is deleted, and never a member."""
+    """Write to ``decided[v]`` whether ``v`` is a member: 0 if an earlier neighbour is one, or ``rank[v]`` is 0.
+
+    Otherwise it is ``OPEN`` if an earlier neighbour is open, else ``MEMBER``. (Rank 0: ``v`` is deleted.) ``found``
+    is the bitwise or of the states (0, ``MEMBER`` or ``OPEN``) of all neighbours that come before ``v``.
+    Returns ``STAY`` if ``v`` is still open, else 0. ``member`` and ``key`` are not read.
+    """
     decided[v] = 0 if rank[v] == 0 or found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
 
 
 def earlier_ranked_member(u, v, w, member, decided, key, rank):
-    """Return whether ``u`` is a member that precedes ``v``: by ``rank`` (higher first), then by hash with ``key``."""
+    """Return whether ``u`` is a member that precedes ``v``: by ``rank`` (higher first), then by hash with ``key``.
+
+    ``decided`` is not read.
+    """
     if u == v or member[u] == 0 or rank[u] < rank[v]:
         return False
     return rank[u] > rank[v] or mixed(u, key) < mixed(v, key)
@@ -98,7 +113,8 @@ def earlier_ranked_member(u, v, w, member, decided, key, rank):
 def decide_ranked(v, taken, member, decided, key, rank):
     """Write to ``decided[v]`` whether ``v`` is a member: 0 if ``taken`` (an earlier neighbour is one) or its rank is 0.
 
-    Otherwise it is 1. Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0.
+    Otherwise it is 1. Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0;
+    ``key`` is not read.
     """
     decided[v] = 1 - taken if rank[v] > 0 else 0
     return WAKE if member[v] != decided[v] else 0
@@ -222,7 +238,8 @@ class IndependentSet(Algorithm):
     ) -> np.ndarray:
         """Return the greedy set: it visits ``nodes`` first, then all vertices in the order of their hashes.
 
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         matrix = adjacency(src, dst, None, num_vertices)
         matrix = (matrix + matrix.T).tocsr()

@@ -125,7 +125,11 @@ class Katz(FixedPoint):
         return x
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Make one step: ``x`` becomes ``alpha A^T x + beta``. See :meth:`FixedPoint.step`."""
+        """Make one step: ``x`` becomes ``alpha A^T x + beta``, in place.
+
+        Copies the former ``x`` to ``kept``, and adds the L1 norm of the change to ``change``. ``out`` is scratch, zero
+        before and afterwards.
+        """
         self.weighting.sum_over_in(graph, x, out)
         vertex_map(graph, None, attenuate, args=(x, kept, out, self._beta, self.alpha, change))
 
@@ -155,7 +159,8 @@ class Katz(FixedPoint):
     ) -> Exact:
         """Return the solution of the linear system by SciPy's sparse LU decomposition, or if large by iteration.
 
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         from scipy import sparse
         from scipy.sparse import linalg
@@ -179,8 +184,9 @@ class Katz(FixedPoint):
     ) -> str | None:
         """Return what is wrong with the centralities ``result``, or None; ``reference`` is an :class:`Exact`.
 
-        Their L1 distance to the solution must be at most ``tol * beta / (1 - rate)``, or 1e-3 of the solution's norm if
-        ``rate`` is not below 1; twice that if ``normalized``.
+        The L1 distance of ``result`` to the solution must be at most ``tol * beta / (1 - rate)``, with ``beta`` and
+        ``rate`` of ``reference``, or 1e-3 of the solution's norm if ``rate`` is not below 1; twice that if
+        ``normalized``: then ``result`` has an L2 norm of 1, and is scaled to the L1 norm of the solution first.
         """
         x, rate, beta = reference
         size = float(np.abs(x).sum())

@@ -290,7 +290,8 @@ class LabelPropagation(Algorithm):
         """Return labels computed by NumPy.
 
         Without ``synchronous`` it returns the edges, an :class:`ArcTable`, with which :meth:`mismatch` checks labels.
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         once = src == dst
         neighbour = np.concatenate((src, dst[~once])) if directed else src

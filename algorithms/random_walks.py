@@ -62,17 +62,18 @@ def unit(bits):
 
 
 def factor_of(weight):
-    """Return a power of 2 that brings ``weight``, multiplied by it, into the middle of float64's range.
+    """Return a power of 2: ``weight`` times this power lies in the middle of float64's range.
 
-    Then the rate, the product divided by p or q, neither overflows nor vanishes.
+    Then the rate of a neighbour, this product divided by p or q, neither overflows nor vanishes.
     """
     return 1.0 if 1 / MIDDLE <= weight <= MIDDLE else SHIFT if weight < 1 else 1 / SHIFT
 
 
 def exponent_of(weight):
-    """Return the exponent by which :func:`bell` compensates that a rate was multiplied by :func:`factor_of`.
+    """Return the exponent by which :func:`bell` corrects a time whose rate was computed from a scaled ``weight``.
 
-    It is added to the exponent bits of the ringing time, so that times with different factors can be compared.
+    It is 512 plus the exponent of the power of 2, ``factor_of(weight)``, with which the weight was multiplied; added to
+    the exponent bits of the time, it makes times with different factors comparable.
     """
     return 512 if 1 / MIDDLE <= weight <= MIDDLE else 1024 if weight < 1 else 0
 
@@ -86,9 +87,11 @@ def ring(bits, rate):
 
 
 def bell(bits, weight, divisor):
-    """Return what :func:`ring` does for ``bits`` and the rate ``weight / divisor``, for weights of any size.
+    """Return a random time drawn by 64 random ``bits``: exponential of rate ``weight / divisor``, as 32 bits.
 
-    The exponent of the time is adapted by :func:`exponent_of`, so that results can be compared with each other only.
+    As integers the results have the same order as the times. So that the rate neither overflows nor vanishes, it is
+    computed from the weight times a power of 2, which is corrected in the exponent of the time. That adds a constant to
+    the exponent of every result: results may be compared with each other, but not with those of :func:`ring`.
     """
     return ring(bits, float(weight) * factor_of(float(weight)) / divisor) + np.uint64(exponent_of(float(weight)) << 20)
 
@@ -326,7 +329,8 @@ class RandomWalks(Algorithm):
     ) -> np.ndarray:
         """Return the same walks, computed by NumPy from the same random bits.
 
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         asked = cls(**params)
         p, q = asked.p, asked.q
@@ -382,7 +386,11 @@ class RandomWalks(Algorithm):
 
 
 def bells(bits: np.ndarray, weight: np.ndarray, divisor: Any) -> np.ndarray:
-    """Return what :func:`bell` does, for arrays, as uint64; weights that are not positive give meaningless results."""
+    """Return a random time per entry, as :func:`bell` for arrays: exponential of rate ``weight / divisor``; ``uint64``.
+
+    The times are 32 bits each, drawn by the 64 ``bits`` of the entry; ``divisor`` is a number or an array. Weights that
+    are not positive give meaningless results.
+    """
     small, large = weight < 1 / MIDDLE, weight > MIDDLE
     factor, exponent = np.select([small, large], [SHIFT, 1 / SHIFT], 1.0), np.select([small, large], [1024, 0], 512)
     with np.errstate(all="ignore"):

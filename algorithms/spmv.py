@@ -39,7 +39,10 @@ def product_in(u, v, w, x, y, weighted):
 
 
 def store(v, total, x, y, weighted):
-    """Write ``total``, the sum of row ``v``, to ``y[v]``; return 0: no further round is needed."""
+    """Write ``total``, the sum of row ``v``, to ``y[v]``; return 0: no further round is needed.
+
+    ``x`` and ``weighted`` are not read.
+    """
     y[v] = total
     return 0
 
@@ -133,7 +136,8 @@ class SpMV(Algorithm):
     ) -> np.ndarray:
         """Return the product with the SciPy matrix of the arcs.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         matrix = adjacency(src, dst, weight, num_vertices, weighted)
         vector = VertexValues("x", x).on_host(num_vertices, grown=True)

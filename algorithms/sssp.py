@@ -229,7 +229,7 @@ class SSSP(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """Return the loop that updates the dependence forest edge by edge (see :meth:`Algorithm.event_step`)."""
+        """Return the compiled loop by which ``suricate.replay`` updates distances and parents event by event."""
         self.sources.demand_noted()
         self._ensure_valid()
         assert self._forest is not None
@@ -281,7 +281,8 @@ class SSSP(Algorithm):
     ) -> SSSPResult:
         """Return distances by SciPy's Dijkstra; a parent is -2 (``AMBIGUOUS``) if several are equal up to rounding.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         from scipy.sparse import csgraph
 

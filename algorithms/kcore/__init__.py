@@ -126,7 +126,8 @@ class KCore(Algorithm):
     ) -> KCoreResult:
         """Return core numbers by definition, in NumPy: for every k, vertices with at most k neighbours are removed.
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)

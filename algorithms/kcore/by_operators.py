@@ -84,7 +84,10 @@ def is_candidate(v, state):
 
 
 def holds(u, v, w, core, state, left):
-    """Return 1 if ``u`` counts for ``v``: another vertex with at least the core number (``core``) of ``v``; else 0."""
+    """Return 1 if ``u``, a neighbour of ``v``, counts for ``v``: ``core[u] >= core[v]``, and no self-loop; else 0.
+
+    ``state`` and ``left`` are not read.
+    """
     return 1 if u != v and core[u] >= core[v] else 0
 
 
@@ -100,7 +103,10 @@ def lacks(v, value, core, state, left):
 
 
 def lets_go(u, v, w, core, state, left):
-    """Return -1, to be added to ``left[v]``, if the dropped vertex ``u`` has the core number of ``v``; else 0."""
+    """Return -1, to be added to ``left[v]``, if the dropped neighbour ``u`` has the core number of ``v``; else 0.
+
+    ``u`` no longer counts for ``v``. Returns 0 for a self-loop. ``state`` and ``left`` are not read.
+    """
     return -1 if u != v and core[u] == core[v] else 0
 
 

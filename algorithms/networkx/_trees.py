@@ -65,7 +65,10 @@ class Tree(NamedTuple):
     towards: bool = False
 
     def within(self, cutoff: float | None) -> Tree:
-        """Return the tree of the vertices that are no farther than ``cutoff``, and of the roots."""
+        """Return the tree without vertices farther than ``cutoff`` from the root; roots stay in any case.
+
+        None: the whole tree.
+        """
         if cutoff is None or cutoff == math.inf:
             return self
         near = (self.distance[self.order] <= cutoff) | (self.parent[self.order] == self.order)
@@ -111,7 +114,8 @@ def _by_place(vertices: np.ndarray, place: np.ndarray, parent: np.ndarray) -> np
 def levels(graph: Converted, source: int | list[int], *, towards: bool = False, keep: bool = True) -> Tree:
     """Return a tree of paths with the fewest edges from ``source``, or to it if ``towards``.
 
-    The parameters are those of :func:`lightest`.
+    ``source`` is a vertex, or a list of several: then each vertex belongs to the nearest one. ``keep``: keep the result
+    current for later calls on the same graph.
     """
     found = graph.answer("bfs", backwards=towards, keep=keep, **_roots(source))
     reached = np.flatnonzero(found.level >= 0)
@@ -120,7 +124,10 @@ def levels(graph: Converted, source: int | list[int], *, towards: bool = False, 
 
 
 def _roots(source: int | list[int]) -> dict[str, Any]:
-    """Return the keyword argument for a search from the vertex ``source``, or from a list of several."""
+    """Return a dict with one entry, the keyword argument of an algorithm that searches from ``source``.
+
+    The keyword is ``source`` if that is a vertex, ``sources`` if it is a list of several.
+    """
     return {"sources": source} if isinstance(source, list) else {"source": source}
 
 

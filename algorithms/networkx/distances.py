@@ -1,6 +1,9 @@
 """Shortest paths by weight, and what is defined by all distances: eccentricity, efficiency, averages.
 
-The functions have the parameters and results of NetworkX's functions of the same name.
+The functions have the parameters and results of NetworkX's functions of the same name. ``weight`` (or ``distance``) is
+the edge attribute with the lengths of edges; None: all edges count 1. ``cutoff`` is the
+largest distance that counts as reached; None: any. ``usebounds`` makes no difference. ``method``, ``"dijkstra"`` or
+``"bellman-ford"``, only decides which error a negative weight raises.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ def multi_source_dijkstra_path(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> dict[Any, list[Any]]:
-    """Return a path from the nearest of ``sources`` to each node that is reached."""
+    """Return a path from the nearest of ``sources`` to each node that is reached within ``cutoff``."""
     return _several(G, sources, cutoff, weight).paths(G)
 
 
@@ -89,7 +92,7 @@ def multi_source_dijkstra_path_length(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> dict[Any, Any]:
-    """Return the distance from the nearest of ``sources`` to each node that is reached."""
+    """Return the distance from the nearest of ``sources`` to each node that is reached within ``cutoff``."""
     return _several(G, sources, cutoff, weight).distances(G)
 
 
@@ -331,7 +334,7 @@ def _single_source(method: Any) -> str | None:
 
 @served("bfs", "sssp", cost="heavy", limits={**WEIGHT, "method": _single_source})
 def average_shortest_path_length(G: Converted, weight: Any = None, method: Any = None) -> float:
-    """Return the mean distance over all pairs of nodes."""
+    """Return the mean distance over all pairs of nodes; ``method`` ``"unweighted"`` ignores ``weight``."""
     n = len(G)
     if n == 0:
         raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
@@ -360,7 +363,10 @@ def _eccentricities(graph: Converted, vertices: np.ndarray, weight: Any) -> dict
 
 @served("bfs", "sssp", cost="heavy", limits={**WEIGHT, "sp": absent}, part=("v",))
 def eccentricity(G: Converted, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
-    """Return the distance from a node to the farthest one: of the node ``v``, or a dict for several nodes or all."""
+    """Return the distance from a node to the farthest one: of the node ``v``, or a dict for several nodes or all.
+
+    ``v`` is a node, several nodes or None (all); ``sp``, known distances, must be None.
+    """
     if v is not None and v in G:
         return _eccentricities(G, np.array([G.index[v]]), weight)[v]
     return _eccentricities(G, G.all_vertices() if v is None else G.vertices(v), weight)

@@ -1,6 +1,7 @@
 """Components, core numbers, communities, independent sets.
 
-The functions have the parameters and results of NetworkX's functions of the same name.
+The functions have the parameters and results of NetworkX's functions of the same name. ``weight`` must be None, and so
+must ``source`` of the strongly connected components.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Centralities, ranks, clustering, degrees, reciprocity.
 
-The functions have the parameters and results of NetworkX's functions of the same name.
+The functions have the parameters and results of NetworkX's functions of the same name. ``weight`` (or ``distance``) is
+an edge attribute; None: all edges count 1. For clustering it must be None.
 """
 
 from __future__ import annotations
@@ -35,8 +36,12 @@ def _by_vertex(graph: Converted, values: Mapping[Any, Any] | None) -> dict[int, 
 def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enough: float = 0.0, **params: Any) -> Any:
     """Return the result of the iterative ``algorithm`` on ``graph`` with the parameters ``params``.
 
-    ``weight`` is the edge attribute, None: unweighted. ``steps`` is the caller's limit of steps. If the algorithm does
-    not converge, or ``steps`` is 0, it raises NetworkX's exception, unless the last step changed less than ``enough``.
+    ``weight`` is the edge attribute, None: unweighted. ``steps`` is the caller's limit of steps, which is only named in
+    an error. If the algorithm does not converge, its result is returned if the last step changed less than ``enough``.
+
+    Raises:
+        PowerIterationFailedConvergence: the last step changed more, or ``steps`` is 0 or less.
+        NotImplementedError: the algorithm refuses ``params`` or the weights.
     """
     if steps <= 0:
         raise nx.PowerIterationFailedConvergence(steps)

@@ -1,6 +1,7 @@
 """Searches by number of edges: paths, levels, trees, descendants.
 
-The functions have the parameters and results of NetworkX's functions of the same name.
+The functions have the parameters and results of NetworkX's functions of the same name. ``cutoff`` and ``depth_limit``
+are the largest number of edges of a path that counts; None: any. ``sort_neighbors`` must be None.
 """
 
 from __future__ import annotations

@@ -18,7 +18,11 @@ ALIKE = 0.01  #: at most so much of the square of a change is not a multiple of 
 
 
 class StepExtrapolation:
-    """Decides on the CPU which steps to extrapolate, as ``finish_paced`` of ``steps.py`` does on CUDA."""
+    """Decides on the CPU which steps to extrapolate, by the norms of the changes that the steps before have made.
+
+    A step is extrapolated while norms fall slowly, unless extrapolated steps did not make them fall faster. On CUDA the
+    function ``finish_paced`` of ``steps.py`` decides this by the same rule.
+    """
 
     def __init__(self, alpha: float) -> None:
         self._alpha, self._pace = alpha, FRESH

@@ -63,9 +63,10 @@ class Jumps:
         self.apart = dangling is not None
 
     def check(self, num_vertices: int, *, grown: bool) -> None:
-        """Raise unless both parameters name vertices of the graph only, or have an entry for each of them.
+        """Raise ``VertexRangeError`` or ``ShapeError`` unless both parameters fit a graph of ``num_vertices`` vertices.
 
-        With ``grown`` arrays may be shorter: vertices were added to the graph.
+        A dict must name vertices of the graph only, and an array have an entry for each of them; with ``grown``, after
+        vertices were added to the graph, it may be shorter.
         """
         for name, values in self._parts.items():
             _check_fit(name, values, num_vertices, grown=grown)
@@ -162,9 +163,11 @@ def _checked(name: str, values: Any) -> dict[int, float] | np.ndarray | None:
 
 
 def _check_fit(name: str, values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
-    """Raise unless the parameter ``name`` fits a graph of ``num_vertices`` vertices; ``values`` may be None.
+    """Raise unless ``values`` of the parameter ``name`` fit a graph of ``num_vertices`` vertices; None always fits.
 
-    A dict must name vertices of the graph only, an array have an entry per vertex; with ``grown`` it may be shorter.
+    Raises:
+        VertexRangeError: a dict names a vertex that the graph does not have.
+        ShapeError: an array has not one entry per vertex; with ``grown`` it may be shorter.
     """
     if isinstance(values, dict) and max(values) >= num_vertices:
         raise VertexRangeError(f"pagerank: {name}: vertex {max(values)} is not in [0, {num_vertices})")

@@ -230,7 +230,11 @@ class WholePasses(VerifiedRanks):
 
     @property
     def _state(self) -> tuple[Any, ...]:
-        """The arguments of all functions of a step: shares, inverse weights, jumps, ``alpha`` and two scalars."""
+        """The arguments of all functions of a step, in their order.
+
+        They are the shares before and after the step, the inverse weights, the jumps and their stride, ``alpha``, and
+        two scalars: the norm of the change, and the rank of dangling vertices.
+        """
         return (
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
         )  # fmt: skip

@@ -88,7 +88,8 @@ class VerifiedRanks(Algorithm):
     ) -> np.ndarray:
         """Return the ranks by power iteration with a SciPy matrix in float64, much more exact than the tolerance.
 
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
         if self_loops:
@@ -100,7 +101,10 @@ class VerifiedRanks(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Return a text if the L1 distance of ``result`` to ``reference`` exceeds :func:`distance_bound`, else None."""
+        """Return a text if the L1 distance of the ranks ``result`` to ``reference`` is too large, else None.
+
+        The bound, :func:`distance_bound`, depends on the parameters of the algorithm, ``params``, such as ``tol``.
+        """
         bound = distance_bound(len(reference), result.dtype, {"alpha": ALPHA, "tol": TOL} | params)
         distance = float(np.abs(result - reference).sum()) if len(result) == len(reference) else math.inf
         if distance <= bound:  # False for NaN

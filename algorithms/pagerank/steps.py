@@ -152,7 +152,8 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
     def finishing(*, fast: bool = False, paced: bool = False, pushed: bool = False) -> Callable[..., Any]:
         """Return the vertex function that ends a step, extrapolated if ``fast``, or if ``paced`` and the pace says so.
 
-        ``pushed``: the argument ``value`` is an array with the sums of all vertices, whose entry is set to 0 for the
+        The function computes the new share of a vertex from its second argument, ``value``, the sum of the shares of
+        its in-neighbours. ``pushed``: ``value`` is an array of these sums, and the vertex's entry is set to 0 for the
         next step.
         """
 
@@ -286,12 +287,14 @@ KAPPA, ALPHA, FACTOR, FRONTIER, PRUNE = range(5)  #: places of the numbers that 
 
 @cache
 def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -> Local:
-    """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``); ``weighted``: see :func:`pulling`.
+    """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``).
+
+    ``weighted``: shares are multiplied by edge weights; ``loops`` and ``closed`` are explained by the module.
 
     ``relax`` recomputes an active vertex. It activates the out-neighbours if the share differs by more than the
     tolerance from ``announced[v]``, the share when it last activated them. ``terms`` is an array of five numbers:
-    ``kappa`` (the sum of the ranks that come from jumps), ``alpha``, ``factor_of(alpha)``, and the tolerances of the
-    frontier and of pruning.
+    ``kappa`` (the sum of the ranks that come from jumps), ``alpha``, the factor by which extrapolated steps are longer,
+    and the tolerances of the frontier and of pruning.
 
     ``sweep`` replaces ``relax`` in rounds over all vertices, which end at half of the tolerance. It multiplies the
     ranks before the step by ``kappa / kept``, where the scalar ``kept`` is the value of ``kappa`` for which the sum of

@@ -58,7 +58,10 @@ def count_others(v, graph, in_degree, towards, away):
 
 
 def takes_away(u, v, w, lost, count, root):
-    """Return 1 for the edge of ``v`` to ``u``, which was removed (added to ``lost[v]``); 0 for a self-loop."""
+    """Return 1, to be added to ``lost[v]``: vertex ``u`` was removed, and ``v`` loses an edge; 0 for a self-loop.
+
+    ``lost``, ``count`` and ``root`` are not read.
+    """
     return 1 if u != v else 0
 
 
@@ -96,7 +99,8 @@ def is_pivot(v, towards, away, root, ahead, behind, best):
     """Return whether ``v`` is the pivot that ``best`` names; set ``ahead[v]`` and ``behind[v]`` to 1 if so, else to 0.
 
     ``ahead`` and ``behind`` mark the vertices that the searches along out-edges and in-edges have reached, which start
-    from the pivot. The other parameters are those of :func:`heaviest`.
+    from the pivot. ``best`` is a scalar: the smaller of in-degree ``towards[v]`` and out-degree ``away[v]``, times
+    2**32, plus ``v``, of the pivot. Only vertices without a ``root`` (``EMPTY``) can be the pivot.
     """
     own = min(towards[v], away[v]) * SPAN + v
     chosen = root[v] == EMPTY and own == best.value
@@ -292,7 +296,8 @@ class StronglyConnectedComponents(Algorithm):
     ) -> SCCResult:
         """Return SciPy's components, each labelled by its smallest member.
 
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         from scipy.sparse import csgraph
 

@@ -75,10 +75,10 @@ class CutLoops:
         self._found = False
 
     def note(self, outcome: Propagated, limit: int, after: Propagated | None = None) -> None:
-        """Add the outcome of a loop of at most ``limit`` steps.
+        """Add ``outcome``, that of a loop of at most ``limit`` steps, to those that :meth:`found` examines.
 
-        ``after`` is the loop that it continued, whose steps count, too. Waits for the device once in ``MOST_UNREAD``
-        calls.
+        ``after`` is the outcome of an earlier loop that this one continued, if any: the steps of both together are
+        limited. Waits for the device once in ``MOST_UNREAD`` calls.
         """
         self._unread.append((outcome, after, limit))
         if len(self._unread) == MOST_UNREAD:

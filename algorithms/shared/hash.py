@@ -79,5 +79,5 @@ def key_of(seed: int) -> int:
 
 
 def mixed_ids(xp: Any, begin: int, end: int, key: int) -> Any:
-    """Return :func:`mixed`, with ``key``, of the ids from ``begin`` to ``end``: ``uint32[end - begin]`` of ``xp``."""
+    """Return the hashes ``mixed(id, key)`` of the ids from ``begin`` to ``end - 1``, a ``uint32`` array of ``xp``."""
     return mixed(xp.arange(begin, end, dtype=np.uint32), key)

@@ -75,7 +75,10 @@ class VertexValues:
     def on_device(self, graph: Graph, *, grown: bool = False) -> Array:
         """Return the numbers in a new array, ``float64[graph.num_vertices]``, on the graph's device.
 
-        See :meth:`on_host`.
+        ``grown``: the graph may have more vertices than it had when the array was given.
+
+        Raises:
+            VertexRangeError, ShapeError: the numbers do not fit the number of vertices of ``graph``.
         """
         return self._spread(graph.device.xp, graph.num_vertices, grown)
 
@@ -97,7 +100,11 @@ class VertexValues:
 
 
 def optional_values(label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> VertexValues | None:
-    """Return ``values`` as :class:`VertexValues`, with the parameters of that class; None for None."""
+    """Return ``values``, one number per vertex in any form, as :class:`VertexValues`; None for None.
+
+    ``label`` names the parameter in errors; ``missing`` is the number of vertices without one; ``low`` the least number
+    allowed (None: any).
+    """
     return None if values is None else VertexValues(label, values, missing=missing, low=low)
 
 

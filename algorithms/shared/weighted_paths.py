@@ -31,7 +31,10 @@ def nearer(u, v, w, distance):
 
 
 def later(u, v, w, turn, distance):
-    """Return ``turn[u] + 1``, of which the largest becomes ``turn[v]``; 0 if the edge is on no shortest path."""
+    """Return ``turn[u] + 1``, an offer to ``v``; 0 if the edge is on no shortest path, by ``w`` and ``distance``.
+
+    The largest offer to ``v`` becomes ``turn[v]``.
+    """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return turn[u] + 1 if is_tight else 0
 
@@ -39,14 +42,17 @@ def later(u, v, w, turn, distance):
 def paths_over(u, v, w, paths, turn, distance):
     """Return ``paths[u]``, the number of shortest paths that reach ``v`` over ``u``; 0 if the edge is on none of them.
 
-    ``distance`` tells that; ``turn`` is not read.
+    Whether it is on one follows from its weight ``w`` and ``distance``; ``turn`` is not read.
     """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return paths[u] if is_tight else 0.0
 
 
 def in_turn(v, step, paths, turn, distance):
-    """Return whether the number of paths to ``v`` is final, so that ``v`` passes it on: its turn is this ``step``."""
+    """Return whether ``turn[v]`` is this ``step``: then the number of paths to ``v`` is final, and ``v`` passes it on.
+
+    ``paths`` and ``distance`` are not read.
+    """
     return turn[v] == step
 
 
@@ -75,16 +81,16 @@ def power_over(u, v, w, part, power, distance):
 def part_over(u, v, w, part, power, distance):
     """Return the number of shortest paths that reach ``v`` over ``u``, divided by ``2 ** power[v]``.
 
-    The number is ``part[u] * 2 ** power[u]``, or 0 if the edge is on no shortest path by ``distance``.
+    The number is ``part[u] * 2 ** power[u]``, or 0 if the edge is on no shortest path, by ``w`` and ``distance``.
     """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return part[u] * math.exp2(power[u] - power[v]) if is_tight else 0.0
 
 
 def rescale(v, part, power, last):
-    """Adapt ``part[v]``, in place, to the exponent, which has risen from ``last[v]`` to ``power[v]``.
+    """Divide ``part[v]``, in place, by 2 as often as its exponent has risen, from ``last[v]`` to ``power[v]``.
 
-    Then ``last[v]`` is set to ``power[v]``.
+    So the number of paths, ``part[v] * 2 ** power[v]``, stays the same. Then ``last[v]`` is set to ``power[v]``.
     """
     part[v] = part[v] * math.exp2(last[v] - power[v])
     last[v] = power[v]
@@ -98,7 +104,11 @@ def normalise(v, part, power):
 
 
 def scaled_credit_over(u, v, w, part, power, distance, credit):
-    """Return what :func:`credit_over` does, for ``part * 2 ** power`` as numbers of paths: never NaN."""
+    """Return the credit of ``u`` for the shortest paths that continue to ``v``; 0 if the edge is on no shortest path.
+
+    As :func:`credit_over`, but the number of shortest paths to a vertex is ``part[v] * 2 ** power[v]``, so that no
+    number is too large, and none of the credits NaN. ``distance`` tells whether the edge is on a shortest path.
+    """
     if not (distance[v] == distance[u] + float(w) and distance[v] > distance[u]):
         return 0.0
     return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])

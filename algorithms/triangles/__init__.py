@@ -208,7 +208,8 @@ class Triangles(Algorithm):
     ) -> TrianglesResult:
         """Return the result, counted by plain loops over marked neighbours (``suricate.operators.closed_triples``).
 
-        ``live`` is not read. The other parameters are those of :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
         """
         from suricate.operators.closed_triples import closed_triples
 

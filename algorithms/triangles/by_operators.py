@@ -70,7 +70,11 @@ def lose_old(u, v, x, new, triangles):
 
 
 def lose_last_old(u, v, x, new, triangles):
-    """Do what :func:`lose_last` does, unless the edge ``(v, x)`` is in ``new``, the set of new edges."""
+    """Subtract 1 from ``triangles`` at the corners of a triangle whose edges ``(u, v)`` and ``(u, x)`` were deleted.
+
+    Does nothing if the edge ``(v, x)`` is in ``new``, the set of new edges: then the triangle did not exist before the
+    batch. The triangle is visited with ``v`` and ``x`` in both orders; only ``v < x`` counts.
+    """
     if x > v and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)

@@ -120,9 +120,9 @@ def mark_changed(arcs, i, others, hub, marks, step):
 
 @inner
 def unmark_changed(arcs, i, others, hub, marks):
-    """Set to 0 the ``marks`` that :func:`mark_changed` has set for ``hub``.
+    """Set ``marks`` to 0 at ``hub`` and its neighbours by changed edges, which :func:`mark_changed` has marked.
 
-    The arcs of ``hub`` in ``arcs`` begin at index ``i``; ``others`` are the arcs of the other kind.
+    These edges are the arcs of ``hub`` in ``arcs``, from index ``i`` on, and in ``others``, the arcs of the other kind.
     """
     j = row_begin(others, hub)
     while in_row(others, j, hub):
@@ -262,7 +262,8 @@ def meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scra
         is_marked: whether the neighbours of the hub are marked; else they are looked up.
         change: 1 or -1, added per triangle.
         step: the mark that hides a vertex.
-        scratch: ``marks``, ``shared`` and ``held``, see :func:`count_changes`.
+        scratch: a tuple of ``marks`` (see the module), ``shared`` (``uint32[n]``, common neighbours) and ``held``
+            (previous marks of hidden vertices).
         numbers: ``degrees`` and ``triangles``; the latter is changed in place.
     """
     marks, shared, held = scratch

@@ -193,9 +193,9 @@ class WCC(Algorithm):
             self.pace.discard()
 
     def event_step(self, graph: Graph) -> Step | str:
-        """Return the :class:`Step` of the spanning forest, which from now on replaces the union-find.
+        """Return the :class:`Step` by which ``suricate.replay`` updates a spanning forest event by event.
 
-        Returns a text, the reason, if there is none.
+        The forest replaces the union-find from now on. Returns a text, the reason, if such a step is not possible.
         """
         if not self.kernels:
             return "wcc has no step without its kernels"
@@ -206,10 +206,11 @@ class WCC(Algorithm):
         return self._forest.step(graph, self._answer_after)
 
     def _answer_after(self, label: Array, count: Array) -> WCCResult:
-        """Return the result for ``label`` and ``count``, after events that neither deleted nor revived a vertex.
+        """Return the result of recorded events, none of which has deleted or revived a vertex.
 
-        ``label`` is handed on as it is. ``count``, numbers of components, counts each deleted vertex as one; these are
-        subtracted.
+        ``label``, the labels after each event, becomes part of the result unchanged. ``count`` is the number of
+        components after each event, with every deleted vertex counted as a component; the number of deleted vertices
+        is subtracted from each entry.
         """
         return WCCResult(label, count - int(self._deleted))
 
@@ -256,7 +257,8 @@ class WCC(Algorithm):
     ) -> WCCResult:
         """Return SciPy's components, each labelled by its smallest vertex.
 
-        ``live`` is the mask of live vertices (None: all are live). See :meth:`Algorithm.reference`.
+        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
+        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         from scipy.sparse import csgraph
 

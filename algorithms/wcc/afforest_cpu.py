@@ -82,9 +82,10 @@ def unite_some(g, parent, count, alone, begin_place, end_place):
 def unite_rest(g, h, both, skips, parent, largest, alone, begin_place, end_place):
     """Unite each vertex from ``begin_place`` on, below ``end_place``, with all its neighbours in ``g``.
 
-    With ``both`` also in ``h``. Changes ``parent`` in place. With ``skips``, vertices in the set of ``largest`` are
-    left out: even if one has joined that set during this loop, its arcs are visited from their other ends. ``alone``:
-    True if no other thread unites.
+    With ``both`` also with those in ``h``: ``g`` and ``h`` are the views of the out-edges and the in-edges. Changes
+    ``parent``, the union-find array, in place. With ``skips``, vertices whose entry in ``parent`` is ``largest`` (the
+    root of the largest set) are left out: even if one has joined that set during this loop, its arcs are visited from
+    their other ends. ``alone``: True if no other thread unites.
     """
     for v in range(begin_place, end_place):
         if skips and parent[v] == largest:

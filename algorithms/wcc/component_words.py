@@ -15,13 +15,13 @@ RANKS = 5  #: bits of a class
 
 
 class Layout(NamedTuple):
-    """How the 64 bits of a vertex's word in the forest of components are divided.
+    """How a vertex's word in the forest of components is divided, from the highest bit: class, root, distance.
 
     Attributes:
         root_shift: the number of bits of the distance from the root, the lowest bits.
         root_bits: the number of bits of the scrambled id of the root, above the distance.
-        length_mask: the greatest length of an arc is this plus 1.
-        last_rank: the worst class of a root.
+        length_mask: arcs have lengths from 1 to ``length_mask + 1``; their sum along a path is the distance.
+        last_rank: the worst class of a root, the largest number; the best class is 0. Roots of better classes win.
         unmix: the inverse of :data:`MIX` modulo ``2**root_bits``.
         limit: the greatest distance; above it the forest is built from scratch.
     """

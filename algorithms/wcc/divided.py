@@ -116,9 +116,10 @@ class _Run:
         self._arriving = local.workspace.state(Arriving)
 
     def exchanged(self, number: int) -> Array:
-        """Return the array that processes add up after launch ``number``, ``uint64[]``: a bit per vertex, then counts.
+        """Return the array that the processes add up, entry by entry, after launch ``number``; ``uint64[]``.
 
-        The bit is 1 if the vertex was reached.
+        Launch 0 is :meth:`find_hub`, launch ``i + 1`` is ``reach(i)``. The array begins with a bit per vertex, 1 if the
+        vertex was reached; the numbers that :meth:`counts` returns follow.
         """
         return self._buffers[number]
 

@@ -66,10 +66,10 @@ class SpanningForest:
         self._build(graph)
 
     def step(self, graph: Graph, answer: Callable[..., Any]) -> Step:
-        """Return the :class:`Step` of the forest.
+        """Return the :class:`Step` of the forest: the loops by which ``suricate.replay`` updates it event by event.
 
-        ``answer(label, count)`` turns the recorded labels and component counts of all events into the algorithm's
-        result.
+        ``answer(label, count)`` makes the algorithm's result of what the loops have recorded: labels, ``uint32`` with a
+        row per event and a column per recorded vertex, and numbers of components, ``int64`` with an entry per event.
         """
         self._grow(graph)
         if self._is_deep(graph):
@@ -96,7 +96,10 @@ class SpanningForest:
         return self._state.label[: self._size].copy(), self._state.counts[2:3]
 
     def labels_at(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels of these vertices (``uint32[k]``), and the component count, as :meth:`labels` does."""
+        """Return the labels of ``vertices`` (ids), ``uint32[k]``, and the component count.
+
+        A label is the smallest member of the vertex's component. The count is ``int64[1]``, a view of the state.
+        """
         _trees().write_labels(self._state)
         return self._state.label[vertices], self._state.counts[2:3]
 

@@ -226,7 +226,8 @@ def cut(graph, state, child, above):
 def add(state, u, v, counting):
     """Update the forest ``state``, in place, for the inserted edge of ``u`` and ``v``; return how many labels change.
 
-    Without ``counting`` the number may be wrong: see :func:`join`.
+    The edge may be a self-loop, or lie within one component. With ``counting`` the returned number is exact; without,
+    it may be wrong, which takes less time.
     """
     node = state.node
     if u == v:
