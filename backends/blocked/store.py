@@ -284,7 +284,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return outcome.each(device.xp.asarray)
 
     def _apply_on_device(self, batch: EdgeList, *, inserting: bool) -> Outcome:
-        """Apply a batch in host arrays on the device, for lack of memory for the mirror; return its outcome; waits."""
+        """Insert (``inserting``) or delete a batch of host arrays on the device, and wait; return its outcome.
+
+        This is for lack of memory for the mirror.
+        """
         self._drop_copy()
         arrays = batch.each(self.device.xp.asarray)
         outcome = super().insert(*arrays) if inserting else super().delete(*arrays[:2])
@@ -305,7 +308,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return {"blocks": int(counters[USED] - counters[FREE]), "edges": int(counters[EDGES])}
 
     def extents(self) -> dict[str, int]:
-        """Return how many entries of each group of arrays a copy needs; on CUDA waits."""
+        """Return how many entries a copy needs, by group of arrays; see :meth:`BlockedPool.carved`; on CUDA waits."""
         return self.pool.carved(self.known())
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
@@ -370,14 +373,17 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
-        """Insert a located batch, for which the plan ``reservation`` has reserved blocks; write ``report``."""
+        """Insert a sorted batch and write ``report``; see :meth:`BatchStore.apply_insertion`.
+
+        ``reservation`` is the plan, whose blocks are reserved; None if no edge is new.
+        """
         self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> None:
         """Do nothing: a deletion needs no memory, as the stack of free blocks has space for every block."""
 
     def apply_deletion(self, batch: LocatedBatch, reservation: None, report: Report) -> None:
-        """Delete the present entries of a located batch, and write ``report``."""
+        """Delete the present entries of a sorted batch, and write ``report``; ``reservation`` is always None."""
         self.kernels.delete(self.pool.graph, batch, report, self.edge_bound())
 
     def plan(self, num_edges: int) -> None:

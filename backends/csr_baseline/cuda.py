@@ -98,7 +98,8 @@ class CsrCuda:
     ) -> tuple[Any, ...]:  # fmt: skip
         """Return the values of the struct ``Merge`` for one merge, in order.
 
-        ``scratch`` are the addresses of the scratch arrays, ``blocks`` is the number of blocks of the launch.
+        ``rebuild`` has the new arrays; ``scratch`` are the addresses of the scratch arrays, ``blocks`` is the number of
+        blocks of the launch; ``deleting``: the batch is a deletion.
         """
         new, offsets = rebuild.target, graph.offsets.data.ptr
         rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr

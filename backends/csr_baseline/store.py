@@ -189,7 +189,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return sorter.sort(src, dst, self.num_vertices)
 
     def _rebuild_for(self, inserts: int) -> Rebuild | None:
-        """Reserve memory, by upper bounds, for a rebuild that inserts ``inserts`` edges; None if it is too much."""
+        """Return arrays for a rebuild that inserts up to ``inserts`` edges; None if memory is short for so many."""
         self.poll()
         bound = self.edge_bound()
         try:

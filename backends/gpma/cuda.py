@@ -104,7 +104,7 @@ class GpmaCuda:
         self._launch("gpma.cu", "find_edges", m, self._packed(graph), np.uint32(m), src, dst, found, weight)
 
     def plan(self, graph: Graph, batch: LocatedBatch, *, deleting: bool, in_place: bool = True) -> CudaPlan:
-        """Return scratch memory for :meth:`insert` or :meth:`delete`; the size of ``batch`` alone determines it.
+        """Return scratch memory for :meth:`insert` or :meth:`delete`; of the arguments only ``len(batch)`` matters.
 
         The launch of the update finds out which segments it must rebalance.
         """

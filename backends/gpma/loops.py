@@ -53,7 +53,7 @@ def least_in(slots, level, height):
 
 @inner
 def leaf_of(head, low, high, v):
-    """Return the leaf in which destination ``v`` of a row belongs; ``low`` to ``high`` are the leaves of the row."""
+    """Return the leaf for destination ``v`` of a row in leaves ``low`` to ``high``; ``head`` is that of ``Graph``."""
     while low < high:
         middle = (low + high + 1) >> 1
         if head[np.uint64(middle)] <= v:

@@ -140,7 +140,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self._rebuild(ledger.reserved(self._most_entries() + num_edges, self.pool.leaves))
 
     def reserve_insertion(self, batch: LocatedBatch) -> Reservation | None:
-        """Reserve memory for an insertion; return it with the plan, None if there is nothing to do.
+        """Reserve memory for an insertion; return it with the plan, None if no edge is new.
 
         On CUDA wait for the exact numbers if by the host's bounds the array must grow. See
         :meth:`BatchStore.reserve_insertion`.
@@ -162,7 +162,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def apply_insertion(
         self, batch: LocatedBatch, reservation: Reservation | None, weight: Array, report: Report
     ) -> None:
-        """Apply an insertion; ``reservation`` is None if only weights change. See :class:`BatchStore`."""
+        """Insert the absent edges of ``batch``, replace weights of the present ones, and write ``report``.
+
+        ``reservation`` is the result of :meth:`reserve_insertion`, None if only weights change.
+        """
         if reservation is None:
             self.report_insertion(batch, weight, report)
             return
@@ -173,7 +176,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self.pool.replace(new)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Reservation | None:
-        """Reserve memory for a strict deletion; return it with the plan, None if there is nothing to do.
+        """Reserve memory for a strict deletion; return it with the plan, None if no edge of it is stored.
 
         The array shrinks if it is too empty and memory allows it. See :meth:`BatchStore.reserve_deletion`.
         """
@@ -187,7 +190,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return Reservation(new, batch, self.kernels.plan(self.pool.graph, batch, deleting=True))
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Reservation | None, report: Report) -> None:
-        """Apply a strict deletion; ``reservation`` is None if it deletes nothing. See :class:`BatchStore`."""
+        """Delete the present edges of ``batch``, a strict deletion, and write ``report``.
+
+        ``reservation`` is the result of :meth:`reserve_deletion`, None if no edge of the batch is stored.
+        """
         if reservation is None:
             self.report_deletion(batch, report)
             return

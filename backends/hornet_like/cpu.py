@@ -106,7 +106,8 @@ class HornetCpu:
 def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array, ...], *more: Any) -> None:
     """Run ``loop`` over each part of a located batch, with the blocks that ``plan`` reserves; None: do nothing.
 
-    ``entries`` are arrays of the batch, of which each call gets its part; ``more`` are further arguments of the loop.
+    ``loop`` is ``apply_insert`` or ``apply_delete`` of ``loops.py``. ``entries`` are arrays of the batch, of which each
+    call gets its part; ``more`` are further arguments of the loop.
     The edges and pressures counted by the parts are added to the counters of ``graph`` in place.
     """
     if plan is None:

@@ -62,7 +62,8 @@ class HornetKernels(Protocol):
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
         """Delete the present edges of ``batch``, move vertices to smaller blocks as planned, and write ``report``.
 
-        ``plan`` and the result are as for :meth:`insert`; None, on the CPU, if no edge is present.
+        ``plan`` is the result of :meth:`plan`; None, on the CPU, if no edge is present. Return False, with nothing
+        changed, if ``plan.unchecked`` is set and the pool turns out too small; else True.
         """
 
     def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:

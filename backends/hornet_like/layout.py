@@ -75,7 +75,7 @@ class Graph(NamedTuple):
         begin, end: int64 per vertex: its edges are in slots ``begin[u]`` to ``end[u]``, exclusive.
         klass: uint8 per vertex: the class of its block, ``NONE`` without edges.
         dst, weight: per slot; ``weight`` holds bit patterns, and has length 0 if there are none.
-        counters: int64[COUNTERS], see the constants above.
+        counters: int64[COUNTERS]; the constants ``USED`` to ``SHRINK`` of this module are the places in it.
         stacks: the free blocks of all classes, each as its first slot divided by ``GRAIN``.
         stack_begin: int64[CLASSES + 1]: where the stack of each class begins in ``stacks``.
     """

@@ -123,7 +123,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self._work_out(0, 0, self._aheads(num_edges)[1:])
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
-        """Reserve memory for an insertion; return its plan, None if there is nothing to do. See :class:`BatchStore`."""
+        """Reserve memory for an insertion; return its plan, None if no edge is new. See :class:`BatchStore`."""
         if not batch.most:
             return None
         plan = self.kernels.plan(self.pool.graph, batch, self.edge_bound(), deleting=False)
@@ -141,7 +141,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Plan | None:
-        """Reserve memory for a deletion; return its plan, None if there is nothing to do. See :class:`BatchStore`.
+        """Reserve memory for a deletion; return its plan, None if no edge of it is stored. See :class:`BatchStore`.
 
         Without memory to move vertices to smaller blocks, blocks stay as large as they are.
         """

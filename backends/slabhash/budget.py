@@ -50,7 +50,7 @@ class Budget:
             raise CapacityError(f"slabhash needs {size} more bytes, {where} has {left} left")
 
     def borrow(self, size: int) -> None:
-        """Count ``size`` bytes of temporary arrays as held until :meth:`repay`; raises ``CapacityError``."""
+        """Count ``size`` bytes of temporary arrays as held until :meth:`repay`; first check them by :meth:`admit`."""
         self.admit(size)
         self.borrowed += size
 

@@ -367,7 +367,7 @@ class CpuKernels:
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
         """Return an upper bound of the slabs that inserting the batch needs.
 
-        Head slabs are below ``bump``. With ``fresh`` all of them are empty, and the pool is not read.
+        The head slabs have indices below ``bump``. ``fresh``: all head slabs are empty; the pool is not read then.
         """
         if fresh and (bits := self._sortable(slabs, batch.src)):
             self._load = Load.of(slabs, batch.src, batch.dst, bits)

@@ -148,7 +148,10 @@ class CudaKernels:
         return edges <= self._cached.edges
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
-        """Allocate and cache scratch memory for batches of up to ``edges`` edges, unless it is too large for that."""
+        """Allocate and cache scratch memory for batches of up to ``edges`` edges, unless it is large beside the pool.
+
+        Do nothing either if as much is cached, or memory is lacking.
+        """
         size = offsets_of(*self._scratch_sizes(slabs, edges).values())[-1]
         if edges > self._cached.edges and self._is_cached(slabs, edges, size):
             with suppress(CapacityError):
@@ -349,7 +352,7 @@ class CudaKernels:
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
         """Return an upper bound of the slabs that inserting the batch needs; waits for the device.
 
-        Head slabs are below ``bump``. With ``fresh`` all of them are empty, and the pool is not read.
+        The head slabs have indices below ``bump``. ``fresh``: all head slabs are empty; the pool is not read then.
         """
         counts = cupy.zeros(bump + len(slabs.buckets), np.uint32)
         view, edges = VIEW.pack(slabs), len(batch.src)

@@ -237,7 +237,7 @@ class SlabHashStore(Store):
             self.supply.changed(inserted, deleted)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """Prepare a change by batches on CUDA; return the function that makes it, or None.
+        """Prepare to delete and insert batches on CUDA (each may be None); return the function that does that, or None.
 
         None is returned if too few slabs are free for the worst case, a batch is on the host, or no slab width was
         chosen yet. One launch validates and applies a batch. If there are both kinds, the insertion is validated before

@@ -109,8 +109,8 @@ def free_slots(g, slab):
 def count_slabs(g, bump, src, dst, heads, left, fresh):
     """Return an upper bound of the slabs that inserting the edges (``src``, ``dst``) needs.
 
-    Head slabs are below ``bump``. With ``fresh`` all of them are empty, and the pool is not read. ``heads``
-    (int64[RING]) is scratch of :func:`loops.fetch`. ``left`` (uint8[bump + vertices], zero before) is
+    The head slabs have indices below ``bump``. ``fresh``: all head slabs are empty; the pool is not read then.
+    ``heads`` (int64[RING]) is scratch of :func:`loops.fetch`. ``left`` (uint8[bump + vertices], zero before) is
     scratch, too: 1 plus the free slots of a chain, at the index of its head slab, or at ``bump + u`` for a vertex u
     without storage.
     """
