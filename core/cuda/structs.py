@@ -116,7 +116,10 @@ def _packer(fields: Iterable[tuple[int, str]], size: int) -> struct.Struct:
 
 
 def joined(*packers: struct.Struct) -> struct.Struct:
-    """Return one packer for several structs that are adjacent in memory; the size of each is a multiple of 8 bytes."""
+    """Return one packer for several structs that are adjacent in memory, from the packers of each, in this order.
+
+    The size of each struct is a multiple of 8 bytes.
+    """
     assert not any(packer.size % 8 for packer in packers)
     return struct.Struct("=" + "".join(packer.format.removeprefix("=") for packer in packers))
 
@@ -132,12 +135,19 @@ def enum(name: str, members: Mapping[str, int]) -> str:
 
 
 def constants(values: Mapping[str, int | float]) -> str:
-    """Return C++ text of constants: ``float``, ``uint32_t``, ``int`` if negative, ``uint64_t`` beyond 32 bits."""
+    """Return C++ text that defines constants; ``values`` has their numbers by name.
+
+    A Python float becomes a ``float``; an integer a ``uint32_t``, an ``int`` if negative, a ``uint64_t`` beyond 32
+    bits.
+    """
     return "\n".join(f"[[maybe_unused]] constexpr {_literal(name, value)};" for name, value in values.items())
 
 
 def named(source: Any, *names: str) -> dict[str, Any]:
-    """Return {name: value} of attributes of the module ``source``, as :func:`enum` and :func:`constants` take them."""
+    """Return {name: value} for the attributes ``names`` of the module ``source``.
+
+    :func:`enum` and :func:`constants` take such a mapping.
+    """
     return {name: getattr(source, name) for name in names}
 
 

@@ -101,8 +101,8 @@ def _numba_word(words: WordsRef, index: str) -> str:
 def _numba_after(node: Node) -> str:
     """Return Python text of an ``after`` node, an expression before which values are assigned to local variables.
 
-    The values take the place of the variables. CUDA text assigns these first; here values can be read later, as on the
-    CPU no other thread changes them.
+    In the text the values take the place of the variables, so that words are read where they are used. CUDA text
+    assigns the variables first instead; on the CPU this is not needed, as no other thread changes the words meanwhile.
     """
     by: dict[int, Node] = {}
     for one in node.value:

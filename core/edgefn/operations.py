@@ -189,7 +189,7 @@ def power(a: Node, b: Node) -> Node:
 
 
 def unary(op: ast.unaryop, value: Node) -> Node:
-    """Return the node of ``+value``, ``-value``, ``~value`` or ``not value``."""
+    """Return the node of ``op`` applied to ``value``: ``+value``, ``-value``, ``~value`` or ``not value``."""
     if isinstance(op, ast.Not):
         return negation(value)
     if isinstance(op, ast.Invert):

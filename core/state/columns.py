@@ -163,7 +163,10 @@ def array_of(graph: Graph, name: str) -> Array:
 
 
 def follow(graph: Graph, delta: Delta) -> None:
-    """Adapt all columns of vertices after a change: give them the new number of vertices, reset deleted ones."""
+    """Adapt all columns of vertices after the change ``delta`` of ``graph``.
+
+    They get the new number of vertices, and the value ``missing`` at deleted vertices.
+    """
     for column in graph._columns.values():
         column.resize(graph.num_vertices)
         column.reset(delta.deleted_vertices)

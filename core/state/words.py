@@ -315,7 +315,8 @@ def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
 def _encoded_bits(xp: Any, values: Array) -> Array:
     """Return ``values`` encoded as ``uint64`` in the order of the numbers; both zeros are equal, NaN is the largest.
 
-    Only integer operations on the bits are used, as CuPy's arithmetic treats subnormal floats as zero.
+    ``xp`` is NumPy or CuPy. Only integer operations on the bits are used, as CuPy's arithmetic treats subnormal floats
+    as zero.
     """
     dtype = values.dtype
     unsigned = np.dtype(f"u{dtype.itemsize}")

@@ -164,9 +164,10 @@ class ArrayManager(Generic[Graph]):
             first_that_fits(lambda size: self.resize(group, size, keep), max(length, int(GROWTH * held)), length)
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """Copy the arrays of another manager, which may be on another device; raises ``CapacityError``.
+        """Replace the arrays by copies of those of the manager ``other``, which may be on another device.
 
-        ``lengths``: how many entries of a group are copied; a group that it does not name is copied whole.
+        Raises ``CapacityError`` if there is not enough memory. ``lengths``: how many entries of a group are copied; a
+        group that it does not name is copied whole.
         """
         for group, dtypes in self._dtypes.items():
             length = lengths.get(group, other.length(group))

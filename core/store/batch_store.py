@@ -142,11 +142,17 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     # -- updates and queries -------------------------------------------------------------------------------------------
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert edges, see :meth:`suricate.store.Store.insert`; of duplicates only the last one reports a change."""
+        """Insert edges and return the outcome, see :meth:`suricate.store.Store.insert`.
+
+        Of duplicates only the last one reports a change.
+        """
         return self._change(EdgeList(src, dst, weight), guard, ABSENT)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete edges, see :meth:`suricate.store.Store.delete`; of duplicates only the last one reports a change."""
+        """Delete edges and return the outcome, see :meth:`suricate.store.Store.delete`.
+
+        Of duplicates only the last one reports a change.
+        """
         return self._change(EdgeList(src, dst), guard, PRESENT)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
@@ -241,7 +247,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return None
 
     def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Look up edges as :meth:`find` does, but sort them first, so that each long adjacency is read only once."""
+        """Look up edges and return ``(found, weight)`` as :meth:`suricate.store.Store.find` does.
+
+        They are sorted first, so that each long adjacency is read only once.
+        """
         found, weight = self.new_answer(len(src))
         if len(src):
             self.poll()
@@ -271,9 +280,9 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         self._shared.report_deletion(batch, self.pool["weight"], report)
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """Record that kernels were queued that insert and delete at most these numbers of edges; no effect on the CPU.
+        """Record that kernels were queued that insert at most ``inserted`` and delete at most ``deleted`` edges.
 
-        It may queue a copy of the counters to the host, see :meth:`is_behind`.
+        On CUDA it may queue a copy of the counters to the host, see :meth:`is_behind`. No effect on the CPU.
         """
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
@@ -321,7 +330,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return self._no_weights if weight is None else weight.view(self._bits_dtype)
 
     def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
-        """Insert (``kind`` is ``ABSENT``) or delete (``PRESENT``) edges; return the outcome, one entry per edge."""
+        """Insert (``kind`` is ``ABSENT``) or delete (``PRESENT``) edges; return the outcome, one entry per edge.
+
+        ``guard`` is that of :meth:`suricate.store.Store.insert`.
+        """
         with out_of_memory(self.name):
             outcome = self.new_outcome(len(edges.src))
             if not len(edges.src) or self.is_invalid(guard):

@@ -35,7 +35,10 @@ TEAMS, MOST_PARTS = 1 << 21, 256
 
 
 def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
-    """Return a view of a contiguous, sorted copy of ``edges``, which may be in any order."""
+    """Return a view of a contiguous, sorted copy of ``edges``, which may be in any order.
+
+    ``num_vertices`` is that of the graph.
+    """
     from suricate.cursors.contiguous import view_of_edges
 
     return view_of_edges(edges, num_vertices, device.xp)
@@ -160,7 +163,10 @@ def updated(view: StoreView, device: Device) -> EdgeList:
 
 
 def inserted_since(edges: EdgeList, marked: Array, xp: Any) -> EdgeList:
-    """Return the edges whose keys are not in ``marked``, ``uint64``, the keys of the edges at the mark."""
+    """Return the ``edges`` whose keys are not in ``marked``, ``uint64``, the keys of the edges at the mark.
+
+    A key is ``src << 32 | dst``; ``xp`` is NumPy or CuPy.
+    """
     fresh = ~xp.isin(edge_keys(edges.src, edges.dst), marked)
     return EdgeList(edges.src[fresh], edges.dst[fresh], None if edges.weight is None else edges.weight[fresh])
 

@@ -39,7 +39,10 @@ class SingleEdges(NamedTuple):
 
 
 def reserve_some(reserve: Callable[[int], None], num_edges: int) -> None:
-    """Call ``reserve(num_edges)``; if it raises ``CapacityError``, try half as many edges, and so on down to none."""
+    """Call ``reserve(num_edges)``; if it raises ``CapacityError``, try half as many edges, and so on.
+
+    If there is no memory even for one edge, nothing is reserved and nothing is raised.
+    """
     while num_edges:
         try:
             return reserve(num_edges)

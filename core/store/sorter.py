@@ -100,7 +100,10 @@ def finding_program(variant: BatchKind, bits: int) -> Program:
 
 
 def programs(weight_dtype: np.dtype | None) -> list[Program]:
-    """Return programs for batches with such weights (None: without), typical variants, to check that they compile."""
+    """Return programs for typical variants of batches, to check that they compile.
+
+    ``weight_dtype``: dtype of the batches' weights, None for batches without weights.
+    """
     plain = sample_variants(None)
     weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
     variants = [plain[0], *weighted[:2]]
@@ -317,10 +320,9 @@ def _is_bucketed(size: int, num_vertices: int) -> bool:
 
 
 def _way(size: int, num_vertices: int, small: str) -> str:
-    """Return the method that sorts ``size`` edges, as the last part of a kernel's name.
+    """Return the last part of the name of the kernel that sorts ``size`` edges: ``small``, "buckets" or "digits".
 
-    This is ``small`` for few edges, as kernels that take batches have another name for it than those that sort valid
-    edges; else "buckets" or "digits".
+    ``small``, for few edges, is "tiles" if edges are only sorted, "sorted" if they are validated and copied, too.
     """
     if size <= MOST_SMALL and not _is_wide(size, num_vertices):
         return small
@@ -328,5 +330,8 @@ def _way(size: int, num_vertices: int, small: str) -> str:
 
 
 def _is_wide(size: int, num_vertices: int) -> bool:
-    """Return whether source, destination and position of an edge together take more than 64 bits, a word to sort."""
+    """Return whether source, destination and position of an edge take more than 64 bits, the size of a word to sort.
+
+    Positions are below ``size``, ids below ``num_vertices``.
+    """
     return 2 * _id_bits(num_vertices) + (size - 1).bit_length() > 64

@@ -141,7 +141,9 @@ def _is_known(node: Node, known: Callable[[str], bool], writes: frozenset[int]) 
 
 
 def value_of(node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
-    """Evaluate an expression for many calls of a function; where an index is out of range the value is arbitrary.
+    """Return the values of an expression in many calls of a function, an array with one per call.
+
+    Where an index is out of range the value is arbitrary. An expression without leading parameters gives one number.
 
     Args:
         node: an expression that can be computed before the call: an end of an edge in :class:`Asks`.

@@ -79,11 +79,17 @@ def arc_weight(weights, i):
 
 @inner
 def edge(u, v, w, *args):
-    """Return the word that ``u`` offers ``v``; generated modules have the user's function in its place."""
+    """Return the word that ``u`` offers ``v`` along an edge of weight ``w``.
+
+    Generated modules have the user's function, which takes ``args``, in place of this one.
+    """
     return np.uint64(u)
 
 
 @inner
 def commit(v, *args):
-    """Return the word with which ``v`` restarts; generated modules have the user's function in its place."""
+    """Return the word with which ``v`` restarts.
+
+    Generated modules have the user's function, which takes ``args``, in place of this one.
+    """
     return identity_word

@@ -89,6 +89,7 @@ def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, 
         pool: the arrays of the pool, see the module.
         stamp, step: vertices left to later rounds get the stamp ``step``.
         violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+        args: arguments of the user's functions.
 
     Returns:
         The number of vertices that pushed, of edges, of vertices left to later rounds, and the least first key of

@@ -248,7 +248,8 @@ def list_rest(back, num_vertices, reached, i, asked, at):
     """Write to ``asked[at:]`` the unreached vertices of word ``i`` that have in-edges, and prefetch these edges.
 
     Word ``i`` of the bitmap ``reached`` holds 64 vertices. Those without in-edges are added to ``reached``, so that no
-    later pull visits them. No branch depends on degrees. Returns the index after the last vertex in ``asked``.
+    later pull visits them; bits from ``num_vertices`` on stand for no vertex. No branch depends on degrees. Returns the
+    index after the last vertex in ``asked``.
     """
     done, size = reached[i], at
     left = ~done

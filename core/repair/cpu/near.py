@@ -96,7 +96,7 @@ class Near(NamedTuple):
         return threads.compacted(self.queue, ranges, lasts), sum(left), min(least)
 
     def _parts(self, count: int, edges: int) -> list[threads.Range]:
-        """Divide the ``count`` vertices in ``queue`` into ranges for threads.
+        """Return ranges for threads, into which the first ``count`` vertices in ``queue`` are divided.
 
         ``edges``: the number of edges that the round before visited. If that is large, even few vertices are divided
         among all threads, as each is likely to reach many others.

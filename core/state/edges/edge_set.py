@@ -175,7 +175,10 @@ class EdgeSet:
         return self._view
 
     def _rows_view(self) -> StoreView:
-        """Build the rows by source and return a view of them; build the hash table in the same memory if missing."""
+        """Build the rows by source and return a view of them.
+
+        The view also has the hash table of edges; unless there is one already, it is built in the same block of memory.
+        """
         from suricate.state.edges.edge_rows import EdgeRows, rows_view
 
         kernels, size = _kernels(self.device), self.size
@@ -212,7 +215,11 @@ class EdgeSet:
 
 
 def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -> EdgeSet:
-    """Return a set with these edges on ``device``, the name of a kind of device; for copies and pickles."""
+    """Return a set with copies of these arcs on ``device``, such as "cpu"; for copies and pickles.
+
+    ``edges`` has both arcs of undirected edges, in host memory; all ids are below ``num_vertices``. ``directed``: False
+    if ``(u, v)`` and ``(v, u)`` are the same edge.
+    """
     place = resolve_device(device)
     with place.current():
         arcs = _listed(edges.each(place.xp.array))
@@ -254,9 +261,9 @@ def _kernels(device: Device) -> Any:
 
 
 def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
-    """Check the arguments of a new set and return its edges on the graph's device, as copies or views.
+    """Check ``src``, ``dst`` and ``values``, the arguments of a new set; return them on the graph's device.
 
-    ``values`` None: no values. Raises if ids, values or lengths are invalid.
+    The results may be views. ``values`` None: no values. Raises the exceptions of :class:`EdgeSet`.
     """
     ends = ((src, "src"), (dst, "dst"))
     sources, targets = (placed_ids(ids, graph.device, graph.num_vertices, name) for ids, name in ends)

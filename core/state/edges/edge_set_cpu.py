@@ -1,7 +1,8 @@
 """The loops of :class:`suricate.state.edges.edge_set.EdgeSet` on the CPU.
 
 ``edge_set.cu`` and ``edge_rows.cu`` are the CUDA twins of the loops; ``edge_set_cuda.py`` has functions of the same
-names.
+names, hence the parameter ``device``, which is the CPU here and not used. ``src`` and ``dst`` are the ends of arcs,
+``uint32[]``.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def slot_for_key(table_key, key):
 
 @kernel
 def _fill_table(key, entry, src, dst, status, wanted, directed):
-    """Enter arcs into an empty hash table, in place; of an undirected edge only the arc from the smaller id.
+    """Enter the arcs ``src[i]`` to ``dst[i]`` into an empty hash table, in place.
 
-    ``key`` and ``entry`` are the arrays of the table (see :class:`EdgeTable`), all bits set. Only arcs with ``status[i]
-    == wanted`` are entered, or all if ``status`` is empty; each occurs at most once. ``directed``: 0 or 1.
+    Of an undirected edge only the arc from the smaller id is entered. ``key`` and ``entry`` are the arrays of the table
+    (see :class:`EdgeTable`), all bits set. Only arcs with ``status[i] == wanted`` are entered, or all if ``status`` is
+    empty; each occurs at most once. ``directed``: 0 or 1.
     """
     for i in range(len(src)):
         if len(status) and status[i] != wanted:
@@ -149,9 +151,9 @@ def fill_table(
 ) -> None:
     """Enter arcs (``status`` None: all; else those with ``status[i] == wanted``) into the empty hash table ``table``.
 
-    With ``mark``, ``uint8`` and 1 for each arc, there may be duplicates, of which the last one counts: ``mark`` becomes
-    0 for the others, and for the second arc of a self-loop; ``status`` is then None. Without ``mark`` each arc occurs
-    at most once.
+    Without ``mark`` each arc occurs at most once. With ``mark``, ``uint8`` and 1 for each arc, there may be duplicates,
+    of which the last one counts: ``mark`` becomes 0 for the others, and for the second arc of a self-loop. ``status``
+    is then None; if edges are undirected, the second half of the arcs has the reverse of each arc of the first half.
     """
     if mark is None:
         _fill_table(table.key, table.entry, src, dst, _given(status), wanted, table.directed)

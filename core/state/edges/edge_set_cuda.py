@@ -118,8 +118,10 @@ def fill_table(
 ) -> None:
     """Enter arcs (``status`` None: all; else those with ``status[i] == wanted``) into the empty hash table ``table``.
 
-    With ``mark``, ``uint8`` and 1 for each arc, there may be duplicates, of which the last one counts: ``mark`` becomes
-    0 for the others, and for the second arc of a self-loop. Without ``mark`` each arc occurs at most once.
+    Arc ``i`` leads from ``src[i]`` to ``dst[i]``. Without ``mark`` each arc occurs at most once. With ``mark``,
+    ``uint8`` and 1 for each arc, there may be duplicates, of which the last one counts: ``mark`` becomes 0 for the
+    others, and for the second arc of a self-loop. If edges are undirected, the second half of the arcs then has the
+    reverse of each arc of the first half.
     """
     key, entry, _, directed = table
     size = len(src)
