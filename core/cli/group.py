@@ -39,12 +39,12 @@ class Commands(click.Group):
         return self.commands.get(cmd_name) or plugins.commands().get(cmd_name)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse the options that precede the name of the command."""
+        """Parse the options that precede the name of the command, as click does; an error ends in one line."""
         with errors_in_one_line():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Parse the arguments of the command and run it."""
+        """Parse the arguments of the command, run it, and return what it returns; an error ends in one line."""
         with errors_in_one_line():
             return super().invoke(ctx)
 

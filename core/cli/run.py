@@ -142,7 +142,7 @@ def options_for(kinds: Iterable[type[Algorithm]], directed: bool | None) -> dict
 def own_params(kind: type[Algorithm], arguments: dict[str, Any]) -> dict[str, Any]:
     """Return ``arguments`` without ``weight``, unless the algorithm ``kind`` has a parameter of that name.
 
-    ``--param weight=fee`` otherwise names the column of edges whose values are the weights.
+    If it has none, ``--param weight=fee`` does not set a parameter, but names the column of edges with the weights.
     """
     own = inspect.signature(kind).parameters
     return {name: value for name, value in arguments.items() if name != "weight" or name in own}
@@ -152,6 +152,9 @@ def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool)
     """Return ``params``, pairs ``NAME=VALUE``, as keyword arguments of the algorithm ``kind``.
 
     Values are Python literals, else texts. ``columns``: the edges have columns, and ``weight`` may name one of them.
+
+    Raises:
+        click.BadParameter: a pair is malformed, there is no such parameter, or a required one is missing.
     """
     known = {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind is not p.VAR_KEYWORD}
     names = ", ".join(known) or "none"
@@ -171,10 +174,11 @@ def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool)
 
 
 def named_vertices(arguments: dict[str, Any], params: Sequence[str]) -> dict[str, list[str]]:
-    """Return the original ids of vertices, as texts, in the algorithm's ``arguments``, a list by argument.
+    """Return, by name of an argument in ``arguments``, the list of the vertices in it: original ids, as texts.
 
-    These are the values of arguments that name vertices, such as ``source``, and the keys of dicts. ``params`` are the
-    texts ``NAME=VALUE`` that ``arguments`` were parsed from; several vertices are a Python list or separated by commas.
+    Only arguments that name vertices (such as ``source``: its value) and dicts (their keys) are in the result.
+    ``params`` are the texts ``NAME=VALUE`` that ``arguments`` were parsed from; a VALUE of several vertices is a Python
+    list, or has commas between them.
     """
     from suricate.graph.naming import VERTICES
 
@@ -264,9 +268,10 @@ def columns_of(graph: Graph, vertices: Any) -> dict[str, Any]:
 
 
 def list_rows(array: Any, graph: Graph, top: int) -> list[list[Any]]:
-    """Return ``[row, vertices]`` of the first ``top`` rows of a 2-d array of vertices that have one, not only EMPTY.
+    """Return ``[row, vertices]`` for each of the first ``top`` rows of ``array`` that are not all EMPTY.
 
-    ``vertices`` is a text: the names or ids in the row up to its first EMPTY, with blanks between.
+    ``array`` has vertex ids in rows, which end by EMPTY if shorter than others. ``row`` is the index of a row,
+    ``vertices`` a text: the names or ids in the row up to its first EMPTY, with blanks between.
     """
     from suricate.base.types import EMPTY
 

@@ -24,7 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class SourceType(click.Path):
-    """An existing file; ``-`` is standard input. With ``parts`` also a folder, or a pattern with ``*``."""
+    """An existing file; ``-`` is standard input. With ``parts=True`` also a folder, or a pattern with ``*``."""
 
     def __init__(self, *, parts: bool = False) -> None:
         super().__init__(exists=True, dir_okay=parts, path_type=Path)
@@ -97,7 +97,7 @@ class FurtherType(click.ParamType):
 
 
 def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | str:
-    """Return the argument ``relabel`` of ``suricate.read``: "text", or True if the option was given, else False."""
+    """Return the argument ``relabel`` of ``suricate.read``: "text" if ``value`` is, False if it is None, else True."""
     return "text" if value == "text" else value is not None
 
 

@@ -178,8 +178,11 @@ def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, di
 def target_of(output: Path, name: str, number: int) -> Any:
     """Return where the rows of the algorithm ``name`` are written, a path or a :class:`RowPrinter`.
 
-    ``number``: of algorithms. If it is 1, that is ``output``; else each has a file beside it, ``STEM-NAME.SUFFIX``.
-    Standard output (``-``) can take only one.
+    ``number`` is how many algorithms there are. The path of a single one is ``output``; each of several has a file
+    beside ``output``, ``STEM-NAME.SUFFIX``.
+
+    Raises:
+        click.BadParameter: ``output`` is standard output (``-``), which takes only one algorithm.
     """
     if output == STDOUT:
         if number > 1:

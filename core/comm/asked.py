@@ -18,7 +18,7 @@ Texts = dict[str, tuple[Any, str]]  # by name: what is equal for equal values, a
 
 
 class Asked:
-    """Named values that must be equal on all ranks, and a digest of them."""
+    """Values by name that must be equal on all ranks, and ``digest``, a text that is the same for equal values."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values, self._digests = values, {name: digest_of(value) for name, value in values.items()}
@@ -36,12 +36,20 @@ class AskingComm(Comm):
     _asked: Asked | None = None
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """Require that all ranks pass the same ``values``: the next collective compares them, and may raise."""
+        """Require that all ranks pass the same ``values``, given by name: the next :meth:`gather` compares them.
+
+        It raises ``ParameterError`` if they differ. Values of an earlier call that are not compared yet are compared
+        now.
+        """
         self.compare_asked()
         self._asked = Asked(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Compare the values of :meth:`same_soon` now, by a collective ``name``, if none has compared them yet."""
+        """Compare the values passed to :meth:`same_soon` now, if no collective has compared them yet; collective if so.
+
+        Raises as :meth:`gather` does, or ``ParameterError`` if the values differ. ``name`` is what error messages call
+        this collective.
+        """
         if self._asked is not None:
             self.gather(name, None)
 

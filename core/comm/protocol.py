@@ -120,7 +120,7 @@ class Comm(ABC):
             array[begin : begin + len(part)] = part
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Wait until ``is_done()`` is True; it polls whether a device has run the collectives queued on it.
+        """Wait until ``is_done()``, which polls a device for the end of the collectives queued on it, returns True.
 
         If collectives are only queued (NCCL), a wait longer than the time limit for other ranks ends the job.
         """
@@ -144,7 +144,7 @@ class Comm(ABC):
     def together(self, problem: Exception | None, value: Any = None) -> list[Any]:
         """Return the ``value`` of every rank, in rank order.
 
-        If any passes an exception as ``problem``, raise the first one on all ranks.
+        If ranks pass an exception as ``problem``, not None, all ranks raise that of the first of them.
         """
         said = None if problem is None else (_kind_of(problem), str(problem))
         found = self.gather("together", (said, value))
@@ -154,7 +154,7 @@ class Comm(ABC):
         return [value for _, value in found]
 
     def alike(self) -> Alike:
-        """Return a context; an exception inside it on any rank is raised on all ranks at its end; collective."""
+        """Return a context for every rank to enter: at its end all ranks raise what the first rank raised inside it."""
         return Alike(self)
 
     def same(self, values: Mapping[str, Any]) -> None:
@@ -169,7 +169,12 @@ class Comm(ABC):
         self.same(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Compare the values of :meth:`same_soon` now, by a collective ``name``, if none has compared them yet."""
+        """Compare the values passed to :meth:`same_soon` now, if no collective has compared them yet.
+
+        Here :meth:`same_soon` has compared them, so there is nothing to do. A subclass that leaves this to the next
+        collective makes one for it, called ``name`` in error messages, which raises as :meth:`gather` does, or
+        ``ParameterError`` if the values differ.
+        """
         return
 
     def forget_asked(self) -> None:
@@ -244,7 +249,7 @@ class SelfComm(Comm):
         """Do nothing: there is no other rank."""
 
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
-        """Return the undivided stores that ``make`` makes and no partition: the only rank has all edges."""
+        """Return ``make(*hints)``, undivided stores, and None instead of a partition; other arguments are not used."""
         return make(*hints), None
 
 

@@ -112,7 +112,7 @@ class Watch:
             self.abort(reason)
 
     def _beat(self) -> None:
-        """Send the other processes notes at intervals while this one is busy; runs in a thread of its own."""
+        """While this process is busy, send the others a note of that at intervals; runs for ever, in its own thread."""
         while True:
             time.sleep(min(limit() / BEATS, 30.0))
             if NOTICE.is_busy:
@@ -124,6 +124,9 @@ class Watch:
         self._send(ENDED, self._number, "has ended")
 
     def _end_by_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Handle an uncaught exception: print it, and end all processes, as others would wait for this one."""
+        """Handle an uncaught exception: print it, and end all processes, as others would wait for this one.
+
+        It is called as ``sys.excepthook`` is: with the class, the exception and its traceback.
+        """
         self._hook(kind, error, trace)
         self.abort(f"has raised {kind.__name__}")

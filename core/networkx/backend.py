@@ -19,7 +19,7 @@ def convert_from_nx(
     graph: Any, edge_attrs: Any = None, node_attrs: Any = None, preserve_edge_attrs: Any = False,
     preserve_node_attrs: Any = False, **_: Any,
 ) -> Converted:  # fmt: skip
-    """Return ``graph`` as functions of this backend take it; the parameters are those of NetworkX's dispatcher.
+    """Return ``graph`` converted for this backend; NetworkX's dispatcher calls it, and documents the parameters.
 
     Raises:
         NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.

@@ -13,9 +13,9 @@ WHOLE = np.iinfo(np.int32)
 
 
 class Arcs(NamedTuple):
-    """Edges ``src`` to ``dst``, arrays on the host; an undirected edge once. ``weight`` is None if all weigh 1.
+    """Vertex ids ``src`` and ``dst`` of edges, on the host; undirected edges once, except from ``Converted.arcs``.
 
-    ``whole``: the weights are integers, so results that are sums of them must be integers.
+    ``weight``: None if all weigh 1. ``whole``: weights are integers, so results that are sums of them must be, too.
     """
 
     src: np.ndarray

@@ -92,10 +92,7 @@ class Converted:
         return Graph.from_coo(arcs.src, arcs.dst, arcs.weight, num_vertices=len(self.nodes), **options)
 
     def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
-        """Return the ``Answers`` of the graph weighted by an edge attribute; None: unweighted.
-
-        ``backwards``: of the graph with reversed edges.
-        """
+        """Return the ``Answers`` of the graph weighted by ``attribute`` (None: not); ``backwards``: edges reversed."""
         backwards = backwards and self._directed
         found = self._answers.get((attribute, backwards))
         if found is None and not backwards:
@@ -115,7 +112,7 @@ class Converted:
         return self._answers[attribute, False]
 
     def graph(self, attribute: Any = None, *, backwards: bool = False) -> Graph:
-        """Return the graph weighted by ``attribute``; None: one whose weights must not be used. See :meth:`answers`."""
+        """Return the graph weighted by ``attribute`` (None: do not use its weights); ``backwards``: edges reversed."""
         return self.answers(attribute, backwards=backwards).graph
 
     @staticmethod

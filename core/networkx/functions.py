@@ -85,7 +85,7 @@ def served(
         directed: True: it serves directed graphs only, False: undirected ones only.
         limits: by parameter, a function that takes a value and returns a sentence that says why it is not served, or
             None.
-        part: parameters; if all are given, NetworkX visits only a part of the graph.
+        part: parameters; if all are given, NetworkX visits only a part of the graph: the cost is ``"local"``.
         note: how its answers differ from NetworkX's, for the documentation.
     """
     if cost not in COSTS:

@@ -17,7 +17,7 @@ def offered() -> dict[str, metadata.EntryPoint]:
 
 
 def backend_info() -> dict[str, Any]:
-    """Return the dictionary of NetworkX's entry-point group ``networkx.backend_info``."""
+    """Return what NetworkX asks a backend for (``networkx.backend_info``): its names, functions and configuration."""
     return {
         **dict.fromkeys(("backend_name", "project", "package"), "suricate"),
         "short_summary": "Dynamic graphs on GPUs and CPUs; answers stay current while a graph is edited.",

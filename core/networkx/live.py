@@ -198,7 +198,7 @@ class Live(Converted):
                 del self._answers[attribute, backwards]
 
     def _can_hold(self, stored: Stored, attribute: Any, data: Iterable[Any]) -> bool:
-        """Return whether ``stored`` can take as weights the values of ``attribute`` in ``data``, the dicts of edges."""
+        """Return whether the graph ``stored`` can hold, as weights, ``attribute`` of edges with attributes ``data``."""
         try:
             found, whole = weights([each.get(attribute, 1) for each in data], attribute)
         except NotImplementedError:
@@ -227,7 +227,10 @@ class Live(Converted):
 
 
 def _apply(stored: Stored, kept: dict, gone: dict, attribute: Any, *, backwards: bool) -> None:
-    """Insert the pairs ``kept`` (with their attributes) into ``stored``, delete ``gone``; ``backwards``: swap ends."""
+    """Insert the pairs ``kept`` into the graph ``stored``, and delete the pairs ``gone``; ``backwards``: swap ends.
+
+    ``kept`` has the attributes of each pair. ``attribute`` is the one with the weight; None: ``stored`` is unweighted.
+    """
     order = slice(None, None, -1 if backwards else 1)
     insert, delete = (np.array(list(pairs), np.int64).reshape(-1, 2).T[order] for pairs in (kept, gone))
     weight = None

@@ -57,7 +57,7 @@ def written_by(call: Call, function: Any) -> list[Any]:
 def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[int, Any]]:
     """Return ``args`` with arrays of zeros in place of those that effects add to, and what :func:`combine` needs.
 
-    The latter is a dict by position of an argument: the array of zeros, or for a union-find its roots before the call.
+    The second result is a dict by position of an argument: the array of zeros; of a union-find its roots now.
     """
     targets = {at: call.values[at] for at in call.function.effects}
     added = {

@@ -55,7 +55,7 @@ class BottomUp:
         self._altered[changed] = True
 
     def step(self, ids: Array) -> Array | None:
-        """Pull from the frontier ``ids``, ascending; return the vertices that changed, or None if the step must push.
+        """Pull from the frontier ``ids``, ascending; return the next frontier, or None if the step must push instead.
 
         Collective if the frontier is large enough for a pull.
         """
@@ -107,14 +107,14 @@ class BottomUp:
 
 
 def source_in(u, v, w, bits):
-    """Return ``u`` if its bit is set in the bitmap ``bits`` (uint32, one bit per vertex), else EMPTY."""
+    """Return ``u`` if its bit is set in ``bits``, a bitmap of vertices (uint32), else EMPTY; ignore ``v`` and ``w``."""
     if (bits[u >> 5] >> (u & 31)) & 1 != 0:
         return u
     return EMPTY
 
 
 def target_in(u, v, w, bits):
-    """Return ``v`` if its bit is set in the bitmap ``bits`` (uint32, one bit per vertex), else EMPTY."""
+    """Return ``v`` if its bit is set in ``bits``, a bitmap of vertices (uint32), else EMPTY; ignore ``u`` and ``w``."""
     if (bits[v >> 5] >> (v & 31)) & 1 != 0:
         return v
     return EMPTY

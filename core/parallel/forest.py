@@ -45,7 +45,7 @@ class Repairs:
 
     @cached_property
     def first(self) -> Forest:
-        """A second forest with the same functions, whose words are scratch for the initial words of all vertices."""
+        """A second forest with the same functions; :meth:`_starts` computes the initial words of all vertices in it."""
         found = self.forest.of_same_functions()
         found.words = self.forest.words.of_size(0)
         return found
@@ -58,8 +58,9 @@ class Repairs:
     def run(self, roots: Frontier | None, changes: Any, width: float | None) -> Propagated:
         """Compute the forest from ``roots``; if they are None, repair it after ``changes``.
 
-        ``changes`` are the deleted, replaced and inserted arcs, each an arc list or None. ``width`` None allows pulls
-        and :class:`Search`. Returns the outcome, as ``propagate`` does: the steps, and how many vertices pushed.
+        ``changes`` are the deleted, replaced and inserted arcs, each an arc list or None. Only without ``width``
+        (see ``Forest.compute``) may steps pull, or :class:`Search` compute the forest. Returns the outcome, as
+        ``propagate`` does: the steps, and how many vertices pushed.
         """
         part, words = self.part, self.forest.words
         graph = part.follow()
@@ -136,7 +137,7 @@ class Repairs:
             self.forest.violated[0] = 1
 
     def _take(self, offered: Offered) -> Array:
-        """Take the ``offered`` words (vertices, a word each) that are smaller; return vertices whose keys changed."""
+        """Take those ``offered`` words, ``(vertices, words)``, that are smaller; return vertices whose keys changed."""
         (ids, found), words = offered, self.forest.words
         old = words.data[ids]
         better = words_less(found, old)
@@ -156,13 +157,13 @@ class Repairs:
         return picked(edges, slice(arcs.size) if arcs.status is None else arcs.status[: arcs.size] == arcs.wanted)
 
     def _rows(self, ids: Array, over: str) -> Iterator[EdgeList]:
-        """Yield the arcs of ``ids``, vertices of this rank, in direction ``over``, in slices; ``src`` has these ids."""
+        """Yield in slices the arcs ``over`` of ``ids``, vertices of this rank; they are ``src``, neighbours ``dst``."""
         view, device = self.part.local.view(over), self.part.local.device
         for begin, end in slices(fallbacks.degrees(view, device, ids), at_a_time(self.part)):
             yield fallbacks.edges_of(view, device, ids[begin:end])[1]
 
     def _offers(self, arcs: EdgeList) -> Offered:
-        """Return the destinations of ``arcs`` whose sources have a parent, and the best offer to each of them."""
+        """Return destinations of ``arcs`` from vertices with a parent, each once, ascending; the best offer to each."""
         arcs = picked(arcs, self._parents(arcs.src) != EMPTY)
         ids = sorted_distinct(arcs.dst.copy(), self.xp)
         self.push.args = self.push.asking.of()

@@ -138,8 +138,8 @@ class _Piece(NamedTuple):
 def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool) -> Iterator[_Piece]:
     """Yield the edges of this rank: its ``arcs``, and those of its vertices in the frontiers of ``start``, in slices.
 
-    ``over``: direction of the latter. With ``positions`` there is one frontier, and each vertex keeps its position in
-    it: vertices of other ranks are replaced by a vertex that has no edges here.
+    ``over``: in which direction edges of frontiers go. With ``positions`` there is one frontier, and each vertex keeps
+    its position in it: vertices of other ranks are replaced by a vertex that has no edges here.
     """
     part, xp, graph = asking.part, asking.part.xp, asking.part.local
     for each in arcs:

@@ -113,7 +113,7 @@ class Partition:
     vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, intersections.intersect
 
     def unite(self, sets: UnionFind, roots: Array) -> None:
-        """Merge into ``sets`` the unions of all ranks since all had equal sets, with ``roots`` then; collective."""
+        """Merge all ranks' unions into ``sets``; ``roots``: its roots when all ranks had equal sets. Collective."""
         unions.unite(self, sets, roots)
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
@@ -126,7 +126,7 @@ class Partition:
         return self.table
 
     def weighed(self, seen: Graph, name: str | None) -> Partition:
-        """Return the partition of ``seen``, a view of this graph with an edge column as weights (None: unweighted)."""
+        """Return the partition of ``seen``, a view of this graph weighted by the edge column ``name`` (None: not)."""
         other = copy.copy(self)
         other._graph, other.local = weakref.ref(seen), seen_by(self.local, name)
         other.stores = seen._stores  # type: ignore[assignment] # these, with other weights
@@ -239,22 +239,19 @@ class Partition:
             part._degrees = None
 
     def note(self, tally: Tally) -> None:
-        """Store the counts ``tally`` of a batch; on the CPU read them at once, on CUDA in :meth:`count_arcs`."""
+        """Store ``tally``, how many arcs a batch changed; on the CPU read it at once, on CUDA in :meth:`count_arcs`."""
         self._tally = self._uneven_by = tally
         if not self.stores[0].device.is_cuda:
             self.count_arcs()
 
     def count_arcs(self) -> None:
-        """Read the counts of the last batch, if not yet read, and add them to the arc counts; waits for the batch."""
+        """Add to the counts of arcs how many the last batch changed, for which this waits; only once per batch."""
         if self._tally is not None:
             self._tally.note(self)
             self._tally = None  # not before: the wait may be interrupted
 
     def count_parts(self, parts: Sequence[EdgeList | None]) -> PartCounts:
-        """Return how many edges of ``parts``, this rank's deletion and insertion, each rank owns; waits.
-
-        The counts of the batch before are read as well, as they have arrived by now.
-        """
+        """Call :meth:`count_arcs`; return how many edges of ``parts``, of this rank's batch, each rank owns; waits."""
         if self._part_counts is None:
             self._part_counts = PartCounts(self.stores[0].device, self.comm.size)
         self._part_counts.begin(parts, self.bounds)
@@ -311,7 +308,10 @@ class Partition:
         return Rows(self, self.follow().view(), self.degrees())
 
     def joined_batch(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
-        """Concatenate the ranks' parts of a batch; parameters as of ``suricate.placement.batches.joined_batch``."""
+        """Return ``[edges to delete, edges to insert]`` of all ranks; this rank passes ``delete`` and ``insert``.
+
+        None stands for no edges. ``parts``: what messages call the two; see ``joined_batch`` in ``placement.batches``.
+        """
         if self.table is not None:
             self.table.begin()
         return joined_batch(self.comm, self.graph, delete, insert, parts)

@@ -53,7 +53,7 @@ def neighbor_reduce(
 
 
 class Pull:
-    """One pull for the vertices of this rank; the arguments are those of ``suricate.operators.neighbor_reduce``."""
+    """One pull for the vertices of this rank; arguments, of methods too, as of ``suricate.operators.neighbor_reduce``."""
 
     def __init__(
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, out: Any, dtype: Any, then: Any
@@ -66,7 +66,7 @@ class Pull:
         self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
     def run(self, ids: Array, vertices: Any, out: Any, scheme: str) -> Any:
-        """Run the local operator for ``vertices``, whose ids are ``ids``, and write to ``out``; return its result."""
+        """Run the local operator for ``vertices`` (None: all), of which this rank owns ``ids``; return its result."""
         args = self.asking.of_pull(ids, self.over)
         with self.totals.call():
             return operators.neighbor_reduce(
@@ -105,7 +105,7 @@ class Pull:
         return made
 
     def layers(self, layers: Layers, scheme: str) -> Any:
-        """Pull for one of ``layers`` after the other, which reads the values of earlier ones; return the result."""
+        """Pull for each of ``layers`` in turn, which reads values of earlier ones; return the operator's result."""
         checks.belongs(self.graph, layers, "the set of layers")
         xp = self.part.xp
         stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]
@@ -250,9 +250,10 @@ class Rounds:
             )  # fmt: skip
 
     def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
-        """Store the pairs of ``swap``; raise if they do not go with the other options.
+        """Store the pairs of arrays in the parameter ``swap`` of ``converge``, or raise if other options exclude them.
 
-        ``given``: whether a frontier, ``wake`` or ``commit`` is given; ``after``: the loop that this one continues.
+        ``given``: a frontier, ``wake`` or ``commit`` is given: then ``RequirementError`` if there are pairs. ``after``:
+        the loop that this one continues (None: there is none): then ``RequirementError`` if there are no pairs.
         """
         pairs = self.pairs = checks.places_of(self.graph, self.call, swap)
         if pairs and given:
@@ -298,7 +299,7 @@ class Rounds:
 
 
 def mark(u, v, w, marks):
-    """Return 1, which is reduced into ``marks[v]``: ``v``, a neighbour of a vertex that changed, becomes active."""
+    """Return 1 for ``marks[v]``: ``v``, a neighbour of ``u``, which wakes it, becomes active. ``w`` is not used."""
     return 1
 
 

@@ -216,8 +216,8 @@ class Push:
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
         """Return those of ``ids``, the vertices that changed, that join the next frontier.
 
-        All of them do; but if values are words, only vertices whose keys changed. ``values`` and ``old``: the values of
-        ``ids`` after and before the step.
+        All of them do; but if values are words, only vertices whose keys changed, and ``ids`` are added to the list
+        :attr:`altered`, if that is not None. ``values`` and ``old``: the values of ``ids`` after and before the step.
         """
         if self.reduce != "argmin":
             return ids
@@ -226,7 +226,7 @@ class Push:
         return ids[keys_differ(values, old, self.out.layout)]
 
     def _near(self, given: Any) -> Array | None:
-        """Return the vertices to which this rank pushes from ``given``, ascending; None if they may be too many."""
+        """Return the vertices to which this rank pushes from ``given``, ascending; None: not known, or too many."""
         if not isinstance(given, Frontier) or given.is_all or self.over == "both":
             return None
         view, device, ids = self.graph.view(self.over), self.graph.device, given.vertices

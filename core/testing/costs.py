@@ -112,7 +112,7 @@ def _counting_results(make: Callable[..., None], visits: list[Callable[[], int]]
 
 
 class _CountedKernel:
-    """Wraps a kernel and adds its launches to ``launched[name]``; launches that it makes itself are not counted."""
+    """Wraps a kernel: each call adds 1 to ``launched[name]``; launches that are counted during the call are undone."""
 
     def __init__(self, kernel: Any, name: str, launched: Counter[str]) -> None:
         self._kernel, self._name, self._launched = kernel, name, launched

@@ -26,7 +26,7 @@ def no_cuda() -> str | None:
 
 
 def demand_class(case: object, attribute: str) -> None:
-    """Raise ``pytest.UsageError`` if a test class has not set ``attribute``, the class that it tests."""
+    """Raise ``pytest.UsageError`` if the test ``case`` has not set ``attribute``, which is the class it tests."""
     if not hasattr(case, attribute):
         name = type(case).__name__
         raise pytest.UsageError(f"{name} does not say what it tests: set {attribute} = ... in the class")

@@ -183,7 +183,7 @@ class StoreConformance:
                 assert p.kind is p.VAR_KEYWORD or (p.kind is p.KEYWORD_ONLY and p.default is not p.empty), p
 
     def test_capabilities(self) -> None:
-        """``capabilities()`` has an entry for every operation, and the required operations are native."""
+        """``capabilities()`` calls each operation "native" or "fallback"; insert, delete and edges must be native."""
         capabilities = self.backend.capabilities()
         assert set(capabilities) == set(OPERATIONS)
         assert set(capabilities.values()) <= {"native", "fallback"}

@@ -1,7 +1,7 @@
 """Intersections on a graph of several ranks.
 
 A pair is with the rank that holds the longer of its two rows, which gets the shorter one; if one rank holds both,
-nothing is sent. Where only the rank of the first row knows the pair (arcs of a directed graph), that gets the second.
+nothing is sent. If only the rank of the first row knows a pair (an arc of a directed graph), it gets the second row.
 All triangles are found from rows of the neighbours that are higher by degree or id, as on one process.
 """
 
@@ -141,7 +141,7 @@ class Run:
         self.others = Asks(tuple(pair for pair in edges if pair[0].op != "parameter" or pair[0].value not in ends))
 
     def every_arc(self, left: Any, right: Any) -> None:
-        """Use every arc of ``left`` as a pair; if ``right`` is the same undirected graph, both ends' owners know it."""
+        """Use each arc of ``left`` as a pair; if ``right is left``, undirected, the owners of both ends know a pair."""
         if not _is_divided(left):
             self.pairs = left.arcs() if isinstance(left, EdgeSet) else _listed(*left.edges()[:2])
             return
@@ -227,9 +227,10 @@ class Run:
         return rows, asked
 
     def _questions(self, far: int | None, piece: Piece | None, rows: EdgeList) -> Iterator[Array]:
-        """Yield keys of the edges that the function may look up, for each pair of ``piece`` and each vertex in its row.
+        """Yield keys of edges that the function may look up, for each pair of ``piece`` and each vertex in a row of it.
 
-        The row is that of operand ``far`` in ``rows``, which other ranks sent; ``far`` None: one that this rank has.
+        That row is of operand ``far``, 0 or 1, and in ``rows``, which other ranks sent; ``far`` None: this rank has it.
+        ``piece`` None: yield nothing.
         """
         if piece is None:
             return
@@ -272,7 +273,7 @@ class Run:
             self.sums[places] += sums[places] if by_position else sums
 
     def _answers(self, piece: Piece, found: tuple[EdgeList, EdgeList]) -> tuple[Array, Array]:
-        """Return sources and destinations of the arcs that the function can find: ``found``, and rows of this rank."""
+        """Return ``(src, dst)``: arcs to look up for ``piece``, in ``found`` (from :meth:`_ask`) and of this rank."""
         if not self.asking.first.edges:
             return found[1].src, found[1].dst
         part, xp = self.part, self.part.xp

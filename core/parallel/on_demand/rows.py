@@ -81,8 +81,8 @@ class Rows:
     def _part(self, asked: Array) -> Array:
         """Return the destinations that another rank requests by ``asked``: ``[begin, most, *vertices of this rank]``.
 
-        They are the rows of these vertices, or, of one longer row in ascending order, at most ``most`` from index
-        ``begin`` on.
+        They are the rows of these vertices; but of one row, if ``begin`` is not 0 or it has over ``most`` arcs, those
+        from index ``begin`` on in ascending order, at most ``most``.
         """
         if not len(asked):
             return asked

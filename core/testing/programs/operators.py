@@ -1,4 +1,7 @@
-"""Some programs of every operator over a view, to be compiled on a machine without a GPU."""
+"""Some programs of every operator over a view, to be compiled on a machine without a GPU.
+
+The first functions are what these programs call. Parameters that a function does not mention are not used in it.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u
 
 
 def scaled(u, v, w, x, factor):
-    """Return a float: the weight ``w`` times ``x`` at the destination times ``factor``."""
+    """Return a float: the weight ``w`` times ``x`` at the destination ``v`` times ``factor``."""
     return w * x[v] * factor
 
 
 def plus(u, v, w, x, step):
-    """Return ``x`` at the source plus ``step``, in the dtype of ``x``."""
+    """Return ``x`` at the source ``u`` plus ``step``, in the dtype of ``x``."""
     return x[u] + step
 
 
@@ -63,7 +66,7 @@ def nearest_hops(u, v, w, x, factor):
 
 
 def from_source(u, v, w, x, factor, total):
-    """Return ``x`` at the source times the weight; ``factor`` and ``total`` are not used."""
+    """Return ``x`` at the source ``u`` times the weight ``w``."""
     return w * x[u]
 
 

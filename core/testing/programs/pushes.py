@@ -1,4 +1,7 @@
-"""Some programs of pushes over a view, to be compiled on a machine without a GPU."""
+"""Some programs of pushes over a view, to be compiled on a machine without a GPU.
+
+The first functions are what these programs call. Parameters that a function does not mention are not used in it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u
 
 
 def plus(u, v, w, x, step):
-    """Return ``x`` at the source plus ``step``, in the dtype of ``x``."""
+    """Return ``x`` at the source ``u`` plus ``step``, in the dtype of ``x``."""
     return x[u] + step
 
 
@@ -31,22 +34,22 @@ def joins(v, step, x, limit):
 
 
 def farther(u, v, w, words):
-    """Return the offer of ``u`` to ``v``: a distance, and ``u`` as parent; ``words`` has both per vertex."""
+    """Return the offer of ``u`` to ``v``: its distance in ``words`` plus the weight ``w``, and ``u`` as parent."""
     return words.distance[u] + w, u
 
 
 def unreached(v, words):
-    """Return the fields, distance and parent, of the word of a vertex that no offer reaches."""
+    """Return distance and parent, the fields of the word of a vertex that no offer reaches: EMPTY both."""
     return EMPTY, EMPTY
 
 
 def farther_by_hops(u, v, w, words):
-    """Return the offer of ``u`` to ``v``: a distance, hops, and ``u`` as parent; ``words`` has all three per vertex."""
+    """Return the offer of ``u`` to ``v``: its distance in ``words`` plus ``w``, hops plus 1, and ``u`` as parent."""
     return words.distance[u] + w, words.hops[u] + 1, u
 
 
 def unreached_by_hops(v, words):
-    """Return the fields, distance, hops and parent, of the word of a vertex that no offer reaches."""
+    """Return distance, hops and parent, the fields of the word of a vertex that no offer reaches: EMPTY all."""
     return EMPTY, EMPTY, EMPTY
 
 
