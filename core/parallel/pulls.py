@@ -53,7 +53,7 @@ def neighbor_reduce(
 
 
 class Pull:
-    """One pull for the vertices of this rank; arguments, of methods too, as of ``suricate.operators.neighbor_reduce``."""
+    """One pull for the vertices of this rank; arguments, also of methods, as in ``operators.neighbor_reduce``."""
 
     def __init__(
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, out: Any, dtype: Any, then: Any

@@ -1,8 +1,8 @@
 """The reference that a store is compared with: a table of all edges in NumPy arrays, and its changes by batches.
 
 Every operation is vectorised, so that batches of 100,000 edges are compared as quickly as they are drawn. Weights
-are compared as bit patterns: ``0.0`` and ``-0.0`` differ, and so do two subnormal numbers. The *key* of
-an edge is ``src << 32 | dst``, uint64.
+are compared as bit patterns: ``0.0`` and ``-0.0`` differ, and so do two subnormal numbers. The *key* of an edge is
+``src << 32 | dst``, uint64.
 """
 
 from __future__ import annotations
