@@ -311,8 +311,9 @@ def run_session(
     results: ResultsFile,
     table_format: str,
 ) -> None:
-    """Run ``(graph name, task)`` pairs on the inputs ``data``, and write rows to ``results``.
+    """Run ``tasks``, pairs (graph name, task) on the inputs ``data``, write their rows to ``results`` and print them.
 
+    ``selection``: what the user chose, for the header of the results; ``limits``: how often a task is repeated.
     The process exits with code 1 if a row failed, else 0.
     """
     from suricate.bench import session

@@ -164,7 +164,8 @@ def _families(found: list[Cell]) -> list[str]:
 def picture(found: list[Cell], title: str = "") -> Any:
     """Return the heat map of the cells of one device as a figure, with a panel per family of graphs and use.
 
-    Colours show the fastest backend, numbers its lead; a larger lead has a stronger colour. Needs matplotlib.
+    Colours show the fastest backend, numbers its lead; a larger lead has a stronger colour. ``title`` is
+    that of the figure. Needs matplotlib.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch

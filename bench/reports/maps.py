@@ -188,7 +188,7 @@ def _losses(found: list[Cell], name: str) -> str:
 
 
 def _first(over: list[Cell]) -> list[Cell]:
-    """Return, of cells in which a backend exceeded the limit, the one of smallest batch for each graph and use."""
+    """Return for each graph and use the cell of smallest batch; ``over``: those where a backend exceeded the limit."""
     first: dict[tuple[Any, ...], Cell] = {}
     for cell in sorted(over, key=lambda cell: cell.batch):
         first.setdefault((cell.use, cell.family, cell.num_edges), cell)

@@ -52,7 +52,7 @@ class Metered(Comm):
         return found
 
     def joined(self, array: Array) -> Array:
-        """Return the arrays of all ranks, concatenated in rank order; count the bytes received."""
+        """Return the arrays that all ranks pass as ``array``, concatenated in rank order; count the bytes received."""
         found: Array = self._timed(lambda: self.inner.joined(array))
         self.spent.received += found.nbytes - array.nbytes
         return found

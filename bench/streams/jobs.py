@@ -1,6 +1,7 @@
 """Workloads on whole jobs (``suricate.stream.Window``): files with and without names, a job's own cost, its memory.
 
-In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -355,6 +356,9 @@ class MadeOnDevice(LongJob):
 
 
 def spread(moments: list[dict[str, Any]], name: str) -> float:
-    """Return the largest value ``moment[name]`` divided by the smallest one, less 1; 0 if no moment has one."""
+    """Return the largest ``moment[name]`` divided by the smallest one, less 1, over the dicts ``moments``.
+
+    Moments without a value, or with the value 0, are left out; 0 if none is left.
+    """
     held = [moment[name] for moment in moments if moment.get(name)]
     return max(held) / min(held) - 1 if held else 0.0

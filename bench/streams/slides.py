@@ -5,7 +5,8 @@ and the like are kept current by a tracker; algorithms with a source search from
 is made *by hand*, as one batch that lies on the device already or is copied from the host in the timed call, or by a
 *job* (``suricate.stream.Window``), timed end to end from arrays on the host.
 
-In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
 """
 
 from __future__ import annotations

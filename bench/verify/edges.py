@@ -101,7 +101,10 @@ class EdgeModel(KeySet):
 
     @cached_property
     def content(self) -> tuple[bool, int, int]:
-        """An identity of the set, equal for equal sets: whether it is directed, and digests of its keys and weights."""
+        """An identity of the set, equal for equal sets: (directed, digest of keys, digest of weights).
+
+        The digest of the weights also depends on the keys that they belong to; it is 0 if there are no weights.
+        """
         weights = 0 if self.weight is None else digest(mixed(self.keys) ^ self.weight.view(np.uint32))
         return self.directed, self.digest, weights
 

@@ -1,4 +1,7 @@
-"""Verification of algorithms, by the reference that each of them brings."""
+"""Verification of algorithms, by the reference that each of them brings.
+
+``kind`` is the class of an algorithm, ``params`` are its parameters by name; ``device`` has the arrays of a result.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, fr
 
 
 def _equal(one: Any, other: Any, device: Device) -> bool:
-    """Return whether two results (numbers, arrays on ``device``, or tuples of these) are equal, element by element."""
+    """Return whether the results ``one`` and ``other`` are equal, element by element.
+
+    A result is a number, an array on ``device``, or a tuple of these.
+    """
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_equal(*parts, device) for parts in zip(one, other, strict=True))
     if isinstance(one, (int, float)):

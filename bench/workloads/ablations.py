@@ -5,7 +5,11 @@ choose a scheme themselves. Ranks are pulled over all in-edges; shortest paths p
 triangle is counted by either method of intersection; components are kept current after insertions from all edges, from
 those since a mark, or from those of the batch.
 
-In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
+
+Edge functions get the source ``u``, the destination ``v`` and the weight ``w`` of an edge, then further arguments;
+what a text does not mention is not used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Workloads that fill an empty graph: all edges at once, or batch after batch.
 
-In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Growth(FixtureTask):
         return moments
 
     def check(self, graph: Any, moments: Any) -> None:
-        """Compare the edges of ``graph`` with the input; have the backend check its invariants."""
+        """Compare the edges of ``graph`` with the input; have the backend check its invariants; ``moments`` is unused."""
         if self.fixture.silent:
             return
         check_content(graph, EdgeModel(*self.host))

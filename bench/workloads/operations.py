@@ -3,7 +3,8 @@
 Rates are edges of the batch per second. The batch is on the device before the clock starts, and the device has
 completed its work when it stops.
 
-In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
 """
 
 from __future__ import annotations

@@ -1,6 +1,10 @@
 """Workloads on single operators: a sum over out-neighbours, and a propagation to a fixed point.
 
-In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
+
+Edge functions get the source ``u``, the destination ``v`` and the weight ``w`` of an edge, then further arguments;
+what a text does not mention is not used.
 """
 
 from __future__ import annotations

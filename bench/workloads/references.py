@@ -2,7 +2,8 @@
 
 The store that does nothing shows what the driver and the graph cost themselves (the ``Dummy`` of the GFE driver).
 
-In methods of tasks, ``prepared`` is what ``prepare`` returned for the repeat, and ``result`` what ``action`` returned.
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -117,11 +118,17 @@ class DummyStore(Store):
     name = DUMMY
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert nothing, whatever ``guard`` says; return an outcome in which no edge changes."""
+        """Insert nothing; return the outcome of a batch of as many edges, none of which changes the store.
+
+        All arguments but the length of ``src`` are ignored.
+        """
         return self._outcome(len(src))
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete nothing, whatever ``guard`` says; return an outcome in which no edge changes."""
+        """Delete nothing; return the outcome of a batch of as many edges, none of which changes the store.
+
+        All arguments but the length of ``src`` are ignored.
+        """
         return self._outcome(len(src))
 
     def edges(self) -> EdgeList:
@@ -131,7 +138,7 @@ class DummyStore(Store):
         return EdgeList(xp.zeros(0, np.uint32), xp.zeros(0, np.uint32), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Return "not found" for every edge: False, and weights of 0 if the store is weighted, else None."""
+        """Return "not found" for all edges ``src``, ``dst``: False for each, and 0 as weights (None: unweighted)."""
         xp = self.device.xp
         return xp.zeros(len(src), bool), None if self.weight_dtype is None else xp.zeros(len(src), self.weight_dtype)
 

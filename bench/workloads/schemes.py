@@ -2,6 +2,9 @@
 
 A pass starts from the whole graph, from a few vertices, or from the edges that were inserted since a mark. In tasks
 ``drawn`` is the start of the repeat, a :class:`Pass`, and ``result`` what ``action`` returned.
+
+Edge functions get the source ``u``, the destination ``v`` and the weight ``w`` of an edge, then further arguments;
+what a text does not mention is not used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Workloads on temporal graphs: batches in the order of time, with or without a tracked algorithm.
 
-``batch`` is a pair of the edges to insert and the edges to delete (None: none are deleted).
+``batch`` is a pair of the edges to insert and the edges to delete (None: none are deleted); ``delta`` is what
+``action`` returned for it.
 """
 
 from __future__ import annotations

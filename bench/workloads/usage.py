@@ -1,7 +1,7 @@
 """Workloads of the usage suite: queries and updates in alternation, and the peak of memory during an update.
 
 ``rounds`` are the rounds of one repeat, in order; ``batch`` is the batch of an update, None for a bulk build.
-``result`` is what ``action`` returned.
+``answers`` and ``result`` are what ``action`` returned.
 """
 
 from __future__ import annotations

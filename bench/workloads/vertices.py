@@ -1,7 +1,7 @@
 """Workloads on vertices: deletion with all their edges, and insertion that recycles the ids of deleted vertices.
 
-``ids`` are those of the vertices that a repeat deletes, ``uint32[n]`` on the device; ``result`` is what ``action``
-returned.
+``ids`` are those of the vertices that a repeat deletes, ``uint32[n]`` on the device; ``delta`` is the change of edges
+that their deletion made. ``result`` is what ``action`` returned.
 """
 
 from __future__ import annotations

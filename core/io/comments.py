@@ -69,7 +69,7 @@ class Konect:
 
 
 def konect_header(lines: list[str]) -> Konect | None:
-    """Return the header if the comments begin with KONECT's ``% sym unweighted`` or the like, else None.
+    """Return the header if the comments ``lines`` begin with KONECT's ``% sym unweighted`` or the like, else None.
 
     A second line ``% EDGES LEFT RIGHT`` declares sizes.
 

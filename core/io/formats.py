@@ -1,7 +1,8 @@
 """Formats of files of lines: their headers, and how the format of an unknown file is recognised.
 
 A :class:`Layout` is all that the tokenizer needs to know. It is made from the *head* of a file: its first chunk, which
-reaches at least to the first line that is no comment.
+reaches at least to the first line that is no comment. ``path`` names the file in messages; ``options`` are those of
+``suricate.read``.
 """
 
 from __future__ import annotations
@@ -418,9 +419,9 @@ def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) ->
 
 
 def _counts(line: Line, vertices: tuple[int, int], edges: int) -> dict[str, Any]:
-    """Return the fields of ``Layout`` for a header whose last line is ``line`` and that declares these counts.
+    """Return, as a dict, the fields of ``Layout`` for a header with the last line ``line`` that declares these counts.
 
-    ``vertices`` has the number of sources and that of destinations.
+    ``vertices``: the number of sources and that of destinations; ``edges``: the number of edges.
     """
     header = {"header_bytes": line.end, "header_lines": line.number, "counts_line": line.number}
     return {**header, "first_id": 1, "num_vertices": vertices, "least_vertices": max(vertices), "num_edges": edges}

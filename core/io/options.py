@@ -63,7 +63,10 @@ class ReadOptions:
 
 
 def _named_columns(given: object) -> dict[str, str | int]:
-    """Return the option ``edge_columns``, a list of names or a dict, as a dict from name to name or position."""
+    """Return the option ``edge_columns`` as a dict from name to name or position in the file.
+
+    ``given`` is a list of names, or such a dict.
+    """
     if isinstance(given, Mapping):
         columns = dict(given)
     elif isinstance(given, Sequence) and not isinstance(given, str):

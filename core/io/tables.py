@@ -2,6 +2,7 @@
 
 Ids, weights and times mean what they mean in CSV. The number of vertices and the direction are kept in the metadata of
 the schema, so that they survive a round trip. Messages name an entry as ``column[row]``, counted from 0.
+``options`` are those of ``suricate.read``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def load_pyarrow() -> Any:
 
 
 def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFile:
-    """Return the edges of a Parquet or Arrow file; see ``suricate.read``.
+    """Return the edges of a file of the ``format`` "parquet" or "arrow".
 
     A pipe, or a file that is compressed as a whole, is read into memory.
     """

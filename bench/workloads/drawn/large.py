@@ -1,8 +1,10 @@
 """Workloads of the suite on large graphs: built in batches, updated, queried and ranked, too large for a host.
 
 ``suricate.bench.workloads.drawn.graphs`` describes how a sample of the vertices is verified; here the degrees of all
-vertices are compared, too. In tasks ``prepared`` is what ``prepare`` returned for the repeat, and
-``result`` what ``action`` returned.
+vertices are compared, too.
+
+Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
+``check`` and ``restore`` are that and what ``action`` returned.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ ALPHA = 0.85
 
 
 def own(u, v, w, x):
-    """Edge function: return ``x[u]``, the share of the rank that the source passes on."""
+    """Edge function: return ``x[u]``, the share of the rank that the source passes on; ``v`` and ``w`` are not used."""
     return x[u]
 
 

@@ -1,6 +1,7 @@
 """METIS files: the i-th row lists the neighbours of vertex i, so a file has every edge twice, once at either end.
 
-An *entry* is a neighbour in a row: ``src`` is the vertex of the row, ``dst`` the neighbour.
+An *entry* is a neighbour in a row: ``src`` is the vertex of the row, ``dst`` the neighbour. ``layout`` has what
+the header says.
 """
 
 from __future__ import annotations

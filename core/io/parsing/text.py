@@ -1,4 +1,7 @@
-"""Reading the text formats: chunks of lines to columns, ids to labels."""
+"""Reading the text formats: chunks of lines to columns, ids to labels.
+
+``options`` are those of ``suricate.read``; ``layout`` says what a line contains; ``source`` has the bytes of the file.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class _Edges:
 
 
 def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> EdgeFile:
-    """Return the edges of a text file; ``format`` None: it is detected. See ``suricate.read``."""
+    """Return the edges of a text file; ``format`` None: it is detected."""
     chunks = source.chunks()
     head, layout = head_and_layout(source.path, chunks, format, options)
     chunks, small = rest_of(chunks, head)
@@ -186,7 +189,7 @@ def original_ids(labels: np.ndarray, marks: int, path: Path) -> np.ndarray:
 
 
 def _bounds(dtype: np.dtype | None) -> tuple[float, float]:
-    """Return the least and largest number that a weight dtype can take."""
+    """Return the least and largest number that a weight of ``dtype`` can be read from; None: those of float64."""
     if dtype is not None and dtype.kind in "iu":
         return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
     highest = float(np.finfo(np.float64).max)

@@ -55,6 +55,8 @@ def distinct(column: Any) -> tuple[list[str], np.ndarray]:
 def as_numbers(column: Any, label: str) -> np.ndarray:
     """Return a column as ``int64`` if all its numbers are whole, else as ``float64``; empty texts become NaN.
 
+    ``label`` names the column in messages.
+
     Raises:
         DTypeError: it holds something else.
     """

@@ -214,8 +214,8 @@ def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = 
     """Return the rows of ``chunk``, cut at malformed lines: a list of tuples (bytes, rows, malformed).
 
     ``bytes`` is the part of the chunk that ``rows`` were parsed from; ``malformed`` is a list of the one malformed line
-    behind that part, or empty. ``lines`` is the number of lines before the chunk. With ``raises`` a malformed line
-    raises ``FileFormatError``.
+    behind that part, or empty. ``lines`` is the number of lines before the chunk, which ``parser`` parses.
+    With ``raises`` a malformed line raises ``FileFormatError``.
     """
     try:
         return [(chunk, parser.parse(chunk, lines), [])]
