@@ -10,11 +10,14 @@ from typing import NamedTuple
 class Suite(NamedTuple):
     """The settings of a suite, from ``data/defaults.toml``.
 
-    ``in_all``: whether ``--suite all`` includes it; ``graphs``: specifications of the graphs that it is measured on,
-    None: all real ones; ``drawn``: kinds of graphs that it draws in pieces (``suricate.bench.drawn``), by default one
-    graph of each with ``edges_per_vertex``; ``on_cuda``: further graphs on a GPU; ``quick``: the graphs of a short run;
-    ``temporal``: whether it is also measured on the temporal graphs present here, or, in a short run, on the bundled
-    one.
+    Attributes:
+        in_all: whether ``--suite all`` includes it.
+        graphs: specifications of the graphs that it is measured on; None: all real ones.
+        drawn: kinds of graphs ("uniform", "rmat") that it draws in pieces, see ``suricate.bench.drawn``.
+        edges_per_vertex: of each graph that it draws by default, one of each kind.
+        on_cuda: specifications of further graphs, for runs on a GPU.
+        quick: specifications of the graphs of a short run.
+        temporal: whether it is also measured on the temporal graphs present here; in a short run on the bundled one.
     """
 
     in_all: bool

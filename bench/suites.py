@@ -104,7 +104,7 @@ class Selection:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """The keyword arguments of ``Fixture`` that all fixtures have in common."""
+        """The keyword arguments of ``Fixture`` that all fixtures of this selection share: seed, weighted, checks."""
         return {"seed": self.seed, "weighted": self.weighted, "checks": self.checks}
 
     def algorithms_of(self, suite: str) -> tuple[str, ...]:

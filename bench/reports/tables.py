@@ -249,7 +249,10 @@ def _both(sizes: dict[str, Any]) -> str:
 
 
 def _parts(sizes: dict[str, Any]) -> str:
-    """Return as text the bytes per edge, used/allocated, of each part of a store in ``sizes`` with 0.01 or more."""
+    """Return as text, for each part of a store, its name and the bytes per edge used/allocated.
+
+    Parts with less than 0.01 bytes per edge allocated are left out. ``sizes``: the numbers in ``extra`` of a row.
+    """
     total = sum(allocated for _, allocated in sizes["parts"].values())
     scale = sizes["bytes_per_edge_allocated"] / total if total else 0.0
     shown = {name: (used * scale, allocated * scale) for name, (used, allocated) in sizes["parts"].items()}

@@ -106,7 +106,7 @@ class Growth(FixtureTask):
         return moments
 
     def check(self, graph: Any, moments: Any) -> None:
-        """Compare the edges of ``graph`` with the input; have the backend check its invariants; ``moments`` is unused."""
+        """Compare the edges of ``graph`` with the input; have the backend check its invariants."""
         if self.fixture.silent:
             return
         check_content(graph, EdgeModel(*self.host))

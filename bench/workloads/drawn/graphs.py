@@ -162,7 +162,7 @@ class LargeGraph:
         return True
 
     def _compile(self, fixture: Fixture, size: int) -> None:
-        """Insert ``size`` edges into another graph, so that all programs are compiled before the first timed batch."""
+        """Insert ``size`` edges into a temporary graph: all programs are then compiled before the first timed batch."""
         ids = fixture.device.xp.arange(size, dtype=np.uint32)
         Graph(size, **fixture.settings).insert_edges(ids, ids)
 

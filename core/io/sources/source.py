@@ -104,7 +104,8 @@ class Chunks(Function):
 
     Args:
         chunks: the iterable, or one such chunk.
-        columns: the names of the columns by role, if they differ from ``COLUMNS``; other columns are ignored.
+        columns: the name, by role ("time", "src", "dst", "weight", "kind"), of each column that is not named like its
+            role; other columns are ignored.
         time_unit: the unit of times that are numbers: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``.
 
     Raises:
@@ -132,7 +133,7 @@ class Chunks(Function):
 
 
 class Sorted(Source):
-    """The events of a finite source as one chunk, sorted by time; events of equal time keep their order."""
+    """The events of a finite source as one chunk, sorted by time; events of equal time, or without, keep their order."""
 
     def __init__(self, source: Source) -> None:
         self._source, self.time_unit, self.resumes = source, source.time_unit, source.resumes
@@ -144,7 +145,7 @@ class Sorted(Source):
         return self._source.refusals
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the one chunk, and :data:`WHOLE` as the position behind it; nothing if ``position`` is that."""
+        """Yield the one chunk, and :data:`WHOLE` as the position behind it; nothing if ``position`` is ``WHOLE``."""
         parts = [] if position == WHOLE else [each for _, each in self._source.read() if isinstance(each, Mapping)]
         if not parts:
             return

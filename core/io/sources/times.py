@@ -162,5 +162,5 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
 
 
 def moment(ticks: int, *, has_unit: bool) -> Any:
-    """Return a time in ticks as users see it: ``datetime64[ns]`` with ``has_unit`` (ticks are nanoseconds), else int."""
+    """Return a time in ticks as users see it: ``datetime64[ns]`` if ``has_unit`` (nanoseconds), else an int."""
     return np.datetime64(ticks, "ns") if has_unit else ticks
