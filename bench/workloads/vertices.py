@@ -82,7 +82,7 @@ class InsertVertices(DeleteVertices):
         return self.graph.insert_vertices(self.size, recycle=True)
 
     def check(self, delta: Any, result: Array) -> None:
-        """Verify that the ids ``result`` are distinct and all recycled, and that the inserted vertices have no edges."""
+        """Verify that the ids ``result`` are distinct and all recycled, and that the vertices have no edges."""
         found = self.device.to_numpy(result)
         expect(len(np.unique(found)) == self.size, "insert vertices: ids are given out twice")
         expect(self.graph.num_vertices == self.fixture.data.num_vertices, "insert vertices: ids were not recycled")

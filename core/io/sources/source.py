@@ -133,7 +133,7 @@ class Chunks(Function):
 
 
 class Sorted(Source):
-    """The events of a finite source as one chunk, sorted by time; events of equal time, or without, keep their order."""
+    """The events of a finite source as one chunk, sorted by time; events of equal or no time keep their order."""
 
     def __init__(self, source: Source) -> None:
         self._source, self.time_unit, self.resumes = source, source.time_unit, source.resumes
