@@ -284,9 +284,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return outcome.each(device.xp.asarray)
 
     def _apply_on_device(self, batch: EdgeList, *, inserting: bool) -> Outcome:
-        """Insert (``inserting``) or delete a batch of host arrays on the device, and wait; return its outcome.
+        """Insert (``inserting``) or delete ``batch``, host arrays, on the device; return its outcome; waits.
 
-        This is for lack of memory for the mirror.
+        That is done if memory for the mirror is lacking.
         """
         self._drop_copy()
         arrays = batch.each(self.device.xp.asarray)
@@ -367,16 +367,13 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request exact counters on CUDA: bounds soon fail for batches of ``updates`` edges."""
+        """Return whether to request exact counters: bounds are loose, or few more batches of ``updates`` edges fit."""
         inserted, deleted = self.counters.unseen.tolist()
         loose = 64 * (inserted + deleted) > self.edge_bound()
         return loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
-        """Insert a sorted batch and write ``report``; see :meth:`BatchStore.apply_insertion`.
-
-        ``reservation`` is the plan, whose blocks are reserved; None if no edge is new.
-        """
+        """Insert a sorted batch, and write ``report``; ``reservation`` is its plan, or None if no edge is new."""
         self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> None:

@@ -15,7 +15,10 @@ def edge_bound(known: int, unseen: int) -> int | None:
 
 
 def is_behind(known: int, unseen: int) -> bool:
-    """Return whether to request the exact number of edges: ``unseen`` insertions since it was ``known`` are many."""
+    """Return whether to request the exact number of edges, long before the bound of :func:`edge_bound` is loose.
+
+    ``unseen`` edges were inserted since the number was ``known``; 64 times as many must exceed ``known + LOOSE_EDGES``.
+    """
     return 64 * unseen > known + LOOSE_EDGES
 
 

@@ -85,7 +85,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return self.pool["offsets"][-1:]
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request the exact number of edges from CUDA: its bound is loose; ``updates``: not used."""
+        """Return whether to request the exact number of edges (see :func:`ledger.is_behind`); ``updates``: not used."""
         return ledger.is_behind(int(self.counters.values[0]), int(self.counters.unseen[0]))
 
     def used(self) -> dict[str, int]:

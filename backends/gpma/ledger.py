@@ -12,9 +12,10 @@ def holds(leaves: int, entries: int) -> bool:
 
 
 def is_behind(leaves: int, entries: int, unseen: int) -> bool:
-    """Return whether the host should request exact counters: its bound ``entries`` is loose.
+    """Return whether the host should request exact counters, since it only knows a bound of the number of entries.
 
-    It is, if ``unseen`` changes are more than a quarter of the free space in the array of ``leaves`` leaves.
+    It should if the ``unseen`` changes since the last ones are more than a quarter of the free space that an array of
+    ``leaves`` leaves has beside ``entries`` entries, the bound.
     """
     return 4 * unseen * DENSE > ROOT_MOST * LEAF * leaves - entries * DENSE
 

@@ -109,7 +109,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
 
     def is_behind(self, updates: int) -> bool:
-        """Return whether to request the exact number of edges from CUDA: its bound is loose; ``updates``: not used."""
+        """Return whether to request exact counters from CUDA (see :func:`ledger.is_behind`); ``updates``: not used."""
         return ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist()))
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:

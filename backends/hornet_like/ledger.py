@@ -82,7 +82,7 @@ def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_ver
 
 
 def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> Demand:
-    """Return what a batch of ``inserted`` and ``deleted`` edges needs at worst.
+    """Return what must be allocated for any batch of ``inserted`` and ``deleted`` edges.
 
     ``counters`` do not include the ``unseen`` updates (insertions and deletions, int64[2]).
     """
@@ -91,7 +91,7 @@ def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, delete
 
 
 def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_vertices: int) -> Demand:
-    """Return what a batch of ``updates`` edges needs that takes ``need[k]`` blocks of each class k.
+    """Return what must be allocated for a batch of ``updates`` edges that takes ``need[k]`` blocks of each class k.
 
     ``counters`` must be exact.
     """
@@ -101,7 +101,7 @@ def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_verti
 
 
 def reserve_demand(counters: np.ndarray, num_edges: int, num_vertices: int) -> Demand:
-    """Return what ``num_edges`` insertions, in one batch or many, need at worst; ``counters`` are exact."""
+    """Return what must be allocated for any ``num_edges`` insertions, in one batch or many; ``counters`` are exact."""
     slots = int(counters[USED]) + most_carved(counters[GROW:SHRINK], num_edges) + (2 + GRAIN) * num_edges
     edges = int(counters[layout.EDGES]) + num_edges
     most = [min(num_edges, num_vertices, edges >> max(0, k - MIN_CLASS)) for k in range(CLASSES)]

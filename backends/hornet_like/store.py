@@ -175,7 +175,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self.kernels.delete(self.pool.graph, batch, reservation, report)
 
     def _reserve(self, plan: Plan, inserted: int, deleted: int) -> None:
-        """Reserve memory for a planned batch of ``inserted`` and ``deleted`` edges, unless by the bounds it fits.
+        """Reserve memory for a planned batch of ``inserted`` and ``deleted`` edges, unless bounds show that it fits.
 
         On CUDA only the stacks grow: ``plan.unchecked`` is set, so that the kernel refuses the batch if the pool is too
         small. Where kernels may not refuse a batch, the host waits for the exact numbers, and the pool grows, too.

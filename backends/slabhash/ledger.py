@@ -52,7 +52,7 @@ class Demand:
     Attributes:
         edges, need: number of edges of the batch, and of slabs for them.
         quota: slabs for rehashing.
-        least: slabs that must be free for it, including those that reserve() set aside for later batches.
+        least: slabs that must be free for the batch, with those that ``reserve()`` has set aside for later batches.
         ample: with at least this many free slabs, warps may take some in advance, which may remain unused.
         ahead: number of slabs that a warp then takes in advance at a time (0: none).
         sized: whether all buckets were sized for this batch.

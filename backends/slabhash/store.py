@@ -239,9 +239,9 @@ class SlabHashStore(Store):
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare to delete and insert batches on CUDA (each may be None); return the function that does that, or None.
 
-        None is returned if too few slabs are free for the worst case, a batch is on the host, or no slab width was
-        chosen yet. One launch validates and applies a batch. If there are both kinds, the insertion is validated before
-        the deletion is applied. See :meth:`suricate.store.Store.apply`.
+        None is returned if too few slabs are free for the worst case, a batch is on the host, or the slab width
+        is not chosen yet (see :meth:`plan`). One launch validates and applies a batch. If there are both kinds, the
+        insertion is validated before the deletion is applied. See :meth:`suricate.store.Store.apply`.
         """
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
             return None
