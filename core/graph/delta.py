@@ -4,6 +4,8 @@ A :class:`Delta` keeps the arrays of the batch and the status that the store ret
 changed edges are computed from them on first use, so a delta that is never read costs nothing and does not wait.
 
 A delta may be read in any thread. It is copied and pickled as its lists.
+
+``xp``: NumPy or CuPy, the module of the arrays.
 """
 
 from __future__ import annotations
@@ -417,8 +419,8 @@ def _restored(
 ) -> Delta:
     """Return a delta from its pickled parts, with its arrays on ``device``, such as ``"cpu"`` or ``"cuda:0"``.
 
-    ``dtype``: of weights. ``num_vertices``: before and after the call. ``lists``: its edges by kind. ``changed``: the
-    ids of the deleted and of the revived vertices.
+    ``directed``: whether the graph is. ``dtype``: of weights. ``num_vertices``: before and after the call. ``lists``:
+    its edges by kind. ``changed``: the ids of the deleted and of the revived vertices.
     """
     place = resolve_device(device)
     delta = Delta(place, directed, dtype, num_vertices)

@@ -120,7 +120,10 @@ def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dic
 
 
 def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
-    """Return the vertices given to ``Tracker.at``, ``int64[k]`` on the device, and whether it was a single one."""
+    """Return the vertices given to ``Tracker.at``, ``int64[k]`` on the device, and whether it was a single one.
+
+    ``ids`` and ``names``: as given; one of them is None.
+    """
     if names is None and not graph.device.is_cuda and (few := few_valid((ids, ids, None), graph.num_vertices)):
         return few.src.astype(np.int64), False
     if (ids is None) == (names is None):
@@ -236,7 +239,10 @@ def seen(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Seen:
 
 
 def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None, now: Seen, atol: float) -> Frame:
-    """Return the vertices whose entries differ between ``before`` (None: all) and ``now``; see ``Tracker.changed``."""
+    """Return the frame of ``Tracker.changed``: vertices whose entries differ between ``before`` and ``now``.
+
+    ``before`` None: all live vertices. ``atol``: smaller differences do not count.
+    """
     if before is None:
         before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)
     size, to_numpy = len(before.live), partial(_on_host, graph)  # ids stay valid: there are no fewer now
@@ -278,7 +284,10 @@ def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: n
 
 
 def differ(graph: Graph, a: Array, b: Array, atol: float = 0.0) -> Array:
-    """Return a mask of entries that differ by more than ``atol``; NaN equals NaN, and infinities equal themselves."""
+    """Return a mask of the entries of ``a`` and ``b``, which lie on one device, that differ by more than ``atol``.
+
+    NaN equals NaN, and infinities equal themselves.
+    """
     differ = (a != b) & ((a == a) | (b == b))
     if not atol:
         return differ

@@ -181,6 +181,6 @@ def _sorted(arcs: EdgeList) -> EdgeList:
 
 
 def _require_same(one: EdgeList, other: EdgeList, invariant: str) -> None:
-    """Raise ``CheckFailed``, naming ``invariant``, unless two lists of edges are equal, weights bit for bit."""
+    """Raise ``CheckFailed``, naming ``invariant``, unless ``one`` equals ``other``, in order, weights bit for bit."""
     for a, b in zip(one, other, strict=True):
         require(a is b or np.array_equal(bits(a), bits(b)), invariant)

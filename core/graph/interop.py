@@ -263,7 +263,7 @@ def _edge_columns(
 
 
 def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list[Any]:
-    """Return attribute ``name`` of the edges :func:`_edge_attributes` takes; ``ParameterError`` if one lacks it."""
+    """Return attribute ``name`` of the ``kept`` edges as :func:`_edge_attributes`; ``ParameterError``: one lacks it."""
     try:
         return list(map(itemgetter(name), _edge_attributes(graph, rows, kept)))
     except KeyError:
@@ -271,7 +271,7 @@ def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list
 
 
 def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
-    """Return attribute ``weight`` of the edges that :func:`_edge_attributes` takes, 1 for those without it.
+    """Return attribute ``weight`` of the ``kept`` edges, as :func:`_edge_attributes` explains; 1 for those without it.
 
     Raises:
         ParameterError: no edge has the attribute.
@@ -419,7 +419,7 @@ def to_networkx(graph: Graph) -> Any:
 def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
 
-    The arguments name its columns. Those of edges keep their names; if there are such columns, ``weight`` is not used.
+    The arguments name its columns. Columns of edges keep their own names, and ``weight`` is not used then.
 
     Raises:
         ParameterError: two columns would have the same name, or a name is not a text.

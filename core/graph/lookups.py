@@ -1,4 +1,8 @@
-"""Questions about single edges and vertices of a graph; the class ``Graph`` has these as methods."""
+"""Questions about single edges and vertices of a graph; the class ``Graph`` has these as methods.
+
+``src`` and ``dst``: an id or a name per edge. ``direction``: ``"out"``: edges that leave the vertices; ``"in"``: edges
+that lead to them.
+"""
 
 from __future__ import annotations
 

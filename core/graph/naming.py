@@ -113,7 +113,7 @@ def are_texts(values: Any) -> bool:
 
 
 def names_of(names: Any, vertices: np.ndarray) -> np.ndarray:
-    """Return the names of vertices; None, in an object array, for those without one."""
+    """Return the names that vertices have in ``names``, a ``Names``; None, in an object array, for those without."""
     named = names.has(vertices)
     if named.all():
         return names[vertices]
@@ -123,7 +123,7 @@ def names_of(names: Any, vertices: np.ndarray) -> np.ndarray:
 
 
 def columns_of(graph: Graph, vertices: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the columns ``vertex`` and, if the graph has names, ``name``."""
+    """Return the columns that show ``vertices`` in a frame: ``vertex`` and, if the graph has names, ``name``."""
     columns = {"vertex": vertices}
     return columns if graph.names is None else {**columns, "name": names_of(graph.names, vertices)}
 
@@ -190,7 +190,8 @@ def as_edges(
 ) -> tuple[Given | None, Given | None]:
     """Return both halves of a batch with ids in place of names, adding new names of an insertion to the graph.
 
-    ``parts``: what messages call the two, as indices of ``PARTS``. Raises as ``Graph.insert_edges`` does.
+    ``delete`` loses edges that have an unknown name. ``parts``: what messages call the two halves, as indices of
+    ``PARTS``. Raises as ``Graph.insert_edges`` does.
     """
     if delete is not None:
         delete = (*known_edges(graph, *delete[:2])[:2], delete[2])

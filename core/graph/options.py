@@ -90,7 +90,7 @@ class GraphOptions:
     ) -> tuple[Store, ...]:
         """Return an empty store of out-edges, and a second one of in-edges if the graph keeps them.
 
-        The hints are expected degrees, an array of one per vertex, or None.
+        ``degree_hints`` and ``in_degree_hints``: the expected out- and in-degrees, one per vertex, or None.
 
         Raises:
             DTypeError, VertexRangeError: ``num_vertices`` is not a valid number of vertices.
@@ -168,7 +168,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def checked_count(count: Any, argument: str = "num_vertices") -> int:
-    """Return a number of vertices as an int.
+    """Return ``count``, a number of vertices, as an int; messages call it ``argument``.
 
     Raises:
         DTypeError: it is not an integer.
@@ -186,7 +186,9 @@ def checked_count(count: Any, argument: str = "num_vertices") -> int:
 
 
 def _checked_hints(hints: Any, num_vertices: int, argument: str) -> Array | None:
-    """Return expected degrees as an integer array of either device, or None.
+    """Return ``hints``, one expected degree per vertex, as an integer array on their device; None for None.
+
+    ``argument``: what messages call them.
 
     Raises:
         DTypeError, ShapeError, ParameterError: no integers, not one per vertex, or negative.

@@ -50,7 +50,7 @@ def copied_rows(graph: Graph) -> Iterator[None]:
 
 
 def as_stored(view: StoreView) -> StoreView:
-    """Return ``view`` itself: operators walk the storage, not a copy."""
+    """Return ``view`` itself: outside of :func:`copied_rows`, operators walk the storage, not a copy."""
     return view
 
 

@@ -113,7 +113,8 @@ def save(graph: Graph, path: str | Path) -> None:
 def _save_parts(graph: Graph, comm: Comm, path: Path, arrays: dict[str, Any]) -> None:
     """Write a file with the edges of this process, then, on the first process, the one that names all these files.
 
-    ``arrays``: the arrays of the snapshot by name; those of the edges are removed from it.
+    The latter is ``path``; the others lie beside it. ``arrays``: the arrays of the snapshot by name; those of the edges
+    are removed from it. ``comm``: the communication of the processes.
     """
     path = Path(os.path.realpath(path))
     generation, stamp = comm.agree((_next_generation(path), secrets.token_hex(8)) if comm.rank == 0 else None)

@@ -31,10 +31,10 @@ class Stores:
     def change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete ``removed``, then insert ``added`` (or None), valid edges on the stores' device; return both changes.
+        """Delete ``removed``, then insert ``added`` (or None), valid edges on the stores' device.
 
-        If a store fails, no store is changed. ``guard``: ``uint32[1]`` on the device; if it is not zero, kernels change
-        nothing. None: no guard.
+        Returns the deletion and the insertion with their outcomes, None for None. If a store fails, no store is
+        changed. ``guard``: ``uint32[1]`` on the device; if it is not zero, kernels change nothing. None: no guard.
         """
         out, into, symmetric = self.out, self.into, self.symmetric
         if removed is not None and added is not None and guard is None and not out.device.is_cuda:

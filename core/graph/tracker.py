@@ -152,7 +152,10 @@ class Kept:
         return found
 
     def advance(self, delta: Delta, before: int) -> None:
-        """Update by one change of the graph, whose version before the change was ``before``."""
+        """Update the algorithm by ``delta``, one change of the graph, whose version before the change was ``before``.
+
+        A stale instance is left as it is: the next access to the result computes from scratch.
+        """
         if self._failed or self.version != before:  # the next access computes from scratch anyway
             return
         if delta.is_known_empty:
@@ -419,7 +422,7 @@ def _takes_kernels(kind: type[Algorithm]) -> bool:
 
 
 def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
-    """Return the key by which trackers share an instance: the class and all parameters, with defaults filled in.
+    """Return the key by which trackers share an instance: the class ``kind`` and all parameters, defaults filled in.
 
     If a parameter is neither a number, text, bool nor None, the key is unique.
     """
@@ -455,7 +458,7 @@ def make_tracker(
 
 
 def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
-    """Update all instances, ``every``, after a change of the graph, whose version before the change was ``before``.
+    """Update all instances, ``every``, by ``delta``, a change of the graph, whose version before it was ``before``.
 
     If updates raise, the other instances are still updated; then the first error is raised, with a note. After a
     deletion of vertices it is not raised: the instances are stale, and are computed when their results are read. The

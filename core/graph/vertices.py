@@ -30,7 +30,8 @@ class Coming(NamedTuple):
     def apply(self, updater: Updater, delete: Given | None, insert: Given | None) -> Delta:
         """Add vertices, apply a batch of edges, and delete vertices, as one change with one delta.
 
-        Raises as ``Updater.apply`` does; nothing has changed then.
+        ``updater``: that of the graph. ``delete`` and ``insert``: as ``Updater.apply`` takes them. Raises as
+        ``Updater.apply`` does; nothing has changed then.
         """
         before, live, xp = updater.num_vertices, updater.live, updater.device.xp
         with updater.whole(live=True):
@@ -66,7 +67,8 @@ class Incident(NamedTuple):
 def incident_arcs(out: Store, into: Store | None, vertices: Array, *, directed: bool) -> Incident:
     """Return the arcs of distinct ``vertices`` (``uint32[k]``, on the device of the stores).
 
-    ``out`` and ``into``: the stores of out-edges and of in-edges, the latter None if the graph has none.
+    ``out`` and ``into``: the stores of out-edges and of in-edges, the latter None if the graph has none. Without
+    ``into`` the arcs that lead to vertices of a ``directed`` graph are found by a pass over all edges.
     """
     inside = member(out.device, out.num_vertices, vertices)
     away = _arcs_from(out, vertices)

@@ -71,13 +71,13 @@ class DeviceBatch:
         )  # fmt: skip
 
     def edges(self) -> EdgeList:
-        """Return src, dst and weight as arrays at these addresses, without copying them."""
+        """Return, without copies, the arrays at the addresses ``src``, ``dst`` and ``weight`` (None: no weights)."""
         array, weight = self.change.array, self.change.weight
         ids = array(self.src, np.uint32), array(self.dst, np.uint32)
         return EdgeList(*ids, None if weight is None else array(self.weight, weight))
 
     def outcome(self) -> Outcome:
-        """Return the status and the weights before the batch as arrays at these addresses, without copying them."""
+        """Return, without copies, the arrays at the addresses ``status`` and ``before`` (None: no weights)."""
         array, held = self.change.array, self.change.before
         return Outcome(array(self.status, np.uint8), None if held is None else array(self.before, held))
 

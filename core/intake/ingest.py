@@ -100,10 +100,10 @@ POLLS = 1000  # of the answer of a kernel, before the host waits for its end ins
 
 @dataclass(frozen=True, eq=False)
 class BatchKind:
-    """The parameters of compiled code for a batch: names of dtypes, ``mirrored`` (both arcs of every edge), ``loops``.
+    """The parameters of compiled code for a batch: names of the dtypes of ``src``, ``dst`` and ``weight``, as given.
 
-    ``weight`` may also be ``"fill"`` (one number for all edges) or None; ``held`` is the dtype of the graph's weights;
-    ``loops`` 0: self-loops are ignored, 1: the kernel reports whether there are any, 2: they are errors.
+    ``weight`` may also be ``"fill"`` (one number for all edges) or None; ``held``: that of the graph. ``mirrored``:
+    both arcs of every edge. ``loops``, what self-loops are: 0: not looked for, 1: reported to the host, 2: errors.
     """
 
     src: str
@@ -142,7 +142,7 @@ def the_variant(*fields: Any) -> BatchKind:
 
 @cache
 def program(variant: BatchKind) -> Program:
-    """Return the program of ``ingest.cu`` for batches of this kind, one per kind."""
+    """Return the CUDA program of ``ingest.cu`` for batches of the kind ``variant``; made once per kind."""
     return Program(Path(__file__).with_name("ingest.cu"), defines=variant.defines())
 
 

@@ -112,7 +112,7 @@ def _found(names: Names, ids: np.ndarray) -> np.ndarray:
 
 
 def set_free(names: Names, ids: np.ndarray) -> None:
-    """Set the bits of these distinct ids in the bitmap of free ids, and the counters of free ids, in place."""
+    """Make ``ids``, which are distinct, free in ``names``, in place: set their bits in the bitmap, count them."""
     if not len(ids):
         return
     wide = ids.astype(np.int64)
@@ -128,7 +128,7 @@ def _free(names: Names) -> np.ndarray:
 
 
 def check(names: Names) -> None:
-    """Verify every invariant; raises ``CheckFailed``."""
+    """Verify every invariant of ``names``; raises ``CheckFailed``."""
     ids, head = names.ids, names._head
     free = _free(names)
     everything = np.sort(np.concatenate((ids, free, *names._freed)))

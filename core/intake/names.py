@@ -229,7 +229,7 @@ class Names:
     # -- counts, forgetting, slides ------------------------------------------------------------------------------------
 
     def counts(self, ids: Any) -> np.ndarray:
-        """Return the counts of ids, ``int64[n]``. Raises :meth:`retain`'s errors."""
+        """Return the counts of ids, ``int64[n]``; raises ``VertexRangeError`` if an id is invalid or has no name."""
         with self._lock:
             return self._counts[self._known(ids)]
 

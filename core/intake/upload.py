@@ -37,7 +37,7 @@ class Upload:
         self._cupy, self._staging = device.xp, Staging(device)
 
     def __call__(self, edges: EdgeList) -> EdgeList:
-        """Return copies on the device of a batch's arrays (``uint32`` ids, weights or None)."""
+        """Return ``edges``, a batch in host memory (``uint32`` ids, weights or None), as copies on the device."""
         cupy, (src, dst, weight) = self._cupy, edges
         columns = (src, dst) if weight is None else (src, dst, weight.view(np.uint32))
         n, width, size = len(src), 4 * len(src), sum(column.nbytes for column in columns)

@@ -124,7 +124,7 @@ class Half:
         return Outcome(status, rows_of_batch(store, self.edges.src, at, rows, status == had))
 
     def undo(self, error: BaseException) -> bool:
-        """Undo what was applied to the stores here; return whether that worked. Failures become notes of ``error``."""
+        """Undo what was done to this rank's stores; return whether that worked. Failures become notes of ``error``."""
         whole = True
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at, outcome in reversed(done):
@@ -196,10 +196,10 @@ class Batch:
         self._is_prepared = True
 
     def carry_out(self, number: int) -> list[int]:
-        """Change the stores of all ranks, in ``number`` slices, and combine the outcomes; or raise the error on all.
+        """Change the stores of all ranks, in ``number`` slices, and combine the outcomes; or raise an error on all.
 
         Returns:
-            For each rank the number of arcs that it held before.
+            For each rank the number of arcs that it held before the change.
         """
         problem: Exception | None = None
         try:
@@ -216,7 +216,7 @@ class Batch:
         return before
 
     def undo(self, error: BaseException) -> bool:
-        """Undo what was applied to the stores here; return whether that worked. Failures become notes of ``error``."""
+        """Undo what was done to this rank's stores; return whether that worked. Failures become notes of ``error``."""
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if not self._is_prepared:
             self.halves = []

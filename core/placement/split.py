@@ -83,7 +83,7 @@ class OwnEdges(NamedTuple):
 
 @cache
 def program(width: int, *, both: bool) -> Program:
-    """Return the kernels for weights of ``width`` bytes (0: none), and for one store or two."""
+    """Return the kernels for weights of ``width`` bytes (0: no weights); ``both``: for two stores, not one."""
     weight = "unsigned long long" if width == 8 else "uint32_t"
     macros: dict[str, int | str] = {"WEIGHT_T": weight, "WEIGHTED": int(width > 0), "BOTH": int(both)}
     text = "\n".join(struct.declaration for struct in (OWN, PARTS, REPORT))
@@ -233,5 +233,5 @@ def report(
 
 
 def _launch(kernels: Program, name: str, struct: Struct, blocks: int, given: Sequence[int]) -> None:
-    """Launch ``blocks`` blocks of a kernel; ``given``: values for the fields of ``struct``, which the kernel takes."""
+    """Launch ``blocks`` blocks of kernel ``name``; ``given``: values of the fields of ``struct``, its argument."""
     kernels.kernel(name)((blocks,), (THREADS,), (struct.packed(*given),))

@@ -172,7 +172,10 @@ def advise(
 
 
 def _nearest_families(cells: list[dict], families: Sequence[str], edges: int) -> tuple[str, ...]:
-    """Return the families whose measured sizes include ``edges`` or are nearest to it."""
+    """Return the ``families`` whose measured sizes include ``edges``, or are nearest to it by a factor up to ``NEAR``.
+
+    ``cells``: those of the map.
+    """
     gaps = {}
     for family in families:
         sizes = [cell["num_edges"] for cell in cells if cell["family"] == family]

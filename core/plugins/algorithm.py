@@ -206,7 +206,7 @@ class Algorithm(ABC):
 
     @classmethod
     def create(cls, params: Mapping[str, Any]) -> Self:
-        """Return an instance with these parameters.
+        """Return an instance with the parameters ``params``, a mapping from names to values.
 
         Raises:
             ParameterError: a parameter is unknown or missing, or ``__init__`` refuses its value.

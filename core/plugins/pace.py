@@ -82,7 +82,7 @@ class _Side:
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
 
     def is_due(self) -> bool:
-        """Return whether to try an update of a size that was slower; counts its calls, one for each such batch."""
+        """Return whether to update after a batch of a size at which updates were slower; counts it in ``skipped``."""
         self.skipped += 1
         if self.skipped <= self.patience:
             return False

@@ -60,4 +60,4 @@ def step(graph, state, change, u, v, w, counts):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the values at the vertices ``at`` after event ``i`` to row ``i`` of the arrays ``recorded``."""
+    """Write the values in ``state`` at the vertices ``at`` to row ``i``, the event, of the arrays ``recorded``."""

@@ -185,7 +185,10 @@ class _Piece:
         self.report[ADDED : TAKEN + 1] = 0
 
     def _finish(self, arrays: Piece, made: int) -> None:
-        """Write the answers after the first ``made`` events; give the net delta to the graph and other trackers."""
+        """End the piece after ``made`` events: write their answers, and give the net delta to the other trackers.
+
+        ``arrays``: the events and what the loop has written.
+        """
         self._end_singles()
         graph, updater, kept, work = self.graph, self.graph._updater, self.pieces.kept, self.pieces.work
         before = updater.version

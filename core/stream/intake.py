@@ -116,7 +116,7 @@ class Intake:
         return (events.src.tolist(), events.dst.tolist()) if self._names is None else self._names.shown(events)
 
     def _both_ends(self, chunk: Mapping[str, Any], arrivals: Arrivals | None) -> list[tuple[Any, np.ndarray | None]]:
-        """Return sources and destinations, ids or tokens, each with a mask of invalid ones, or None: all are valid."""
+        """Return sources and destinations, ids or tokens, each with a mask of the invalid ones; None: all are valid."""
         src, dst = chunk["src"], chunk["dst"]
         taken = None if arrivals is None else arrivals.take(src, dst)
         if taken is None and self._names is None:
@@ -126,7 +126,7 @@ class Intake:
         return [self._ends(chunk[label], label) for label in ("src", "dst")]
 
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return ``column`` as ids, or tokens of names, and a mask of the invalid ones; None: all are valid."""
+        """Return ``column`` (``label`` in errors) as ids or tokens, and a mask of invalid ones; None: all are valid."""
         if self._names is not None:
             return self._tokens(on_host(column) if is_cuda_array(column) else column, label)
         if isinstance(column, Texts):

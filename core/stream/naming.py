@@ -112,8 +112,8 @@ class VertexNames:
         """Replace the tokens of a closing slide's events by vertex ids; events at unknown names are left out.
 
         Returns:
-            The events; the number of insertions between new names that a deletion or a set of the same slide removed;
-                that of deletions and sets at unknown names.
+            The events left; the number of insertions of new names that a deletion or a set of the same slide removed;
+                the number of deletions and sets at unknown names.
         """
         lives, misses = self._survivors(events)
         if self._tokens.num_ids > len(self._ids):
@@ -155,7 +155,7 @@ class VertexNames:
         return self.names.values_of(self._live[self.names.since(self._live) == self.names.version - 1])
 
     def close_slide(self, change: Change) -> np.ndarray:
-        """Update the counts of names: raise those of both ends of new edges, lower those of removed edges.
+        """Update the counts of names by ``change``: raise those of both ends of new edges, lower those of gone edges.
 
         Returns:
             The ids that became free.

@@ -42,7 +42,7 @@ class Events(NamedTuple):
         return len(self.time)
 
     def taken(self, which: Any) -> Events:
-        """Return the events selected by an array of positions, a slice or a mask."""
+        """Return the events that ``which`` selects: an array of positions, a slice or a mask."""
         time, src, dst, weight, kind, attributes = self
         time = time if isinstance(which, slice) else times_of(time)
         return Events(
@@ -89,7 +89,7 @@ def _concatenated(parts: Sequence[Any]) -> Any:
 
 
 def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -> Events:
-    """Return :class:`Events` without rows; weights and attributes are of these dtypes, or None."""
+    """Return :class:`Events` without rows; weights and attributes have the dtypes given, None: there are none."""
     dtypes = np.int64, np.uint32, np.uint32, weight_dtype, None, attributes
     return Events(*(None if dtype is None else np.empty(0, dtype) for dtype in dtypes))  # type: ignore[arg-type]
 

@@ -227,7 +227,7 @@ class GivenColumns:
         """Return columns by name, each with the values of the edges of all ranks, in rank order; collective.
 
         ``names``: those of all ranks; a rank that lacks a column contributes missing values. ``count``: number of edges
-        of this rank.
+        of this rank. ``comm``: the communication.
         """
         found = {}
         for name in sorted(names):

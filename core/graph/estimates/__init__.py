@@ -270,7 +270,7 @@ def _of_trackers(degrees: np.ndarray, track: Any, options: dict[str, Any]) -> in
 
 
 def _bytes_of(thing: Any, seen: set[int]) -> int:
-    """Return the bytes of the arrays that an object of this package holds, other graphs included, each once.
+    """Return the bytes of the arrays that ``thing``, of this package, holds, graphs in it included, each array once.
 
     ``seen``: ids of objects that were counted, to which this adds in place.
     """

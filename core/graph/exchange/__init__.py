@@ -48,6 +48,8 @@ class Parts(NamedTuple):
 def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
     """Return the graph of ``parts``. If the only attribute of edges is a numeric ``weight``, it becomes the weights.
 
+    ``options``: further options of ``Graph``.
+
     Raises:
         ParameterError: there are parallel edges, names are repeated, or a deleted vertex has edges.
         DTypeError: attributes are neither numbers nor bools nor texts.
@@ -94,7 +96,7 @@ def both_arcs(src: np.ndarray, dst: np.ndarray, edges: dict[str, Any]) -> tuple[
 
 
 def refuse_attributes(library: str, parts: Parts, names: tuple[str, ...]) -> None:
-    """Raise ``RequirementError`` if an attribute has one of ``names``, which the other library uses itself."""
+    """Raise ``RequirementError`` if an attribute in ``parts`` has one of ``names``, which ``library`` uses itself."""
     for name in names:
         if name in parts.vertices or name in parts.edges:
             raise RequirementError(f"to {library}: a column is called {name!r}, which {library} needs: rename it")

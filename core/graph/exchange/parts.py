@@ -1,4 +1,7 @@
-"""Graphs of several processes from edges of which each has a part, or all: they go in by slices."""
+"""Graphs of several processes from edges of which each has a part, or all: they go in by slices.
+
+``comm``: the communication of the processes, each of which has a number, its rank.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,7 @@ def edges_at_a_time(graph: Graph, comm: Comm) -> int:
 
 
 def share_of(comm: Comm, edges: EdgeList) -> EdgeList:
-    """Return this process's share of edges that all processes have."""
+    """Return this process's share of edges that all processes have: a slice, all of about equal length, by rank."""
     low, high = (len(edges.src) * (comm.rank + k) // comm.size for k in (0, 1))
     return _slice(edges, low, high)
 

@@ -142,9 +142,9 @@ def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str
 
 
 def _named(src: Any, dst: Any) -> tuple[Any, Any, list[str] | None]:
-    """Return sources and destinations as ids, and the list of their names by id; None if they were ids already.
+    """Return sources and destinations as ids, and the list of their names by id, None if they were ids already.
 
-    Names get ids in the order of their appearance.
+    ``src`` and ``dst``: columns of ids or names. Names get ids in the order of their appearance.
     """
     if are_texts(src) and are_texts(dst):
         names = Names("text")

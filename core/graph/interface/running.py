@@ -26,7 +26,7 @@ class Listing:
         self.__signature__ = inspect.signature(function)
 
     def __call__(self, graph: Graph, /, *args: Any, **params: Any) -> Any:
-        """Call the method."""
+        """Call the method on ``graph`` with these arguments."""
         return self._function(graph, *args, **params)
 
     def __get__(self, graph: Graph | None, owner: type | None = None) -> Any:
