@@ -180,7 +180,7 @@ class Eigenvector(FixedPoint):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark, for every graph the same: steps enough for close eigenvalues."""
+        """Return parameters for the benchmark, for every graph the same: many steps, as eigenvalues may be close."""
         return {"max_iter": 2000}
 
 

@@ -213,7 +213,7 @@ class HITS(FixedPoint):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark, for every graph the same: steps enough for close singular values."""
+        """Return parameters for the benchmark, the same for all graphs: many steps, as singular values may be close."""
         return {"max_iter": 2000}
 
 

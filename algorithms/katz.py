@@ -68,7 +68,7 @@ class Katz(FixedPoint):
         beta: the constant term: one number, a dict (others: 0), or an array with an entry per vertex.
         max_iter: upper bound on the number of steps; None: as long as steps become smaller.
         tol: the iteration stops when a step changes at most ``tol * |beta|`` in the L1 norm.
-        nstart: where to start: a dict, or an array with an entry per vertex; None: 0 at all vertices.
+        nstart: where to start: a dict (others: 0), or an array with an entry per vertex; None: 0 at all vertices.
         normalized: scale the result to an L2 norm of 1.
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
 

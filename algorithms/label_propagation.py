@@ -212,7 +212,10 @@ class LabelPropagation(Algorithm):
         self._rank[moved] = mixed(new[group], self.key)
 
     def _look_at_distinct_labels(self, graph: Graph) -> None:
-        """Make the first round, in which all labels differ: each vertex takes the label that is first in the order."""
+        """Make the first round, in which all labels differ: each vertex takes the first of its neighbours' labels.
+
+        The first one in the order given by ``seed``, that is.
+        """
         args = (self._rank, self._taken, self._wanted, self.key)
         neighbor_reduce(graph, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
         self._rank, self._taken = self._taken, self._rank
@@ -308,8 +311,9 @@ class LabelPropagation(Algorithm):
     def mismatch(cls, result: Any, reference: Any, *, seed: int = 0, **params: Any) -> str | None:
         """Return a text that says what is wrong with the labels ``result``, or None.
 
-        With ``synchronous`` they must be equal to ``reference``. Otherwise each must be a most frequent label among the
-        neighbours of its vertex, and the id of a live vertex.
+        If ``reference`` is an array of labels (with ``synchronous``), both must be equal. If it is an
+        :class:`ArcTable`, each label must be a most frequent one among the neighbours of its vertex (its own id without
+        neighbours), and the id of a live vertex. ``seed`` is the algorithm's parameter.
         """
         if not isinstance(reference, ArcTable):
             return super().mismatch(result, reference, **params)

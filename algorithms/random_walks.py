@@ -280,7 +280,9 @@ class RandomWalks(Algorithm):
     def _race(
         self, graph: Graph, fn: Any, more: tuple[Any, ...], best: Array, at: Array, draw: Array, before: Array
     ) -> Array:
-        """Return the next vertex of every walk: each neighbour makes an offer by ``fn``, and the best one wins.
+        """Return the next vertex of every walk, ``uint32[walks]``; ``EMPTY`` if it has no edge to take.
+
+        Each neighbour of the walk's present vertex makes an offer by ``fn``, and the best offer wins.
 
         Args:
             graph: the graph.

@@ -413,7 +413,10 @@ def _with_parents(
 
 
 def smallest(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    """Return the smallest of the sources ``src`` of each vertex in ``dst``, ``int64[num_vertices]``; -1 without one."""
+    """Return for each vertex the smallest source of the arcs ``src`` to ``dst`` that lead to it.
+
+    The result is ``int64[num_vertices]``; -1 at vertices to which no arc leads.
+    """
     found = np.full(num_vertices, num_vertices, np.int64)
     np.minimum.at(found, dst, src)
     return np.where(found == num_vertices, -1, found)

@@ -77,7 +77,7 @@ def prelude_of(view: StoreView) -> str:
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs over ``view``, to be compiled without a GPU."""
+    """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
     return [assembled(view, SOURCE, prelude_of(view))]
 
 
@@ -185,7 +185,10 @@ class CoreNumbers:
         return program, blocks, (packed(view), np.uint32(n), *own, *both)
 
     def _updates_of(self, graph: Graph) -> ArcLaunch:
-        """Return the launch of the kernel ``maintain`` for ``graph``: the cached one, unless an array was replaced."""
+        """Return the launch of the kernel ``maintain`` for ``graph``: the cached one, unless it has become invalid.
+
+        It is invalid for another graph, and after an array that it refers to was replaced by another one.
+        """
         view = graph.view("out")
         held = self._updates
         if held is None or held[0] is not graph or held[1] is not self._entry or not held[2].walks(view):

@@ -289,7 +289,11 @@ def shortest_path(
     weight: Any = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return a path from ``source`` to ``target``; if one is None, a dict of paths by node; if both are, all pairs."""
+    """Return a path from ``source`` to ``target``, a list of nodes; if one of both is None, a dict of paths by node.
+
+    If both are None, the result has a pair for each node: the node, and a dict of paths to other nodes. It is an
+    iterator, before NetworkX 3.5 a dict.
+    """
     _check_method(method)
     if source is None and target is None:
         found = ((node, tree.paths(G)) for node, tree in _trees(G, weight, method))
@@ -311,7 +315,10 @@ def shortest_path_length(
     weight: Any = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return the distance from ``source`` to ``target``; if one is None, a dict by node; if both are, all pairs."""
+    """Return the distance from ``source`` to ``target``; if one of both is None, a dict of distances by node.
+
+    If both are None, the result is an iterator over pairs: a node, and a dict of distances to other nodes.
+    """
     _check_method(method)
     if source is None and target is None:
         return ((node, tree.distances(G)) for node, tree in _trees(G, weight, method))

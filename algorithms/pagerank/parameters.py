@@ -33,7 +33,9 @@ def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
-    """Return whether to use equation 2, which sums up self-loops; ``equation`` None: by ``method``.
+    """Return whether to use equation 2, which sums up self-loops.
+
+    ``equation`` is 1, 2 or None: then the result is True for the method ``"dfp"`` with ``self_loops``.
 
     Raises:
         ParameterError: there is no such equation, or 2 is given without ``self_loops``.

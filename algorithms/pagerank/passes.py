@@ -160,7 +160,10 @@ class WholePasses(VerifiedRanks):
         self._cut.note(Propagated.of(self._steps, 0, not self._error.read() > self.tol), 0)
 
     def _repeat_steps(self, graph: Graph, progress: Progress) -> None:
-        """Make the steps by ``iterate``, which waits for their end, until ``progress`` says to end."""
+        """Make steps until one changes at most ``tol``, or ``progress`` finds that more are of no use.
+
+        The steps are made several at once by the operator ``iterate``, which waits for their end.
+        """
         until, change, done = (self._error, self.tol), math.inf, 0
         while change > self.tol and not (done and progress.ends(done, change)):
             most = min(progress.limit - done, progress.at_once)
@@ -170,8 +173,9 @@ class WholePasses(VerifiedRanks):
         self._steps += done
 
     def _step_and_extrapolate(self, graph: Graph, progress: Progress, *, paced: bool) -> None:
-        """Make the steps one by one on the CPU, reading the change of each, until ``progress`` says to end.
+        """Make steps one by one on the CPU, reading the change of each, until one changes at most ``tol``.
 
+        They also end if ``progress`` finds that more are of no use.
         ``paced``: steps whose changes fall slowly may be extrapolated.
         """
         step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None

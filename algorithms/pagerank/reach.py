@@ -20,5 +20,8 @@ def is_near(num_vertices: int, arcs: int, size: int, steps: int) -> bool:
 
 
 def steps_until(bound: float, change: float) -> int:
-    """Return after how many steps a change of the norm ``change`` is likely to be below ``bound``; at least 1."""
+    """Return after how many steps a change of the norm ``change`` is likely to be below ``bound``; at least 1.
+
+    Each step is expected to divide the norm by ``DECAY``.
+    """
     return 1 if change <= bound else max(1, math.ceil((math.log(change) - math.log(bound)) / math.log(DECAY)))

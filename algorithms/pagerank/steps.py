@@ -212,7 +212,10 @@ def reweighed(v, share, inv, new):
 
 
 def by_degree(v, graph, share, inv):
-    """Set ``inv[v]`` to one over the degree of ``v``, as all edges weigh 1, and adapt ``share[v]``; return True."""
+    """Set ``inv[v]`` to one over the degree of ``v``, as all edges weigh 1; return True, so that ``v`` is selected.
+
+    ``share[v]`` changes with it, so that the rank of ``v`` stays the same. Without edges ``inv[v]`` becomes -1.
+    """
     new = inverse(graph.degree(v))
     share[v] = reweighed(v, share, inv, new)
     inv[v] = new
@@ -220,9 +223,10 @@ def by_degree(v, graph, share, inv):
 
 
 def by_degree_of_all(v, graph, share, inv, dangling):
-    """Set ``inv[v]`` to one over the degree of ``v``, as all edges weigh 1, and adapt ``share[v]``.
+    """Set ``inv[v]`` to one over the degree of ``v``, as all edges weigh 1; -1 if ``v`` has no out-edges.
 
-    Adds the rank of ``v`` to the scalar ``dangling`` if it has no out-edges.
+    ``share[v]`` changes with it, so that the rank of ``v`` stays the same. Adds the rank of ``v`` to the scalar
+    ``dangling`` if it has no out-edges.
     """
     new = inverse(graph.degree(v))
     if new != inv[v]:
@@ -232,9 +236,9 @@ def by_degree_of_all(v, graph, share, inv, dangling):
 
 
 def by_degree_with_loop(v, graph, share, inv):
-    """Set ``inv[v]`` to one over the degree of ``v`` with exactly one self-loop, and adapt ``share[v]``; return True.
+    """Set ``inv[v]`` to one over the degree of ``v``, with exactly one self-loop; return True: ``v`` is selected.
 
-    All edges weigh 1.
+    All edges weigh 1. ``share[v]`` changes with ``inv[v]``, so that the rank of ``v`` stays the same.
     """
     new = 1 / (graph.degree(v) + (0 if (v, v) in graph else 1))
     share[v] = reweighed(v, share, inv, new)
@@ -344,7 +348,10 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
 
 
 def reach(u, v, w, *others):
-    """Return 0 for every edge: for the reduction over edges it only matters whether a neighbour is active."""
+    """Return 0 for every edge: for the reduction over edges it only matters whether a neighbour is active.
+
+    ``others``, further arguments of the operator, are not read.
+    """
     return 0
 
 

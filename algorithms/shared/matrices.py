@@ -15,7 +15,7 @@ def adjacency(
 ) -> Any:
     """Return the adjacency matrix as a CSR matrix of SciPy, float64, with the weights at ``(src, dst)``.
 
-    All entries are 1 if ``weight`` is None, or with ``weighted=False``. The shape is ``num_vertices`` squared.
+    All entries are 1 if ``weight`` is None, or with ``weighted=False``. There are ``num_vertices`` rows and columns.
     """
     from scipy import sparse
 

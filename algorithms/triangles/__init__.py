@@ -191,7 +191,7 @@ class Triangles(Algorithm):
 
     @classmethod
     def programs(cls, view: StoreView) -> list[Program]:
-        """Return the CUDA programs over ``view``, to be compiled without a GPU."""
+        """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
         return programs(view)
 
     @classmethod
@@ -249,7 +249,10 @@ def _upward(src: np.ndarray, dst: np.ndarray, degrees: np.ndarray) -> Any:
 
 
 def _parts(upward: Any) -> list[tuple[int, int]]:
-    """Return ranges ``(first, end)`` of rows of ``upward`` whose products with it take about ``CHUNK`` steps each."""
+    """Return ranges ``(first, end)`` that cover all rows of ``upward``, a CSR matrix, in order.
+
+    The product of the rows of a range and the whole matrix takes about ``CHUNK`` steps.
+    """
     steps = np.cumsum(upward @ np.diff(upward.indptr))
     count = int(steps[-1]) // CHUNK + 1 if len(steps) else 1
     ends = [*np.searchsorted(steps, np.arange(1, count) * CHUNK), len(steps)]

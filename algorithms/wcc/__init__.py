@@ -152,9 +152,10 @@ class WCC(Algorithm):
             by_operators.connect(graph, self._sets, delta.edges("inserted"))
 
     def _compute_from_scratch(self, graph: Graph, deleted: Arcs, inserted: Arcs) -> None:
-        """Compute from scratch; also repair the forest, if the next batch of this size is to be an update.
+        """Compute from scratch; also repair the forest if the update policy is going to need it for the next batch.
 
-        ``deleted`` and ``inserted`` are the arcs of the batch; ``graph`` holds the change already.
+        That is if the policy only measures this computation, to compare it with updates. ``deleted`` and ``inserted``
+        are the arcs of the batch; ``graph`` holds the change already.
         """
         forest = self._forest
         if not graph.has_in_edges:
@@ -167,9 +168,9 @@ class WCC(Algorithm):
             self._recomputations = COMPUTED_FIRST
 
     def _ends_comparison(self) -> bool:
-        """Return whether the update policy is going to choose an update for the next batch of this size.
+        """Return whether the update policy makes this computation only to compare its time with that of updates.
 
-        If so, also ends the measurement of the time of this computation, which the policy compares with updates.
+        Then the next batch of this size is going to be an update. Also ends the measurement of the time.
         """
         if self.pace is None or not self.pace.comparing:
             return False
@@ -226,7 +227,10 @@ class WCC(Algorithm):
         return WCCResult(label, sets - int(self._deleted))
 
     def at(self, vertices: Array) -> WCCResult | None:
-        """Return the labels of ``vertices`` (ids, ``int64[k]``), and the number of components; None on CUDA."""
+        """Return the labels of ``vertices`` (ids, ``int64[k]``), and the number of components.
+
+        Returns None on CUDA, where the whole :attr:`result` has to be computed.
+        """
         if isinstance(self._forest, SpanningForest):
             label, count = self._forest.labels_at(vertices)
             return WCCResult(label, int(count[0]) - int(self._deleted))
@@ -240,7 +244,7 @@ class WCC(Algorithm):
 
     @classmethod
     def programs(cls, view: StoreView) -> list[Program]:
-        """Return the CUDA programs over ``view``, to be compiled without a GPU."""
+        """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
         return [*component_forest.programs(view), *afforest.programs(view), *divided.programs(view)]
 
     @classmethod

@@ -75,7 +75,7 @@ LABELS = Program(HERE / "component_labels.cu", PRELUDE)
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs over ``view``, to be compiled without a GPU."""
+    """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
     return [LABELS, assembled(view, SOURCE, PRELUDE)]
 
 
@@ -196,7 +196,10 @@ class ComponentForest:
         return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, self._state_of(graph), self._kept)
 
     def _repairs_of(self, graph: Graph) -> ArcLaunch:
-        """Return the launch of the kernel ``repair`` for ``graph``: the cached one, unless an array was replaced."""
+        """Return the launch of the kernel ``repair`` for ``graph``: the cached one, unless it has become invalid.
+
+        It is invalid for another graph, and after an array that it refers to was replaced by another one.
+        """
         held, views = self._repairs, _views(graph)[:2]
         if held is None or held[0] is not graph or held[1] is not self._word or not held[2].walks(*views):
             detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)
