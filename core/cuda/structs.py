@@ -54,9 +54,10 @@ class Struct:
 
     @cached_property
     def _layout(self) -> tuple[tuple[tuple[int, str], ...], int, int]:
-        """(fields, size, alignment) in bytes; of each field the offset and its format character for ``struct``.
+        """(fields, size, alignment): for each field its offset and its format character for the module ``struct``.
 
-        The fields of a base come first, and its tail padding is not reused, as in C++.
+        Offsets, size and alignment are in bytes. The fields of a base come first, and its tail padding is not reused,
+        as in C++.
         """
         (placed, offset, widest) = self.base._layout if self.base else ((), 0, 1)
         fields = list(placed)

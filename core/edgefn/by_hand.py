@@ -87,7 +87,10 @@ class EdgeFunction:
 
 
 class _Twin(ast.NodeTransformer):
-    """Makes a Numba function independent of its module: outside numbers become constants, results are cast."""
+    """Makes a Numba function independent of its module: outside numbers become constants.
+
+    Returned values are cast to the dtype ``result`` of the :class:`EdgeFunction`, if there is one.
+    """
 
     def __init__(self, source: Source, result: np.dtype | None) -> None:
         self.source = source

@@ -95,7 +95,10 @@ class Translations:
         self._variants: dict[tuple[Any, ...], tuple[TypedFunction, Any]] = {}
 
     def variant(self, function: FunctionType) -> TypedFunction | None:
-        """Return the translation for the present globals and closure variables of ``function``; None if missing."""
+        """Return the stored translation for the present globals, closure variables and defaults of ``function``.
+
+        None if there is none for these values.
+        """
         found = self._variants.get(_values(self._held(function)))
         return None if found is None else found[0]
 

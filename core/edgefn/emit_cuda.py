@@ -176,5 +176,5 @@ def _cuda_question(node: Node) -> str:
 
 
 def _index(index: Node) -> str:
-    """Return C++ text of an index of an array; a parameter that is a vertex id is not cast."""
+    """Return C++ text of ``index``, an index of an array; a parameter that is a vertex id keeps its unsigned type."""
     return index.value if index.op == "parameter" else _cuda(index)

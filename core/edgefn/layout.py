@@ -44,7 +44,10 @@ class Field(NamedTuple):
 
     @property
     def identity(self) -> int:
-        """An integer with the encoding of the largest value, infinity or the largest integer, in the field's bits."""
+        """The encoding of the largest value, infinity or the largest integer, shifted to the field's bits in the word.
+
+        All other bits of the integer are 0.
+        """
         if self.dtype.kind != "f":
             return self.mask
         plain = int(np.array(np.inf, self.dtype).view(f"u{self.dtype.itemsize}"))

@@ -60,7 +60,10 @@ def literal(value: Any) -> Node:
 
 
 def common(a: str, b: str) -> str:
-    """Return the type to which a binary operator converts operands of types ``a`` and ``b``."""
+    """Return the type to which a binary operator converts operands of types ``a`` and ``b``.
+
+    Raises :class:`Untranslatable` if there is none, as for int64 and uint64.
+    """
     if a != b and (is_word(a) or is_word(b)):
         raise Untranslatable("a tuple and a number have no common type")
     kind = promote(a, b)

@@ -216,7 +216,10 @@ def checked_kinds(given: Any) -> dict[str, Kind]:
 
 
 def dtype_named(dtype: Any) -> np.dtype:
-    """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`; raises ``ParameterError`` for no dtype."""
+    """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`.
+
+    Raises ``ParameterError`` if ``dtype`` is not the name of a dtype, or a dtype.
+    """
     if dtype is str:
         return TEXT
     try:

@@ -54,7 +54,7 @@ class UnionFind:
         return self._parent[: self.num_elements]
 
     def union(self, src: Any, dst: Any, *, trusted: bool = False) -> None:
-        """Unite the sets of ``src[i]`` and ``dst[i]``, for each i; does not wait for the device.
+        """Unite the sets of ``src[i]`` and ``dst[i]``, for each i; only the check of ids may wait for the device.
 
         Raises:
             VertexRangeError, ShapeError, DTypeError: invalid ids; nothing was united.
@@ -80,7 +80,7 @@ class UnionFind:
     def flatten(self) -> Array:
         """Make the root of every element its parent; return the number of sets, ``uint64[1]`` on the device.
 
-        The result is not a copy. Does not wait for the device.
+        The result is not a copy: the next call that counts sets overwrites it. Does not wait for the device.
         """
         return self._compress(None)
 
@@ -149,7 +149,9 @@ class UnionFind:
         self._make_singletons(0, self.num_elements)
 
     def detach(self, vertices: Any, *, trusted: bool = False) -> None:
-        """Make each of ``vertices`` its own set again; other elements are unchanged, and nothing waits.
+        """Make each of ``vertices`` its own set again; only the check of ids may wait for the device.
+
+        Other elements are unchanged.
 
         Args:
             vertices: all elements of some sets, as ids or as a :class:`~suricate.state.frontier.Frontier`, whose size

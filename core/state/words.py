@@ -356,9 +356,10 @@ def _form(layout: Layout, name: str) -> tuple[Field, np.dtype, np.uint64, np.uin
 
 @cache
 def _place(field: Field) -> tuple[int, np.uint64, np.uint64]:
-    """Return where a field lies: the half in which it begins, at which bit, and the shift of its part in half 1.
+    """Return where a field lies in a word, as :func:`suricate.state.words_cpu.field_of` takes it: (half, right, left).
 
-    The shift is to the left, in bits; 0 if the field lies in one half.
+    The field begins in half ``half`` (0 or 1) at bit ``right``. If it continues in half 1, the bits of half 1 are to be
+    shifted left by ``left``; else ``left`` is 0.
     """
     (half, right), *rest = field.parts()
     return half, np.uint64(right), np.uint64(-rest[0][1] if rest else 0)

@@ -97,7 +97,10 @@ class ArrayManager(Generic[Graph]):
         return sum(array.nbytes for array in self._arrays.values())
 
     def kept_back(self) -> int:
-        """Return the bytes that :meth:`admit` does not give to insertions, so that deletions never lack memory."""
+        """Return the bytes that :meth:`admit` does not give to insertions, so that deletions never lack memory.
+
+        This is 0 unless a subclass overrides the method.
+        """
         return 0
 
     def admit(self, size: int) -> None:

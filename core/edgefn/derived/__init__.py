@@ -82,7 +82,7 @@ class _Adding(_Unchanged):
         self.corners = corners
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Replace ``return value`` by statements that add ``value`` to the array at the three ids, and return nothing.
+        """Replace ``return value`` by statements that add ``value`` to the array at the three ids, then return nothing.
 
         A ``return`` without a value adds 0.
         """

@@ -91,9 +91,10 @@ def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Yield ``node`` and all expressions below it, and their parts.
+    """Yield ``node`` and all expressions below it.
 
-    An ``after`` node is an expression before which values are assigned to local variables; the values are parts, too.
+    An ``after`` node is an expression before which values are assigned to local variables. The values, and the
+    expressions below them, are yielded, too.
     """
     for one in node.nodes():
         yield one

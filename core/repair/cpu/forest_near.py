@@ -86,7 +86,7 @@ def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, 
         g, tree: the view of out-edges; the words by vertex, changed in place.
         near: first key at which bucket 0 begins, 1 / width of a bucket, and number of buckets whose vertices push.
         most: how many edges are visited at most, beyond those of the first vertices.
-        pool: the arrays of the pool, see the module.
+        pool: the arrays of the pool, see the module, as a tuple in the order in which :func:`keep` takes them.
         stamp, step: vertices left to later rounds get the stamp ``step``.
         violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
         args: arguments of the user's functions.

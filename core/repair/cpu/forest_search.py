@@ -74,8 +74,8 @@ def give(alone, tree, v, value):
 def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violated, *args):
     """Push step by step from the ``count`` vertices in ``queue`` while a step has at most ``most`` edges.
 
-    It ends when no vertex is left. Vertices that push are added to ``reached``. ``queue`` and ``buffer`` are
-    ``uint32[num_vertices]``.
+    It ends before a step with more edges, or when no vertex is left to push. Vertices that push are added to
+    ``reached``. ``queue`` and ``buffer`` are ``uint32[num_vertices]``.
 
     Returns:
         The number of steps, of vertices that pushed, of their edges, and of vertices that have yet to push; these are

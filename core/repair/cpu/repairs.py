@@ -71,7 +71,10 @@ class Repairs:
         self._events = Events()
 
     def _bind(self) -> np.ndarray:
-        """Return the array of the words; convert the arguments for loops again if one may have a new array."""
+        """Return the array of the words, and set :attr:`values` to the users' arguments as compiled loops take them.
+
+        These are converted again only if the array of the words, or that of another argument, may be a new one.
+        """
         tree: np.ndarray = self._words.data
         if tree is not self._tree or not self._stays:
             given = zip(self._arguments, self.call.values, strict=True)
@@ -228,13 +231,17 @@ class _Repair:
         return steps, pushed
 
     def _called(self, kernel: Any, *arguments: Any) -> Any:
-        """Call ``kernel``, whose arguments are arrays of views, of the forest and of scratch; return its result."""
+        """Call the compiled loop ``kernel`` with ``arguments``; return its result.
+
+        Its code for these types of arguments is remembered, which saves Numba's look-up by types in later calls.
+        """
         return (self.code.get(kernel) or self.code.look_up(kernel, kernel, arguments))(*arguments)
 
     def _along(self, kernel: Any, arcs: ArcList | None, count: int, *options: bool) -> int:
-        """Call ``kernel``, which appends to the queue, of length ``count``, on ``arcs``, if any; return the new length.
+        """Call ``kernel`` for the list ``arcs``, unless it is None or empty; return the new length of the queue.
 
-        ``options`` are arguments of ``kernel`` that follow the list.
+        ``kernel`` appends vertices to the queue, whose length is ``count`` before. ``options`` are arguments that
+        follow the list.
         """
         if arcs is None or not arcs.size:
             return count

@@ -138,7 +138,10 @@ class Levels:
         self.section_bounds = np.arange(ranks + 1) * size
 
     def of(self, graph: Graph, call: Call, words: Any) -> Levels:
-        """Return a copy for one search on ``graph``, which writes to ``words`` and passes the arguments in ``call``."""
+        """Return a copy of this object for one search on ``graph``.
+
+        Its launches write to ``words``, and pass the arguments in ``call`` to the functions.
+        """
         found = copy.copy(self)
         found._graph, found._words = graph, words
         found._memory, found._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)

@@ -193,7 +193,7 @@ class _Launches:
         return propagated(self._graph, outcome)
 
     def _as_key(self, value: float) -> Any:
-        """Return ``value`` in the dtype of the first key, clipped to its greatest value."""
+        """Return ``value`` in the dtype of the first key; if it is too large, the greatest finite one of the dtype."""
         dtype = np.dtype(self._key)
         greatest = float(np.finfo(dtype).max) if dtype.kind == "f" else np.iinfo(dtype).max
         return self._key(min(value, greatest))

@@ -25,7 +25,7 @@ _FACTOR, _HALF, _LOW = np.uint64(SOURCE_FACTOR), np.uint64(32), np.uint64(0xFFFF
 
 
 class EdgeRows(NamedTuple):
-    """The arrays of the view, and their sizes.
+    """The arrays of the view, and their sizes: ``slots`` and ``capacity`` of the hash tables, ``size`` of the arc list.
 
     Attributes:
         source: uint32[slots], the keys of a hash table of sources, ``EMPTY`` if free.

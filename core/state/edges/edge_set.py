@@ -144,7 +144,8 @@ class EdgeSet:
     def _filled_table(self, words: Array) -> EdgeTable:
         """Build the hash table in the memory ``words``, ``uint32[]`` with all bits set, and return it.
 
-        If there may be duplicates, this also gives :meth:`arcs` a status: 1 for the arcs that count.
+        If there may be duplicates, this also adds a status to the arc list: 1 for the arcs that count, 0 for the
+        duplicates of which a later one counts, and for the second arc of a self-loop.
         """
         from suricate.state.edges.edge_table import EdgeTable
 
