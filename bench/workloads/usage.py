@@ -179,7 +179,10 @@ class Peak(FixtureTask):
         self.graph = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge before the update (bulk build: after it), at the peak, and after it, by name."""
+        """Return by name the bytes per edge that the graph uses and has allocated, at the peak, and after the update.
+
+        The first ones are those before the update; of a bulk build, which begins with an empty graph, those after it.
+        """
         edges = len(self.model) + (self.batch if self.batch and self.kind == "insert" else 0)
         return {
             **self.at_rest, "peak_bytes_per_edge": self.peak / edges, "bytes_per_edge_after": self.after / edges,

@@ -39,7 +39,9 @@ _SNAPSHOT = re.compile(rb"^@[ \t]+(\S+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|\Z)",
 
 @dataclass(frozen=True)
 class EventStep:
-    """The events of one step, in file order; of several events of an edge, the properties and the batch have the last.
+    """The events of one step. The arrays have all of them, in file order.
+
+    :attr:`deletions`, :attr:`insertions`, :attr:`reweights` and :meth:`batch` have only the last event of each edge.
 
     Attributes:
         label: the name of the window or snapshot, ``""`` if it has none.
@@ -237,7 +239,7 @@ class _StepReader:
         return line + files.newlines(piece)
 
     def take(self, pieces: list[Columns | Mark | FileFormatError]) -> None:
-        """Add ``pieces``, a result of :meth:`parse`: append columns, end a step at each mark, and raise an error."""
+        """Add ``pieces``, a result of :meth:`parse`: append columns, end a step at a mark, raise an error among them."""
         for piece in pieces:
             if isinstance(piece, dict):
                 for name, parts in self._parts.items():

@@ -37,9 +37,14 @@ class ByteSource:
     :meth:`fetch` may read ahead in another thread than the one that uses the bytes; everything else, calls of
     ``progress`` included, happens in the latter. Memory is bounded, whatever the size of the file.
 
+    Args:
+        path: the file.
+        progress: called with (bytes of the file consumed, bytes of the file); None: nothing is called.
+
     Attributes:
         start: the first bytes of the file.
         compression: the extension of its compression, or ``""``.
+        longest_line: the largest number of bytes allowed in a line.
         lines: number of complete lines returned by :meth:`chunks` so far.
 
     Raises:

@@ -325,7 +325,7 @@ def _check_lowest(column: _Column, first_id: int | None) -> None:
 
 
 def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
-    """Return the ids in ``column`` less ``options.first_id``, as uint32; each must be below ``most``."""
+    """Return the ids in ``column`` less ``options.first_id``, uint32; ``FileFormatError`` unless 0 <= id < ``most``."""
     first_id = options.first_id or 0
     _check_lowest(column, first_id)
     values = column.values.to_numpy()
