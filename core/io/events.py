@@ -239,7 +239,7 @@ class _StepReader:
         return line + files.newlines(piece)
 
     def take(self, pieces: list[Columns | Mark | FileFormatError]) -> None:
-        """Add ``pieces``, a result of :meth:`parse`: append columns, end a step at a mark, raise an error among them."""
+        """Add ``pieces``, the result of :meth:`parse`: append columns, end a step at a mark, raise an error in them."""
         for piece in pieces:
             if isinstance(piece, dict):
                 for name, parts in self._parts.items():
