@@ -115,7 +115,10 @@ def snapshot_facts(path: Path, reading: dict[str, Any]) -> dict[str, Any]:
 
 
 def file_facts(data: EdgeFile) -> dict[str, Any]:
-    """Return statistics of the edges of a file, by name."""
+    """Return by name what ``suricate info`` prints of ``data``, the edges of a file: sizes, weights, times, degrees.
+
+    Values are numbers, texts and the path of the file.
+    """
     import numpy as np
 
     from suricate.base.types import edge_keys
@@ -138,7 +141,7 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
 
 
 def time_extent(times: np.ndarray, unit: str | None) -> str:
-    """Return ``unit`` and the first and last of ``times`` in ISO 8601, as a text; "" if ``unit`` is None."""
+    """Return one text: ``unit``, and the first and last of ``times`` in ISO 8601; "" without a unit or times."""
     from suricate.io.times import to_text
 
     if unit is None or not len(times):
@@ -148,5 +151,5 @@ def time_extent(times: np.ndarray, unit: str | None) -> str:
 
 
 def extent(values: Any) -> str:
-    """Return dtype, least and greatest value of an array as a text."""
+    """Return as one text dtype, least and greatest value of the array ``values``; only the dtype if it is empty."""
     return f"{values.dtype}, {values.min()} to {values.max()}" if len(values) else str(values.dtype)

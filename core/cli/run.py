@@ -258,7 +258,7 @@ def per_vertex(graph: Graph, result: Any) -> tuple[dict[str, Any], dict[str, Any
 
 
 def columns_of(graph: Graph, vertices: Any) -> dict[str, Any]:
-    """Return the columns ``vertex`` and, if the graph has names, ``name``: "" for a vertex without one."""
+    """Return columns for the ids ``vertices``: ``vertex`` and, if the graph has names, ``name`` ("" for none)."""
     from suricate.graph import naming
 
     columns = naming.columns_of(graph, vertices)
@@ -329,7 +329,10 @@ def check_output(path: Path) -> None:
 
 
 def write_columns(path: Path, columns: dict[str, Any]) -> None:
-    """Write arrays by name to ``.npz``, or, if all have a value per vertex, to CSV; ``path`` appears when complete."""
+    """Write ``columns``, arrays by name, to the file ``path``, which appears when it is complete.
+
+    If the name ends in ``.npz``, each array is an entry; else the file is CSV, and all arrays have the same length.
+    """
     import numpy as np
 
     from suricate.io.files import writing

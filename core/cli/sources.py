@@ -137,7 +137,7 @@ def read_file(path: Path, **reading: Any) -> EdgeFile:
 
 
 def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
-    """Load a snapshot with ``options`` of ``Graph.load``.
+    """Load the snapshot at ``path`` with ``options`` of ``Graph.load``.
 
     Raises:
         click.UsageError: ``reading`` has options, which apply to edge files only.

@@ -225,8 +225,8 @@ def facts_of(w: Slide) -> dict[str, Any]:
 def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
     """Return a function ``show(facts, tops)`` that prints a line per slide, and below it a table per algorithm.
 
-    ``facts`` come from :func:`facts_of`; ``tops`` has, by algorithm, the frame of its top vertices or groups. The names
-    of algorithms, the argument, are needed by :func:`csv_printer` only.
+    ``facts`` come from :func:`facts_of`; ``tops`` has, by algorithm, the frame of its top vertices or groups. All
+    printers get the names of the algorithms as an argument, which only :func:`csv_printer` uses.
     """
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
@@ -307,7 +307,7 @@ def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
 
 
 def summary(job: Window) -> str:
-    """Return a line with the numbers of slides and events, and the rate, of a window that has ended."""
+    """Return a line with the numbers of slides and events, and the rate, of ``job``, a window that has ended."""
     past = job.past
     parts = [f"{past.slides} slides, {past.events} events"]
     parts += [f"{count} {what}" for what, count in (("late", job.late), ("not valid", job.skipped)) if count]

@@ -115,7 +115,7 @@ def _print_table(grid: Grid) -> None:
 
 
 def rounded(value: Any) -> str:
-    """Return a cell of a table as text: a float with six significant digits, line breaks escaped."""
+    """Return ``value``, a cell of a table, as text: a float with six significant digits, line breaks escaped."""
     import numpy as np
 
     if isinstance(value, (float, np.floating)):
@@ -148,7 +148,7 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _folded(row: list[str], widths: list[int]) -> list[str]:
-    """Return the lines of text of one row; a cell longer than its width is continued in the next line."""
+    """Return the lines of text of ``row``; a cell longer than the width of its column goes on in the next line."""
     parts = [
         [cell[at : at + width] for at in range(0, len(cell), max(width, 1))] or [""]
         for cell, width in zip(row, widths, strict=True)

@@ -36,12 +36,12 @@ def convert_from_nx(
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
-    """Return a converted graph as one of NetworkX, and any other result as it is."""
+    """Return ``result``, or if it is a converted graph one of NetworkX; the function ``name`` does not matter."""
     return result.to_networkx() if isinstance(result, Converted) else result
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True if the call of the function ``name`` is served, else a sentence that says why not."""
+    """Return True if the call ``name(*args, **kwargs)`` of NetworkX is served, else a sentence that says why not."""
     function = _function(name)
     if function is None:
         return f"suricate has no function {name}"
@@ -49,7 +49,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True if this call of ``name`` is likely to be faster than NetworkX, else a sentence that says why not."""
+    """Return True if ``name(*args, **kwargs)`` is likely faster than by NetworkX, else a sentence that says why not."""
     function: Any = _function(name)
     graph, cost = function.graph_of(args, kwargs), function.cost_of(args, kwargs)
     if cost in ("vertices", "local"):

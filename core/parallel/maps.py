@@ -46,7 +46,7 @@ def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Fr
 
 
 def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
-    """Yield columns of the vertices ``v`` of a map and their positions ``i``, if its function looks up edges.
+    """Yield as columns the vertices ``v`` of a map, their positions ``i``, if the function of ``call`` looks up edges.
 
     These are all vertices of the frontier, as every rank calls the function for all of them.
     """
@@ -58,7 +58,7 @@ def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
 
 
 def _asks_about_its_vertex(call: Call) -> bool:
-    """Return whether a function reads the graph only at the vertex that it is called for."""
+    """Return whether the function of ``call`` reads the graph only at the vertex that it is called for."""
     graphs = {position for position, argument in enumerate(call.function.arguments) if argument.kind == "graph"}
     elsewhere = call.function.elsewhere
     return call.function.leading[0] != "i" and elsewhere is not None and not graphs & elsewhere

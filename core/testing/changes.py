@@ -1,4 +1,7 @@
-"""Changes of a graph for the kit of algorithms: random ones, and scripts of changes that often reveal errors."""
+"""Changes of a graph for the kit of algorithms: random ones, and scripts of changes that often reveal errors.
+
+A script is a function that changes the graph of a :class:`Changer` step by step; it yields None after each change.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ CHANGE_KINDS = ("insert", "delete", "mixed", "insert_vertices", "replace", "dele
 
 
 def change_lists(kinds: Sequence[str]) -> st.SearchStrategy[list[tuple[str, int, int]]]:
-    """Return a strategy for lists of changes ``(kind, size, seed)``, the arguments of :meth:`Changer.change`."""
+    """Return a hypothesis strategy that draws lists of 1 to 5 changes, ``(kind, size, seed)``.
+
+    ``kind`` is one of ``kinds``, or "insert" or "delete". It and ``size`` (1, 3 or 20) are the arguments of
+    :meth:`Changer.change`; ``seed`` is that of the :class:`Changer`.
+    """
     kind = st.sampled_from([*kinds, "insert", "delete"])
     change = st.tuples(kind, st.sampled_from((1, 3, 20)), st.integers(0, 2**32 - 1))
     return st.lists(change, min_size=1, max_size=5)

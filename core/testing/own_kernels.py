@@ -56,7 +56,7 @@ class OwnKernelsConformance(AlgorithmConformance):
             self.compare(graph.compute(self.algorithm, **without), by_kernels.result, graph)
 
     def compare(self, by_operators: Any, by_kernels: Any, graph: Graph) -> None:
-        """Assert that two results of the algorithm on ``graph`` are equal, floats within rounding."""
+        """Assert that results on ``graph``, ``by_operators`` and ``by_kernels``, are equal, floats within rounding."""
         pairs = zip(as_parts(on_host(by_operators, graph)), as_parts(on_host(by_kernels, graph)), strict=True)
         for one, other in pairs:
             np.testing.assert_allclose(one, other, rtol=1e-12)

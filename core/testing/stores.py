@@ -119,7 +119,7 @@ class StoreConformance:
     def batch(
         self, store: Store, edges: Sequence[tuple[int, int]], weights: Sequence[float]
     ) -> tuple[Array, Array, Array | None]:
-        """Return the pairs ``edges`` as ``(src, dst, weight)`` on the device of ``store``; unweighted: weight None."""
+        """Return ``edges``, ``weights`` as ``(src, dst, weight)`` on the store's device; weight None if unweighted."""
         xp = store.device.xp
         src, dst = xp.array([u for u, _ in edges], np.uint32), xp.array([v for _, v in edges], np.uint32)
         return src, dst, None if store.weight_dtype is None else xp.array(weights, store.weight_dtype)

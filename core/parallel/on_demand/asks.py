@@ -143,7 +143,7 @@ class Asking:
 
 
 def _parameters(node: Node) -> set[str]:
-    """Return the names of the leading parameters (such as ``u``) that occur in an expression."""
+    """Return the names of the leading parameters (such as ``u``) that occur in the expression ``node``."""
     return {one.value for one in node.nodes() if one.op == "parameter" and not one.value.startswith("a")}
 
 
