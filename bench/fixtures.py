@@ -161,9 +161,10 @@ class HostBatch:
 class Batches:
     """Draws batches of ``size`` edges; the sequence depends on the fixture's seed, ``purpose`` and ``size``.
 
-    A batch has uniform pairs, in random or sorted order; existing edges (distinct, uniformly chosen); half of each; or
-    edges from the vertex of largest out-degree (the hub) to distinct vertices, uniformly chosen. In batches of
-    undirected graphs ``src <= dst``.
+    Kinds of batches: "uniform" (pairs of random vertices), "sorted" (such pairs in the order of source, then
+    destination), "existing" (distinct random edges of the input), "mixed" (one half of them existing, the other uniform,
+    in random order), "hub" (edges from the vertex of largest out-degree to distinct random vertices). For undirected
+    graphs the ends of each pair are then ordered so that ``src <= dst``.
     """
 
     def __init__(
@@ -173,7 +174,10 @@ class Batches:
         self.rng = fixture.rng(purpose, size)
 
     def draw(self, kind: str) -> HostBatch:
-        """Return a new batch of the given ``kind``: "uniform", "sorted", "existing", "mixed" or "hub"."""
+        """Return a new batch of the given ``kind``: "uniform", "sorted", "existing", "mixed" or "hub".
+
+        Raises ``Skipped`` if the graph has too few edges (existing, mixed) or vertices (hub) for it.
+        """
         src, dst = getattr(self, f"_{kind}")(self.size)
         if not self.directed:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)

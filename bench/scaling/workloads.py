@@ -45,7 +45,7 @@ class Job:
 
     @property
     def built(self) -> Graph:
-        """The graph; it is an error to read it before it was built."""
+        """The graph, which must have been built (``graph`` is not None), else ``AssertionError``."""
         assert self.graph is not None
         return self.graph
 
