@@ -162,7 +162,7 @@ class Batches:
     """Draws batches of ``size`` edges; the sequence depends on the fixture's seed, ``purpose`` and ``size``.
 
     Kinds of batches: "uniform" (pairs of random vertices), "sorted" (such pairs in the order of source, then
-    destination), "existing" (distinct random edges of the input), "mixed" (one half of them existing, the other uniform,
+    destination), "existing" (distinct random edges of the input), "mixed" (half existing edges, half uniform pairs,
     in random order), "hub" (edges from the vertex of largest out-degree to distinct random vertices). For undirected
     graphs the ends of each pair are then ordered so that ``src <= dst``.
     """
