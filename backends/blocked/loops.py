@@ -221,7 +221,7 @@ def apply_insert(g, keys, order, kind, slot, batch_weight, status):
 
 @inner
 def take_out(g, u, slot, first, last):
-    """Delete the edges of ``u`` in the slots ``slot[first:last]`` (negative: none); its last edges fill the gaps.
+    """Delete the edges of ``u`` in the slots ``slot[first:last]`` (negative: none); last edges of ``u`` fill the gaps.
 
     Deleted slots hold a tombstone at first, so that only edges that stay are moved.
     """

@@ -261,7 +261,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     ) -> Outcome:
         """Insert (``inserting``) or delete a batch on the mirror; return its outcome where ``src`` is, host or device.
 
-        Without memory for the mirror the device applies the batch, unless ``batches_on="host"``.
+        Without memory for the mirror the device applies the batch; with ``batches_on="host"`` the error is raised.
         """
         device = self.device
         if guard is not None and int(guard[0]):

@@ -288,8 +288,8 @@ def spread(g, begin, end, held, places, entries, low, high, keys, order, weight)
 def merge(g, begins, levels, places, entries, keys, order, weight, first, last):
     """Rebalance the segments ``[first, last)`` of a plan, inserting new entries; return how many old ones they held.
 
-    ``begins`` and ``levels`` are first leaf and level of each segment. ``places``, the slots of new entries, is
-    changed.
+    ``begins`` and ``levels`` are first leaf and level of each segment. ``places``, the slots of
+    new entries, is scratch: changed in place as by :func:`pack`.
     """
     moved = np.int64(0)
     for j in range(first, last):

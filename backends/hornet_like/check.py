@@ -44,7 +44,7 @@ def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bo
 
 
 def check_edges(g: Graph, degree: np.ndarray, num_vertices: int, *, ascending: bool) -> None:
-    """Check the destinations: each below ``num_vertices``, once per source, and ``ascending`` if set.
+    """Check the destinations: each below ``num_vertices``, once per source, and in order if ``ascending`` is set.
 
     ``degree`` has an entry per vertex of ``g``.
     """

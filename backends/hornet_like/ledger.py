@@ -43,7 +43,7 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
 
 
 def most_carved(pressures: np.ndarray, edges: int) -> int:
-    """Return the most slots that ``edges`` updates can carve by migrations; ``pressures`` as of :func:`pressure`."""
+    """Return the most slots that ``edges`` updates can carve by migrations; see :func:`pressure` for ``pressures``."""
     total, bits, slots_of = 0, len(pressures), pressures.tolist()
     while bits and edges > 0:
         slots = slots_of[bits - 1]

@@ -239,7 +239,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def _aheads(self, updates: int) -> tuple[int, ...]:
         """Return the allowances to try, the largest first: multiples of ``updates``, the size of a batch.
 
-        None is tried for a bulk load: if the largest exceeds both the number of edges and ``MANY``.
+        The result is empty for a bulk load: if the largest exceeds both the number of edges and ``MANY``.
         """
         most = max(self.edge_bound(), MANY)
         return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])

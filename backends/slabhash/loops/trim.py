@@ -115,7 +115,7 @@ def trim(g, per_bucket, quota, begin, end):
     """Trim the vertices whose first head slab is in ``[begin, end)``, in place.
 
     A vertex without edges loses its storage; one with too many buckets (``per_bucket``: edges that a bucket is sized
-    for) gets fewer, to merge which takes at most ``quota`` new slabs; every chain moves to as few slabs as hold it.
+    for) gets fewer, whose chains take at most ``quota`` new slabs; every chain moves to as few slabs as hold it.
     """
     bump = np.int64(g.counters[BUMP])
     for head in range(begin, end):
