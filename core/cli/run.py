@@ -122,7 +122,7 @@ def build_graph(
 def options_for(kinds: Iterable[type[Algorithm]], directed: bool | None) -> dict[str, Any]:
     """Return the keyword arguments of ``Graph`` that the algorithms ``kinds`` need.
 
-    ``directed``: the choice of the user, or None.
+    ``directed``: the choice of the user; None: what the algorithms need decides.
 
     Raises:
         click.UsageError: some need a directed graph, others an undirected one.

@@ -164,7 +164,7 @@ class Comm(ABC):
     def same_soon(self, values: Mapping[str, Any]) -> None:
         """Raise unless all ranks pass the same ``values``, as :meth:`same` does, or let the next :meth:`gather` raise.
 
-        Do not make ``agreed`` calls before that: they compare nothing. See :meth:`asking`.
+        Make no ``agreed`` calls before that :meth:`gather`: they compare nothing. See :meth:`asking`.
         """
         self.same(values)
 

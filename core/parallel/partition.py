@@ -317,10 +317,7 @@ class Partition:
         return joined_batch(self.comm, self.graph, delete, insert, parts)
 
     def known(self, edges: ValidEdges) -> GatheredEdges | None:
-        """Return ``edges`` as a batch that needs no exchange; None if there are none.
-
-        They are validated, on the graph's device, and the same on all ranks.
-        """
+        """Return ``edges``, valid, on the device, equal on all ranks, as a batch to apply; None if there are none."""
         return GatheredEdges(*edges) if len(edges.src) else None
 
     def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:

@@ -130,7 +130,7 @@ class EdgeTable:
     def slices(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the adjacencies of ``vertices`` (``uint32[k]``, repeats allowed) in the table.
 
-        They are offsets, ``int64[k + 1]``, and positions in ``keys``: those of vertex i from ``offsets[i]`` to
+        They are offsets, ``int64[k + 1]``, and positions in ``keys``: those of ``vertices[i]`` from ``offsets[i]`` to
         ``offsets[i + 1]``.
         """
         first = np.searchsorted(self.keys, vertices.astype(np.uint64) << np.uint64(32))

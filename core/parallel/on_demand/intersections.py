@@ -273,7 +273,10 @@ class Run:
             self.sums[places] += sums[places] if by_position else sums
 
     def _answers(self, piece: Piece, found: tuple[EdgeList, EdgeList]) -> tuple[Array, Array]:
-        """Return ``(src, dst)``: arcs to look up for ``piece``, in ``found`` (from :meth:`_ask`) and of this rank."""
+        """Return ``(src, dst)`` of the arcs in which the function's look-ups for ``piece`` search, ascending.
+
+        They are those in ``found``, which :meth:`_ask` returned for ``piece``, and rows of pairs' ends on this rank.
+        """
         if not self.asking.first.edges:
             return found[1].src, found[1].dst
         part, xp = self.part, self.part.xp
