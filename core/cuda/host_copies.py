@@ -86,7 +86,10 @@ class HostCopies:
 
 
 class _Buffer:
-    """A buffer in pinned memory, and the event after its last copy to the device."""
+    """A buffer in pinned memory, ``bytes`` at ``address``, and ``copied``, the event after its last copy to the device.
+
+    ``xp``: CuPy.
+    """
 
     def __init__(self, xp: Any) -> None:
         self.bytes = np.frombuffer(xp.cuda.alloc_pinned_memory(PIECE), np.uint8, PIECE)

@@ -64,6 +64,11 @@ def raise_fault(device: Device) -> None:
 class StructKernel:
     """A kernel whose only argument is a struct, launched with less host time than CuPy's own launch takes.
 
+    Args:
+        program: the program of the kernel.
+        name: its name in the program.
+        size: size of the struct in bytes.
+
     Attributes:
         buffer: host memory of the struct; the caller packs the struct into it before each launch.
         prefix: the bytes that :meth:`begin_with` wrote to its start, or None.

@@ -89,6 +89,11 @@ class Expressions:
     """Translates the expressions of a function from Python's syntax tree to typed nodes.
 
     It collects on the way the function's local variables, the outside names that it uses, and how it indexes arguments.
+
+    Args:
+        source: the function.
+        bindings: by name of a parameter, the expression or argument that it stands for.
+        layout: the fields of the word that the function returns, None if it returns a number or nothing.
     """
 
     def __init__(self, source: Source, bindings: dict[str, Binding], layout: Layout | None) -> None:

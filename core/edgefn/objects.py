@@ -17,7 +17,12 @@ _OR_DTYPES = ("bool", "int32", "uint32", "int64", "uint64")
 
 
 class Objects(Expressions):
-    """Translates methods of arguments, ``(u, x) in graph``, and calls that are statements, like ``su.atomic.add``."""
+    """Translates methods of arguments, ``(u, x) in graph``, and calls that are statements, like ``su.atomic.add``.
+
+    Attributes:
+        effects: by position of an argument, the kind of effects on it, as in ``Tree``.
+        role: ``"edge"``, ``"vertex"`` or ``"effect"``: what the function may write (``suricate.edgefn``).
+    """
 
     effects: dict[int, str]  # position of an argument -> kind of its effects
     role: str

@@ -19,7 +19,7 @@ _PARSING = threading.RLock()  # a finalizer that runs in the middle may parse, t
 
 @dataclass(frozen=True)
 class Source:
-    """A function with its syntax tree, its file, and the lines of the file."""
+    """A function with its syntax tree ``node``, the name of its file, and the lines of the file."""
 
     function: FunctionType
     node: FunctionNode

@@ -50,7 +50,8 @@ class _Translator(Objects):
     """Translates the body of a Python function into typed statements.
 
     ``role`` says what the function may do: ``"edge"``: return a value; ``"vertex"``: also write at its own vertex;
-    ``"effect"``: change arguments by ``su.atomic.*`` and ``su.unite``.
+    ``"effect"``: change arguments by ``su.atomic.*`` and ``su.unite``. The other parameters are those of
+    :func:`translate`.
     """
 
     def __init__(self, source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> None:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Columns(MutableMapping[str, Any]):
     """The columns of a graph's vertices by name: numbers and bools on its device, texts (``str``) in host memory.
 
-    Columns grow with the graph. A vertex that is new, deleted, recycled or revived has the value ``missing``.
+    Columns grow with the graph. A vertex that is new, deleted, recycled or revived has the value ``missing``. ``find``
+    is ``suricate.graph.naming.vertices_of``, which finds the ids of vertices given by id or name.
     """
 
     def __init__(self, graph: Graph, find: Callable[[Graph, Any, str], np.ndarray]) -> None:

@@ -24,14 +24,14 @@ _UNREAD = 1 << 16  # rows whose deltas may wait to be read, at least
 
 
 class Kind(NamedTuple):
-    """The dtype of a column of edges, and the value of edges to which none was given."""
+    """The dtype of a column of edges, and ``missing``: the value of edges to which none was given."""
 
     dtype: np.dtype
     missing: Any
 
 
 class EdgeTable:
-    """Columns of edges by row, and which rows are free.
+    """Columns of edges by row, and which rows are free; ``kinds`` has the dtype and missing value of each column.
 
     The delta of an update tells which rows no edge uses any more, but reading it waits for the device. So deltas are
     collected, and read when there are many or when rows run out.
@@ -138,7 +138,9 @@ class EdgeTable:
         return self.columns[name]
 
     def checked(self, given: Any, count: int) -> dict[str, Array]:
-        """Return {column: values} for a batch of ``count`` edges, in the columns' dtypes: ``[count]``, or 0-d for all.
+        """Return {column: values} for a batch of ``count`` edges, in the columns' dtypes.
+
+        Values are an array of ``count`` entries, or a 0-d array if there is one value for all edges.
 
         Args:
             given: a mapping from names of columns to values; None: no values; anything else: values of the column

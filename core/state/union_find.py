@@ -32,7 +32,7 @@ _NO_LABEL = np.empty(0, np.uint32)
 
 
 class UnionFind:
-    """Disjoint sets on one device; at first every element is its own set.
+    """Disjoint sets of ``num_elements`` elements on one device; at first every element is its own set.
 
     Arguments that are ids may be lists or arrays, on the host or on this device. They are checked; on CUDA the check
     of a device array waits for the device. With ``trusted=True`` ids must be valid ``uint32`` arrays on this device;

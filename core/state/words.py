@@ -106,7 +106,8 @@ class Words:
     A field is read as an attribute: ``s.distance`` is a new array with the value of every element. In edge functions
     ``s.distance[u]`` is the field of one element, and all fields of an element come from one load.
 
-    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give independent words on the same device.
+    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give independent words on the same device. ``size``: the number of
+    elements at first.
 
     Attributes:
         layout: the fields.

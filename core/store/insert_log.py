@@ -22,6 +22,10 @@ class InsertLog:
     An edge that is deleted and inserted again is logged again. When the array is full and has more keys than the store
     has edges, repeats and deleted edges are dropped. So the log has at most about as many keys as the store has edges.
     In the methods ``store`` is the store whose insertions are logged; it tells which edges are still stored.
+
+    Args:
+        pool: the manager of the store's arrays, among them ``log``.
+        count: number of keys that the array has already; 0: the array is replaced by an empty one.
     """
 
     SCRATCH = 48  #: bytes per key while repeats are dropped

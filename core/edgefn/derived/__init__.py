@@ -74,7 +74,10 @@ class _Keeping(_Unchanged):
 
 
 class _Adding(_Unchanged):
-    """Rewrites a function of ``u``, ``v`` and ``x`` so that it adds its result to an array, at each of these ids."""
+    """Rewrites a function of ``u``, ``v`` and ``x`` so that it adds its result to an array, at each of these ids.
+
+    ``corners``: the names of these three parameters in the function.
+    """
 
     outside: ClassVar[dict[str, Any]] = {"atomic_": atomic}
 

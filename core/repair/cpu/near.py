@@ -29,6 +29,7 @@ class Near(NamedTuple):
     """The data of one computation of a forest by several threads, in rounds.
 
     Attributes:
+        graph, view: the graph, and its view of out-edges.
         module: an instance of the template ``forest_near``.
         tree: the words by vertex, changed in place.
         stamps, step: a pending vertex, which has yet to push, has the stamp ``step``.

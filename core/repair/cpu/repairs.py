@@ -111,7 +111,10 @@ class Repairs:
 
 
 class _Repair:
-    """One propagation or repair: its views, queues and stamps."""
+    """One computation or repair: its views, queues and stamps.
+
+    ``of`` has the forest, its graph and its scratch memory; ``tree`` are the words by vertex, changed in place.
+    """
 
     def __init__(self, of: Repairs, tree: np.ndarray) -> None:
         graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.graph.num_vertices

@@ -30,6 +30,7 @@ class Search(NamedTuple):
     """The data of one search, whose steps are pushes or pulls.
 
     Attributes:
+        graph: the graph.
         module: an instance of the template ``forest_search``.
         tree: the words by vertex, changed in place.
         queue, buffer: ``uint32[num_vertices]``: the frontier, and scratch for the next one.

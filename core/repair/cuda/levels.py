@@ -212,7 +212,7 @@ class Levels:
         self._launch(name, *self._views, self._level, self._lists[self._first % 2], self._memory, *arguments)
 
     def offer(self) -> None:
-        """Begin a level by lists: write the offers of this rank's vertices in the frontier to its section.
+        """Begin a level by lists: write the offers of this rank's vertices in the frontier to the rank's section.
 
         Ranks then exchange :attr:`sections`.
         """

@@ -128,7 +128,10 @@ class Repairs:
 
 
 class _Launches:
-    """The launches of one program; arguments that stay the same are packed once."""
+    """The launches of one program, the variant ``form``; arguments that stay the same are packed once.
+
+    The other parameters are those of :class:`Repairs`.
+    """
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, form: Form) -> None:
         self._graph, self._call, self._words, self._violated, self._form = graph, call, words, violated, form

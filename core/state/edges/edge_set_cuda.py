@@ -158,7 +158,8 @@ def fill_rows(
     """Group arcs with ``status[i] == wanted`` (``status`` None: all) by source; write ``rows`` and ``table`` in place.
 
     ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each the index in ``rows`` at
-    which its row begins; behind it are two counters. A row is the number of arcs, and then their positions in ``src``.
+    which its row begins; behind it are two counters of the kernel, for its barrier and for the end of the rows. A row
+    is the number of arcs, and then their positions in ``src``.
     """
     start = table.data.ptr
     _launch(device, "fill_rows", max(len(src), slots), start, start + 4 * slots, start + 8 * slots, rows.data.ptr,
