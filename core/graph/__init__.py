@@ -427,7 +427,7 @@ class Graph(hints.Hinted):
 
     @on_graph_device
     def updated(self) -> EdgeList:
-        """Return edges inserted since :meth:`mark` that are still stored; without a mark, all. Waits for the device.
+        """Return the edges inserted since :meth:`mark` and still stored; no mark: all edges. Waits for the device.
 
         An edge that was stored at the mark, deleted and inserted again may be missing.
         """

@@ -219,8 +219,8 @@ def checked_edges(
 ) -> EdgeList:
     """Return a checked host batch in new arrays, ids as ``uint32``, weights as ``weight_dtype``.
 
-    The weight in ``edges`` is an array, a number for all edges, or None. Unless ``refuse_loops``, ``ValidEdges`` are
-    returned as they are. ``prefix`` precedes the names of arrays in messages.
+    The weight in ``edges`` is an array, a number for all edges, or None. Unless ``refuse_loops`` (self-loops are
+    errors), ``ValidEdges`` are returned as they are. ``prefix`` precedes the names of arrays in messages.
 
     Raises:
         VertexRangeError, SelfLoopError, WeightError: for the first invalid entry, as kernels report it.

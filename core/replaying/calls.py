@@ -52,7 +52,7 @@ class SingleCalls:
         self._values: tuple[int, dict[str, np.ndarray]] | None = None  # with the graph's version that they are of
 
     def make(self, reason: str) -> None:
-        """Apply the next event by a call of the graph, for this ``reason``, which is counted; undo it if it raises."""
+        """Apply the next event by a call of the graph; count ``reason``, why no loop does; undo an event that fails."""
         graph, i, counts = self.graph, self.work.done, self.work.reasons
         with Uninterrupted(), graph.exclusive():
             before = Before(graph, self.events, i)

@@ -101,7 +101,7 @@ class Graphs:
         return graph
 
     def change(self, change: Change, free: np.ndarray) -> Delta:
-        """Apply the net change of a slide in one batch; add vertices for new ids, and delete those in ``free``.
+        """Apply the net change of a slide in one batch; add vertices for new ids, and delete the vertices ``free``.
 
         The change is the same on all processes, its weights as :meth:`fitted` returns them. Raises ``CapacityError``.
         """

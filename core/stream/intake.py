@@ -75,7 +75,7 @@ class Intake:
         return events
 
     def _valid(self, events: Events, chunk: Mapping[str, Any], masks: Sequence[np.ndarray | None]) -> Events:
-        """Return the valid events, refuse the rest; ``masks``: a mask of invalid values, or None, per column."""
+        """Return the valid events, refuse others; ``masks``: per column of ``chunk`` a mask of bad values or None."""
         problems = {label: bad for label, bad in zip(_CHECKED, masks, strict=True) if bad is not None}
         for label, bad in problems.items():
             if bad.any() and self._refusals.raises:

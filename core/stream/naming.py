@@ -112,8 +112,8 @@ class VertexNames:
         """Replace the tokens of a closing slide's events by vertex ids; events at unknown names are left out.
 
         Returns:
-            The events left; the number of insertions of new names that a deletion or a set of the same slide removed;
-                the number of deletions and sets at unknown names.
+            The events left; how many insertions and sets were left out, since later events of the slide removed them;
+                how many deletions and sets that found no event were left out.
         """
         lives, misses = self._survivors(events)
         if self._tokens.num_ids > len(self._ids):

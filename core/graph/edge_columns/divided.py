@@ -97,7 +97,7 @@ class DividedTable(EdgeTable):
         self.give(sorted_distinct(np.concatenate([self._free[:0], *left])))
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
-        """Return which ``rows`` of a batch's edges no edge of this rank has, now that ``delta`` was made.
+        """Return those of ``rows``, which a batch's edges were given, that no edge of this rank has after ``delta``.
 
         Rows that edges had before the batch are not among them: :meth:`leave` has recorded these.
         """
