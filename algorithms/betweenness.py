@@ -342,8 +342,8 @@ def scales(
     """Return the factors by which NetworkX scales sums of credits, ``float64[num_vertices]`` or one number.
 
     ``num_live`` is the number of live vertices, ``sources`` the ids that were searched from, ``directed`` that of the
-    graph; ``normalized`` and ``endpoints`` are those of :class:`Betweenness`. Without ``endpoints`` a sampled vertex
-    has a factor of its own, as its own search contributes nothing to it.
+    graph; ``normalized``: divide by the number of pairs; ``endpoints``: paths were counted at their two ends as well.
+    Without ``endpoints`` a sampled vertex has a factor of its own, as its own search contributes nothing to it.
     """
     others = num_live if endpoints else num_live - 1
     if others < 2:

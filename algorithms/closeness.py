@@ -175,7 +175,8 @@ def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_live: i
     """Return the closeness of all vertices, ``float64[n]``.
 
     ``count`` is how many of the ``num_sources`` sources reach each vertex, ``total`` the sum of their distances to it,
-    ``num_live`` the number of live vertices; ``wf_improved`` is that of :class:`Closeness`.
+    ``num_live`` the number of live vertices. If there are fewer sources, both are scaled up. ``wf_improved``: multiply
+    by the share of live vertices that reach the vertex.
     """
     scale = num_live / max(num_sources, 1)
     with np.errstate(over="ignore"):

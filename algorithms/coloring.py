@@ -223,7 +223,13 @@ def bounds_of_classes(num_vertices: int) -> list[int]:
 
 
 class Neighbours(NamedTuple):
-    """Pairs of neighbours ``(u[i], v[i])``, each pair in both orders, without repeats; and the number of vertices."""
+    """All pairs of neighbours of a graph, for references.
+
+    Attributes:
+        u: ids, one end of each pair; every pair is listed in both orders, without repeats.
+        v: ids, the other end of each pair.
+        num_vertices: the number of vertices.
+    """
 
     u: np.ndarray
     v: np.ndarray
@@ -284,7 +290,10 @@ class Coloring(Algorithm):
         self._repair(graph, (delta.edges("inserted"), delta.edges("deleted")))
 
     def state(self) -> dict[str, Array]:
-        """Return the arrays that rounds change, by the names in ``ROUNDS``: new colours depend on earlier ones."""
+        """Return the arrays that rounds change, by name, ``uint32[num_vertices]``; ``colour`` has the colours.
+
+        Updates continue from them, as new colours depend on earlier ones.
+        """
         return dict(zip(ROUNDS, self._state, strict=True))
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:

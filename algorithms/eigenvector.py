@@ -110,7 +110,7 @@ class Eigenvector(FixedPoint):
         return self.tol * self.tol
 
     def magnitude(self) -> float:
-        """Return the square of the L2 norm of ``A^T x``."""
+        """Return the square of the L2 norm of ``A^T x``, as computed in the last step; waits for the device."""
         return float(self._square)
 
     def _iterate(self, graph: Graph) -> None:
@@ -119,7 +119,7 @@ class Eigenvector(FixedPoint):
         self._change = math.sqrt(self._change)
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Make one step: ``x`` becomes ``(A^T + s) x``, scaled to an L2 norm of 1, in place.
+        """Make one step: ``x`` becomes ``(A^T + s) x``, scaled to an L2 norm of at most 1, in place.
 
         Copies the former ``x`` to ``kept``, and adds the squares of the relative residuals to ``change`` (infinity if a
         score grows too fast for an update to end). ``out`` is scratch, zero before and afterwards.

@@ -212,9 +212,9 @@ class LabelPropagation(Algorithm):
         self._rank[moved] = mixed(new[group], self.key)
 
     def _look_at_distinct_labels(self, graph: Graph) -> None:
-        """Make the first round, in which all labels differ: each vertex takes the first of its neighbours' labels.
+        """Make the first round, in which all labels differ: each vertex takes the label of a neighbour.
 
-        The first one in the order given by ``seed``, that is.
+        It is the label that is first in the order given by ``seed``.
         """
         args = (self._rank, self._taken, self._wanted, self.key)
         neighbor_reduce(graph, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
@@ -343,7 +343,7 @@ def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray
     """Return the most frequent label among the neighbours of each vertex; for a vertex without neighbours ``alone[v]``.
 
     ``arcs`` are the edges, ``label`` the label of each vertex. Of several most frequent labels it is ``kept[v]`` if
-    that is one of them, else the smallest.
+    that is one of them (``kept`` None: no label is preferred), else the smallest.
     """
     result = alone.copy()
     if len(arcs.vertex):

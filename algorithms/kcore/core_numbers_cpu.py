@@ -29,8 +29,9 @@ LAST = 0xFFFFFFFF  #: a place after all others
 def take_away(g, v, core, pos, order, bins):
     """Remove ``v`` in a peel: neighbours with more remaining neighbours than ``v`` have one remaining neighbour less.
 
-    ``core`` holds the numbers of remaining neighbours; ``order`` are the vertices sorted by these numbers, with ``pos``
-    and ``bins`` as in :func:`peel`. All four are changed in place. Returns the number of neighbours that have at least
+    ``core`` holds the numbers of remaining neighbours; ``order`` are the vertices sorted by these numbers, ``pos``
+    is the index of each vertex in ``order``, ``bins`` the index in ``order`` of the first vertex with each number. All
+    four are changed in place. Returns the number of neighbours that have at least
     as many remaining neighbours as ``v`` (the support of ``v``), and how many of these come after ``v`` in ``order``.
     """
     supporters, after, own = 0, 0, pos[v]

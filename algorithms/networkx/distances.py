@@ -428,7 +428,10 @@ def harmonic_centrality(
     distance: Any = None,
     sources: Any = None,
 ) -> dict[Any, float]:
-    """Return the sum of the reciprocal distances from ``sources`` (default: all nodes) to each node of ``nbunch``."""
+    """Return the sum of the reciprocal distances from ``sources`` (None: all nodes) to each node of ``nbunch``, a dict.
+
+    ``nbunch`` is a node, several nodes or None (all).
+    """
     wanted = G.all_vertices() if nbunch is None else np.unique(G.vertices([nbunch] if nbunch in G else nbunch))
     begin = G.all_vertices() if sources is None else np.unique(G.vertices([sources] if sources in G else sources))
     total = np.zeros(len(G.nodes))

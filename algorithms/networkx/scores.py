@@ -1,7 +1,8 @@
 """Centralities, ranks, clustering, degrees, reciprocity.
 
 The functions have the parameters and results of NetworkX's functions of the same name. ``weight`` (or ``distance``) is
-an edge attribute; None: all edges count 1. For clustering it must be None.
+an edge attribute; None: all edges count 1. For clustering it must be None. ``nodes``: one node (a result by node is a
+number then), several nodes, or None: all nodes.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enou
 
 
 def _steps(max_iter: int) -> int | None:
-    """Return the limit of steps for an algorithm, given NetworkX's ``max_iter``; None: no limit.
+    """Return the limit of steps for an algorithm, given NetworkX's ``max_iter``; None, no limit, from 100 on.
 
-    The algorithm may need more steps than NetworkX's method.
+    Below it is a multiple of ``max_iter``, as the algorithm may need more steps than NetworkX's method.
     """
     return None if max_iter >= 100 else PATIENCE * max_iter
 

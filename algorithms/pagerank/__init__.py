@@ -193,7 +193,11 @@ class PageRank(WholePasses):
             self._relax(graph, method, self._refresh(graph, edges))
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
-        """Return the method for a batch; ``edges``: its arcs, a tuple; ``differs``: whether live vertices changed."""
+        """Return the name of the method for a batch: ``"auto"`` and methods that do not apply are replaced.
+
+        ``edges`` is a tuple of arcs: inserted, deleted, given another weight. ``differs``: whether the set of live
+        vertices has changed.
+        """
         method = self.method
         if method == "auto":
             if self.should_recompute(graph, None, *edges):

@@ -59,7 +59,8 @@ def in_turn(v, step, paths, turn, distance):
 def credit_over(u, v, w, paths, turn, distance, credit):
     """Return the credit of ``u`` for the shortest paths that continue to ``v``; NaN if their number is not exact.
 
-    ``paths`` are numbers of shortest paths; the credit is 0 if the edge is on no shortest path by ``distance``.
+    ``paths`` are numbers of shortest paths; the credit is 0 if the edge is on no shortest path, by ``w`` and
+    ``distance``. ``turn`` is not read.
     """
     if not (distance[v] == distance[u] + float(w) and distance[v] > distance[u]):
         return 0.0
@@ -72,7 +73,8 @@ def credit_over(u, v, w, paths, turn, distance, credit):
 def power_over(u, v, w, part, power, distance):
     """Return ``power[u]``, the exponent of the number of paths to ``u``, or -inf if the edge is on no shortest path.
 
-    The largest exponent offered becomes ``power[v]``. ``part`` is not read.
+    Whether it is on one follows from its weight ``w`` and ``distance``. The largest exponent offered becomes
+    ``power[v]``. ``part`` is not read.
     """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return power[u] if is_tight else -math.inf

@@ -22,7 +22,7 @@ class Layout(NamedTuple):
         root_bits: the number of bits of the scrambled id of the root, above the distance.
         length_mask: arcs have lengths from 1 to ``length_mask + 1``; their sum along a path is the distance.
         last_rank: the worst class of a root, the largest number; the best class is 0. Roots of better classes win.
-        unmix: the inverse of :data:`MIX` modulo ``2**root_bits``.
+        unmix: turns a scrambled id into the id: the inverse of the factor :data:`MIX` modulo ``2**root_bits``.
         limit: the greatest distance; above it the forest is built from scratch.
     """
 
