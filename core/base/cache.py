@@ -171,7 +171,8 @@ def _private_folder() -> Path | None:
 def prune(folder: Path, *, most_bytes: int, days: float) -> None:
     """Remove entries not used for ``days`` days, then the least recently used ones until ``most_bytes`` bytes are left.
 
-    Other processes may read, write and prune the folder at the same time.
+    Incomplete entries to which nothing was written for an hour are removed as well. Other processes may read, write and
+    prune the folder at the same time.
     """
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as files:
@@ -225,7 +226,8 @@ def _is_trusted(folder: Path) -> bool:
 def _look(folder: Path) -> None:
     """Count the entry that was just written to ``folder``, and prune the folder if that is due.
 
-    It is due with a process's first entry if the last pruning was a day ago, and after every ``LOOK_AFTER`` entries.
+    It is due with the first entry that this process writes, unless the folder was pruned within the last day, and with
+    every ``LOOK_AFTER``-th entry.
     """
     global _written
     with _lock:

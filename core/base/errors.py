@@ -19,7 +19,7 @@ class VertexRangeError(SuricateError, ValueError):
 
 
 class ShapeError(SuricateError, ValueError):
-    """Arrays of a batch differ in length or are not one-dimensional."""
+    """An array has a wrong length, shape or layout, or the arrays of a batch differ in length."""
 
 
 class DTypeError(SuricateError, TypeError):
@@ -39,11 +39,17 @@ class DeviceError(SuricateError, ValueError):
 
 
 class CapacityError(SuricateError, MemoryError):
-    """Memory (or the configured ``memory_limit``) does not suffice; the store is unchanged."""
+    """Memory, the configured ``memory_limit``, or the space for layers of a propagation does not suffice.
+
+    A batch that raises it has not changed the store.
+    """
 
 
 class RequirementError(SuricateError, ValueError):
-    """A graph lacks what an algorithm or operator needs; the message says how to build one that has it."""
+    """A graph lacks what an algorithm or operator needs, or options of a call exclude each other.
+
+    The message says how to build a graph that has it, or what to pass instead.
+    """
 
 
 class EdgeFunctionError(SuricateError, TypeError):
@@ -51,7 +57,7 @@ class EdgeFunctionError(SuricateError, TypeError):
 
 
 class UnknownNameError(SuricateError, KeyError):
-    """No backend, algorithm, format, generator, vertex or column has this name; the message says what there is."""
+    """No backend, algorithm, format, generator, vertex, column or option has this name; the message says what there is."""
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0]) if self.args else ""

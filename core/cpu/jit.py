@@ -351,7 +351,9 @@ class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator)
 
 
 class _Listener(event.Listener):
-    """Reports start and end of each compilation of suricate's loops to ``NOTICE``; loading from disk does not count.
+    """Reports start and end of each compilation of suricate's loops to ``NOTICE`` of ``suricate.base.notice``.
+
+    Loading from disk is no compilation.
 
     The garbage collector is off during a compilation, which saves a seventh of the time. Compilations hold Numba's
     compiler lock and may nest.

@@ -42,7 +42,7 @@ class Workers:
         self.forget()
 
     def forget(self) -> None:
-        """Start with an empty list of processes: after a ``fork`` the existing ones belong to the parent."""
+        """Forget all processes and submitted calls, in a child of ``fork``: the processes belong to the parent."""
         self._processes: list[subprocess.Popen[bytes]] = []
         self._asked, self._turn, self._left = set[str](), 0, MOST_ASKED
 
@@ -99,7 +99,10 @@ class Workers:
 
 
 def can_work() -> bool:
-    """Return whether this program may start worker processes: there are enough cores, and an interpreter to start."""
+    """Return whether this program may start worker processes: it needs ``LEAST_CORES`` cores and an interpreter.
+
+    A frozen program is its own executable: there is no interpreter that could run a worker.
+    """
     return cores() >= LEAST_CORES and bool(sys.executable) and not getattr(sys, "frozen", False)
 
 

@@ -37,7 +37,10 @@ class ArcLaunch:
         self._kernel = PreparedKernel(self._program.kernel(name), *shape, arguments)
 
     def walks(self, *views: StoreView) -> bool:
-        """Use ``views`` in later launches; if they need another program, return False: make a new object then."""
+        """Use ``views`` in later launches, and return True.
+
+        If they need another program, only return False: the caller then makes a new object.
+        """
         if all(map(is_, views, self._views)):
             return True
         if self._program_of(views[0]) is not self._program:
@@ -48,7 +51,10 @@ class ArcLaunch:
         return True
 
     def launch(self, *lists: ArcList | PlacedArcs | None) -> None:
-        """Launch the kernel over ``lists`` of arcs (None: an empty list), without waiting for the device."""
+        """Launch the kernel over ``lists`` of arcs (None: an empty list), without waiting for the device.
+
+        There must be as many lists as among the arguments.
+        """
         for place, arcs in enumerate(lists, start=self._arcs):
             self._kernel.put_struct(place, ARCS.packer, arc_values(arcs))
         self._kernel.launch()

@@ -245,8 +245,8 @@ def neighbor_reduce(
             ``fn`` may then read results of earlier layers, written by ``then`` or to ``out``.
         out: array to fill, which must not overlap an argument; None makes one. It has one entry per vertex to compute;
             with ``then`` or layers it is None (values are not stored) or has one entry per vertex of the graph.
-        dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for integers. For
-            ``"argmin"`` a ``Words`` whose fields they are.
+        dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for bools and for
+            integers of 32 bits or less. For ``"argmin"`` a ``Words`` whose fields the values have.
         then: ``then(v, value, *args) -> bool``, once per vertex to compute, with its value (``"argmin"``: with the
             fields as separate arguments). It may write index ``v`` of arrays that ``fn`` does not read.
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``vertices=None`` also

@@ -125,7 +125,8 @@ def bind_pull(
     """Return the call of a pull of ``fn`` with the arguments ``args``, whose values are reduced by ``reduce``.
 
     ``then`` and ``commit`` are the second and the third phase, or None. The dtype of the values is that of ``out``,
-    else ``dtype``, else the one that ``fn`` returns.
+    else ``dtype``, else the one that ``fn`` returns, int64 for bools and integers of 32 bits or less. With
+    ``reduce="argmin"`` the values are words as in ``out`` or, if that is None, as in ``dtype``.
     """
     one_of("reduce", reduce, PULLS)
     arguments, values = arguments_of(graph, args)
@@ -148,7 +149,10 @@ def bind_pull(
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of ``fn`` for vertices, compiled for the types of its arguments ``args``."""
+    """Return the call of ``fn`` for vertices, compiled for the types of ``args``, its arguments after ``v``.
+
+    If the first parameter of ``fn`` is named ``i``, it gets the position of the vertex, too.
+    """
     arguments, values = arguments_of(graph, args)
     return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values)
 
@@ -208,7 +212,12 @@ def reducible(result: Any, reduce: str, dtype: Any) -> None:
 
 
 def value_dtype(call: Call, out: Array | None, dtype: Any) -> np.dtype:
-    """Return the dtype of the values of a pull: that of ``out``, else ``dtype``, else that of the function's result."""
+    """Return the dtype of the values of a pull: that of ``out``, else ``dtype``, else that of the function's result.
+
+    A result of bools or of integers of at most 32 bits gives int64. Raises ``DTypeError`` if ``out`` and ``dtype``
+    contradict each other, or ``call`` cannot reduce into the dtype. If ``out`` has a dtype for which there is no pull,
+    the result is int64, and ``result_array`` of ``checks`` raises later.
+    """
     wanted: Any = getattr(out, "dtype", None)
     if out is None:
         natural = call.result if call.result in OUT_DTYPES[2:] else np.dtype(np.int64)

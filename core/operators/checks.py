@@ -104,7 +104,11 @@ def once(value: Any, reduce: str) -> str:
 
 
 def places(first: Any) -> tuple[int, int] | None:
-    """Return the slice ``first``, the places to visit in each adjacency, as ``(begin, end)``; None stays None."""
+    """Return the slice ``first``, the places to visit in each adjacency, as ``(begin, end)``; None stays None.
+
+    If the slice has no end, ``end`` is a very large number. Raises ``ParameterError`` for anything but a slice without
+    a step whose bounds are not negative.
+    """
     if first is None:
         return None
     if not isinstance(first, slice) or first.step not in (None, 1):
@@ -149,7 +153,10 @@ def until_on(graph: Graph, until: Any) -> Until | None:
 
 
 def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
-    """Return the parameter ``swap`` of ``iterate`` as a tuple of pairs of arrays, checked."""
+    """Return the parameter ``swap`` of ``iterate`` as a tuple of pairs of arrays.
+
+    Raises unless both arrays of each pair are on ``device`` and have one dtype and shape.
+    """
     pairs = tuple(swap) if isinstance(swap, tuple | list) else (None,)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -233,7 +240,10 @@ def vertex_array(graph: Graph, array: Array, label: str) -> None:
 
 
 def vertex_words(graph: Graph, given: Any, label: str) -> None:
-    """Raise unless ``given``, named ``label`` in errors, is a ``Words`` with one word per vertex of ``graph``."""
+    """Raise unless ``given``, named ``label`` in errors, is a ``Words`` with one word per vertex of ``graph``.
+
+    It must also be on the device of ``graph``.
+    """
     if not isinstance(given, Words):
         raise DTypeError(f"reduce='argmin' takes a Words as {label}, not {type(given).__name__}: make one by words()")
     if given.device != graph.device:

@@ -104,7 +104,10 @@ def _noted(graph: Graph, ids: Array, label: str) -> Array:
 
 
 def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
-    """Return ``u`` and ``v`` as arrays of ids, ``uint32[k]``, on the graph's device; raise if their lengths differ."""
+    """Return ``u`` and ``v``, ids of any form, as arrays, ``uint32[k]`` each, on the graph's device.
+
+    Raises ``ShapeError`` if their lengths differ.
+    """
     left, right = vertex_ids(graph, u, "u"), vertex_ids(graph, v, "v")
     if len(left) != len(right):
         raise ShapeError(f"u has {len(left)} entries and v has {len(right)}: pass one of each per pair")

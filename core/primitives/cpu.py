@@ -43,7 +43,8 @@ def copy_ids(offsets, begin, target, old, new, owner, first, last):
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
     """Copy ranges of slots from the arrays of ``old`` to those of ``new``, in several threads.
 
-    The parameters are those of :func:`suricate.primitives.copy_segments`; ``bound`` is not used.
+    The ranges (``offsets``, ``begin`` and ``target``), and what is copied, are those of
+    :func:`suricate.primitives.copy_segments`; ``bound`` is not used.
     """
     size = int(offsets[-1] - offsets[0])
     parts = threads.parts(size)

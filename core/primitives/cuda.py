@@ -24,7 +24,7 @@ WEIGHT_BITS = {1: 0, 4: 32, 8: 64}  #: the macro by the bytes of a bit pattern; 
 
 
 def weight_bits(weight_dtype: np.dtype | None) -> int:
-    """Return the value of the C++ macro ``WEIGHT_BITS`` for a dtype of weights: its bits, 0 without weights."""
+    """Return the value of the C++ macro ``WEIGHT_BITS``: the bits of ``weight_dtype``, 0 for None (no weights)."""
     return 0 if weight_dtype is None else 8 * weight_dtype.itemsize
 
 
@@ -113,7 +113,8 @@ def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
     """Launch the kernel that copies ranges of slots from the arrays of ``old`` to those of ``new``.
 
-    The parameters are those of :func:`suricate.primitives.copy_segments`.
+    The ranges (``offsets``, ``begin``, ``target`` and ``bound``), and what is copied, are those of
+    :func:`suricate.primitives.copy_segments`.
     """
     bits = 0 if new.weight is None or not len(new.weight) else 8 * new.weight.dtype.itemsize
     blocks = (bound + 8 * BLOCK - 1) // (8 * BLOCK)
@@ -179,5 +180,8 @@ def log_new(src: Array, dst: Array, status: Array, count: Array, log: Array) -> 
 
 
 def bits_of(weight: Array) -> int:
-    """Return the C++ macro ``WEIGHT_BITS``, 0, 32 or 64, for an array of bit patterns (uint8: there are no weights)."""
+    """Return the value of the C++ macro ``WEIGHT_BITS`` for the array ``weight`` of bit patterns: 0, 32 or 64.
+
+    An array of uint8 stands for no weights.
+    """
     return WEIGHT_BITS[weight.itemsize]

@@ -54,10 +54,11 @@ def listed(frontier: Frontier) -> Listed:
 
 
 def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, ends: bool = False) -> Listed:
-    """Return the vertices of ``start``, each once; a union of several frontiers is written to ``queue``.
+    """Return the vertices of the frontiers of ``start``, each once.
 
-    If ``ends`` is set, both ends of the arcs of ``start`` are included. ``queue`` is ``uint32[num_vertices]``;
-    ``stamps`` is used to remove duplicates.
+    If ``ends`` is set, both ends of the arcs of ``start`` are included. A single frontier without repeats is returned
+    without copying its ids; otherwise the vertices are written to ``queue``, ``uint32[num_vertices]``, and stamped in
+    ``stamps``, by which duplicates are found.
     """
     if len(start.frontiers) == 1 and start.frontiers[0].distinct and not (ends and start.arcs):
         return listed(start.frontiers[0])

@@ -62,9 +62,9 @@ def prepare(
 
 
 class Prepared:
-    """Base class of prepared calls.
+    """Base class of the prepared calls of operators: a subclass per operator launches its kernels in :meth:`run`.
 
-    It checks whether the call can still be used, and keeps its kernels, each compiled at its first launch.
+    This class checks whether the call can still be used, and keeps its kernels, each compiled at its first launch.
     """
 
     held: Any = None  #: weak references to the arrays of the call
@@ -168,7 +168,7 @@ class VertexMap(Prepared):
     """A prepared call of ``vertex_map``."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Launch ``map_vertices``; return the vertices for which the function is true, as a frontier.
+        """Launch the kernel ``map_vertices``; return the vertices for which the function is true, as a frontier.
 
         The parameters are those of :meth:`Prepared.run`.
         """
@@ -186,7 +186,7 @@ class EdgeMap(Prepared):
     """A prepared call of ``edge_map`` over the edges of vertices."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> bool:
-        """Launch the function for the edges of the vertices; return True, which says that the call was made.
+        """Launch the function for the edges of ``frontier`` (None: all vertices); return True: the call was made.
 
         The parameters are those of :meth:`Prepared.run`.
         """
@@ -306,5 +306,5 @@ CHANGING: dict[str, Numbers] = {
 
 
 def _address(one: Any) -> Any:
-    """Return the device address of an array; a NumPy number, which is an address already, is returned as it is."""
+    """Return the device address of the array ``one``; if ``one`` is a NumPy number instead, return it as it is."""
     return one if isinstance(one, np.generic) else np.uint64(one.data.ptr)

@@ -62,7 +62,7 @@ def map_all(graph: Graph, call: Call) -> None:
 def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
     """Return program, number of blocks and first arguments of a launch of ``call`` on all vertices of ``graph``.
 
-    These are the arguments of the kernel ``map_vertices`` before those of the function.
+    The kernel is ``map_vertices``; its first arguments are those before the arguments of the user's function.
     """
     size = graph.num_vertices
     walk = walk_of(graph.view()) if call.function.needs_view else None

@@ -19,7 +19,7 @@ SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the 
 def put_those_with_edges_first(g, begin, size, order):
     """Write a permutation of ``0 .. size - 1`` to ``order``: the ``i`` whose vertex ``begin + i`` has edges come first.
 
-    Returns how many of these vertices have edges in the view ``g``.
+    Edges in the view ``g`` are meant. Returns how many of the ``size`` vertices have some.
     """
     some, none = 0, size
     for i in range(size):
@@ -99,8 +99,9 @@ def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tab
 def reduce_layers(views, vertices, ends, count, backwards, target, queued, tables, *args):
     """Reduce over the edges of each vertex of ``count`` layers, layer by layer; return the new length of the queue.
 
-    Layer ``i`` is ``vertices[ends[i] : ends[i + 1]]``; if ``backwards`` is set, the last layer is first. The other
-    parameters are those of :func:`neighbor_reduce`.
+    Layer ``i`` is ``vertices[ends[i] : ends[i + 1]]``; if ``backwards`` is set, the last layer is first. The views, the
+    target, the length ``queued`` of the queue before the call, the scratch tables and ``args`` are those of
+    :func:`neighbor_reduce`.
     """
     for i in range(count):
         layer = count - 1 - i if backwards else i

@@ -47,8 +47,8 @@ def list_row(g, u, without_loop, values, listed, *args):
 def count_in_table(values, counts, begin, listed, shift, best, most):
     """Make one round: count some of ``values[begin:listed]`` in the table, and leave the others for the next round.
 
-    Each value is written to its table entry (``values`` and ``counts`` from index 0 on). Those that another value has
-    overwritten are moved to ``values[begin:left]``.
+    Each value is written to the table entry that its hash selects: entry ``i`` is ``values[i]``, with its count in
+    ``counts[i]``. Values whose entry holds another value at the end are moved to ``values[begin:left]``.
 
     Args:
         shift: selects the bits of the hash; each round uses another one.
@@ -114,10 +114,10 @@ def majority_of(values, begin, listed, other):
 
 @inner
 def mode_of(values, counts, begin, listed, best, most):
-    """Return the mode of ``values[begin:listed]``; if that is empty, ``best``, the neutral value.
+    """Return the mode of ``values[begin:listed]``; if that list is empty, ``best``.
 
-    ``most``, the count of ``best``, must be 0. The table (``counts``, and ``values`` before ``begin``) and the list
-    itself are overwritten.
+    ``best`` is the neutral value, and ``most``, how often it was counted, 0. The table (``counts``, and ``values``
+    before ``begin``) and the list itself are overwritten.
     """
     if listed - begin <= FOUR:
         return mode_of_four(values, begin, np.int64(listed - begin), best)

@@ -69,8 +69,8 @@ def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *a
     """Pull for the vertices from ``begin`` to ``end`` (exclusive) that the search has not reached.
 
     Vertices whose value in ``out`` changes are written to ``queue[begin:]``; returns the index after the last one.
-    ``stamp``, which other threads read, is not changed. The parameters are those of :func:`pull_range` in
-    ``pulling_once.py``.
+    ``stamp``, which other threads read, is not changed. ``back`` and ``also_back`` are the data of the views of the
+    reverse direction; the other parameters are those of :func:`pull_range` in ``pulling_once.py``.
     """
     return pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, begin, *args)
 

@@ -190,7 +190,8 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = 
 def _most_arcs(graph: Graph, view: StoreView) -> int:
     """Return an upper bound of the number of arcs in ``view``, known on the host.
 
-    For the view of ``graph`` itself that is ``graph.most_arcs``, which is less than the number of slots in storage.
+    For the view of ``graph`` itself that is ``graph.most_arcs``, which is less than the number of slots in storage; for
+    other views it is ``view.most_edges``.
     """
     known: int | None = getattr(graph, "most_arcs", None)  # what stands for a graph of edge sets alone has none
     return view.most_edges if known is None or view is not graph.view() else known

@@ -85,7 +85,7 @@ class Replay:
         self._ready: list[list[tuple[Any, tuple[Any, ...]]] | None] = [None] * PERIOD
 
     def launch(self, number: int) -> None:
-        """Launch the round with this ``number``; the first round, which the body made, is 0."""
+        """Launch round ``number``, with the arguments that it needs; round 0 is the first one, which the body made."""
         at = number % PERIOD
         ready = self._ready[at]
         if ready is None:
@@ -112,5 +112,5 @@ class Replay:
 
 
 def place(array: Array) -> tuple[int, int]:
-    """Return device address and length in bytes of ``array``, by which it is recognised."""
+    """Return device address and length in bytes of ``array``, by which equal arguments of launches are recognised."""
     return array.data.ptr, array.nbytes

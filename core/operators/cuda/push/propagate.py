@@ -70,7 +70,8 @@ def propagate(
 
     The parameters are those of ``suricate.operators.propagate``, checked; values in ``out`` change in place. ``once``
     is ``""``, ``"final"`` (a value is final after the step that changes it) or ``"equal"`` (in addition all offers to a
-    vertex in one step are equal).
+    vertex in one step are equal). If there are ``layers``, and a vertex joins twice, ``CapacityError`` is raised when a
+    number of the outcome is read.
     """
     if not start.at_most or max_steps == 0:
         none = empty_layers(graph.device, graph.num_vertices, 0) if layers else None
@@ -95,8 +96,9 @@ def _launch(
 ) -> Outcome:
     """Launch all steps of a propagation; return its outcome, which is on the device.
 
-    The parameters are those of :func:`propagate`, and: ``memory``, the scratch arrays of the loop; ``layers``, to be
-    filled, or None; ``left_count``, the address to which the size of the last frontier is written, or null.
+    The parameters are those of :func:`propagate`, except ``memory``: the scratch arrays of the loop, as a struct;
+    ``layers``: the layers to fill, or None; ``left_count``: the device address to which the size of the last frontier
+    is written, or null.
     """
     frontier, arcs = distinct_vertices(graph, start), [one for one in start.arcs if one.size]
     pulls = bool(once) and over != "both" and layers is None and graph.has_in_edges
