@@ -81,7 +81,10 @@ class Device:
         return Device, (self.kind, self.index)
 
     def current(self) -> AbstractContextManager[Any]:
-        """Return a context manager that makes this CUDA device current; without other CUDA devices it does nothing."""
+        """Return a context manager that makes this CUDA device current.
+
+        It does nothing on the CPU, or if there is no other CUDA device.
+        """
         return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else _NO_OTHER
 
     def synchronize(self) -> None:

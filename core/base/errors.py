@@ -57,14 +57,17 @@ class EdgeFunctionError(SuricateError, TypeError):
 
 
 class UnknownNameError(SuricateError, KeyError):
-    """No backend, algorithm, format, generator, vertex, column or option has this name; the message says what there is."""
+    """No backend, algorithm, format, generator, vertex, column or option has this name.
+
+    The message says which names there are.
+    """
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0]) if self.args else ""
 
 
 class ParameterError(SuricateError, ValueError, TypeError):
-    """A parameter of an algorithm is unknown, missing, of the wrong type or out of range."""
+    """A parameter, of an algorithm or any other call, is unknown, missing, of the wrong type or out of range."""
 
 
 class ConvergenceError(SuricateError, ArithmeticError):

@@ -30,7 +30,8 @@ _in_child: list[Action] = []
 def renewed(lock: Lock, then: Action | None = None) -> Lock:
     """Register ``lock``, a ``threading`` lock, to be free in every child process; return it.
 
-    If another thread holds it at the fork, the child calls ``then`` (a bound method is referenced weakly).
+    If another thread holds the lock at the fork, the child frees it and calls ``then()``, unless that is None. A bound
+    method as ``then`` is referenced weakly: it is not called if its object is gone.
     """
     _locks[lock] = WeakMethod(then) if isinstance(then, MethodType) else lambda: then
     return lock
@@ -46,7 +47,10 @@ def awaited(acquire: Callable[[float], bool], release: Action) -> None:
 
 
 def in_child(action: Action) -> Action:
-    """Register ``action``, which every child process calls after its locks were freed; return ``action``."""
+    """Register ``action``, without parameters, to be called in every child process; return ``action``.
+
+    The child calls it right after the fork, when the locks that were passed to :func:`renewed` are free.
+    """
     _in_child.append(action)
     return action
 

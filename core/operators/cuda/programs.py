@@ -79,7 +79,7 @@ def call_text(call: Call) -> str:
 
 
 def _functions(call: Call) -> dict[str, TypedFunction]:
-    """Return the functions of ``call`` by the names that they get in C++."""
+    """Return the functions that ``call`` has, by their names in C++: ``edge_fn``, ``then_fn`` and ``commit_fn``."""
     named = {"edge_fn": call.function, "then_fn": call.then, "commit_fn": call.commit}
     return {name: function for name, function in named.items() if function is not None}
 
