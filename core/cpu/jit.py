@@ -289,11 +289,11 @@ class MachineCode(caching._Cache):
             return None
 
     def enable(self) -> None:
-        """Resume reading and writing machine code on disk."""
+        """Resume reading and writing the function's machine code on disk."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Stop reading and writing machine code on disk."""
+        """Stop reading and writing the function's machine code on disk."""
         self._enabled = False
 
     def flush(self) -> None:

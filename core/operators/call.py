@@ -189,7 +189,7 @@ class Stamps:
         return first
 
     def give_back(self, next_step: int) -> None:
-        """Release the reserved numbers from ``next_step`` on, which were not used."""
+        """Release those of the numbers reserved last from ``next_step`` on; they must not have been used."""
         self._last = next_step - 1
 
 

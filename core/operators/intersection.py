@@ -159,8 +159,8 @@ def _view_of(graph: Graph, given: Any) -> StoreView:
 def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
     """Return the pairs ``(u[i], v[i])`` as an arc list on the graph's device.
 
-    ``u`` may also be an ``EdgeSet`` or ``EdgeList`` whose arcs are the pairs. If ``u`` and ``v`` are None, None is
-    returned: every arc is a pair.
+    ``u`` may also be an ``EdgeSet`` or ``EdgeList`` whose arcs are the pairs; ``v`` is None then. If both are None,
+    None is returned: every arc of the left operand is a pair.
     """
     if u is None and v is None:
         return None

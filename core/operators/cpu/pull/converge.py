@@ -185,7 +185,7 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
 
 @kernel
 def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
-    """Compute the active vertices at positions ``begin`` to ``end``, as one of several threads; return the work.
+    """Compute the active vertices at positions ``begin`` to ``end - 1``, as one of several threads; return the work.
 
     Vertices of the next round get the stamp ``now``; nothing is written to ``queue``. The parameters, and the work, are
     those of :func:`compute_range`.
@@ -196,7 +196,7 @@ def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables
 
 @kernel
 def publish(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for the vertices at positions ``begin`` to ``end`` of the active set, as one of several threads.
+    """Call ``commit`` for the active vertices at positions ``begin`` to ``end - 1``, as one of several threads.
 
     Ids that are not below ``num_vertices`` are ignored.
     """

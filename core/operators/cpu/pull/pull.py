@@ -167,7 +167,8 @@ def converge(
         start: the active set of the first round.
         wake: the direction over which vertices activate neighbours; None: none are activated.
         max_steps: the largest number of rounds.
-        until: the condition that ends the loop. It is checked after every round if a function adds to a scalar.
+        until: the condition that ends the loop, or None. It is checked after every round if a function adds to a
+            scalar, else only after the last one.
         most: limit of the work of a round, its vertices plus the edges over which they would activate neighbours; a
             round with more ends the loop as ``crowded``.
         swap: positions of pairs of arguments that are exchanged between rounds.

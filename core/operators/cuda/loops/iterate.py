@@ -87,7 +87,7 @@ class _Loop:
         return rounds
 
     def _go_on(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Finish a loop whose body cannot be repeated by launches: call ``body`` in every further round.
+        """Finish a loop after its first round, if launches cannot repeat it: call ``body`` in every further round.
 
         Returns the number of all rounds, at most ``max_steps``.
         """
