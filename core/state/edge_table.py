@@ -100,7 +100,10 @@ class EdgeTable:
             self.give(rows)
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """Collect the delta of a change for :meth:`read_deltas`; ``rows``: those of its insertions, if any."""
+        """Keep ``delta``, the delta of a change, for :meth:`read_deltas`.
+
+        ``rows``: the rows that the edges of the change's insertion got; None: it has no insertion.
+        """
         rows = self._free[:0] if rows is None else rows
         self._unread.append((rows, delta))
         self._waiting += max(len(rows), 1)
@@ -220,7 +223,7 @@ def checked_kinds(given: Any) -> dict[str, Kind]:
 def dtype_named(dtype: Any) -> np.dtype:
     """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`.
 
-    Raises ``ParameterError`` if ``dtype`` is not the name of a dtype, or a dtype.
+    Raises ``ParameterError`` if ``dtype`` does not name a dtype.
     """
     if dtype is str:
         return TEXT

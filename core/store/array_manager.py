@@ -144,9 +144,9 @@ class ArrayManager(Generic[Graph]):
         self._graph = None
 
     def carry_over(self, arrays: Mapping[str, Array], keep: int | None = None) -> None:
-        """Replace the store's arrays of these names by ``arrays``, into which their first ``keep`` entries are copied.
+        """Replace the store's arrays of these names by ``arrays``; the first ``keep`` entries of the old ones are copied.
 
-        ``keep`` None: as many entries as both arrays have.
+        ``keep`` None: as many entries as the old and the new array both have.
         """
         for name, array in arrays.items():
             kept = min(len(array), len(self._arrays[name])) if keep is None else keep
@@ -161,7 +161,10 @@ class ArrayManager(Generic[Graph]):
         self.carry_over(self.new(group, length, fill), keep)
 
     def grow(self, group: str, length: int, keep: int) -> None:
-        """Grow a group to ``length`` at least, by :data:`GROWTH` if memory allows; copy its first ``keep`` entries."""
+        """Give a group new arrays of at least ``length`` entries, unless it has them; copy the first ``keep`` entries.
+
+        The arrays become at least :data:`GROWTH` times as long as before, if memory allows.
+        """
         held = self.length(group)
         if length > held:
             first_that_fits(lambda size: self.resize(group, size, keep), max(length, int(GROWTH * held)), length)
