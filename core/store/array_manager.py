@@ -144,7 +144,7 @@ class ArrayManager(Generic[Graph]):
         self._graph = None
 
     def carry_over(self, arrays: Mapping[str, Array], keep: int | None = None) -> None:
-        """Replace the store's arrays of these names by ``arrays``; the first ``keep`` entries of the old ones are copied.
+        """Copy the first ``keep`` entries of the store's arrays of these names to ``arrays``, which take their place.
 
         ``keep`` None: as many entries as the old and the new array both have.
         """
