@@ -174,7 +174,10 @@ COPYING = EntryPoints()  #: of ``copy_valid``, by the dtype of ids
 
 @kernel
 def copy_valid(src, dst, num_vertices, copies):
-    """Copy ``src``, then ``dst``, to ``copies``; return whether all ids are below ``num_vertices``."""
+    """Copy ``src``, then ``dst``, to ``copies``, ``uint32[2 m]``; return whether all ids are below ``num_vertices``.
+
+    A negative id counts as a large one.
+    """
     largest = np.uint64(0)
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])  # a negative id becomes a large one

@@ -170,7 +170,8 @@ class VertexMap(Prepared):
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
         """Launch the kernel ``map_vertices``; return the vertices for which the function is true, as a frontier.
 
-        The parameters are those of :meth:`Prepared.run`.
+        The parameters are those of :meth:`Prepared.run`: ``listed`` is the frontier as kernels take it, ``most`` an
+        upper bound of its length.
         """
         kept, count = self.xp.ndarray(most, np.uint32), self.counters.count()
         grid = min(blocks(most, BLOCK), self.full)
@@ -188,7 +189,8 @@ class EdgeMap(Prepared):
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> bool:
         """Launch the function for the edges of ``frontier`` (None: all vertices); return True: the call was made.
 
-        The parameters are those of :meth:`Prepared.run`.
+        The parameters are those of :meth:`Prepared.run`: ``listed`` is the frontier as kernels take it, ``most`` an
+        upper bound of its length.
         """
         walk, whole = self.walk, (self.walk.packed, self.walk.bound)
         if frontier is None and graph.view(self.over).can_scan:
@@ -217,7 +219,8 @@ class Advance(Prepared):
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
         """Push once from ``frontier`` (None: all vertices); return the vertices whose value changed, as a frontier.
 
-        The parameters are those of :meth:`Prepared.run`.
+        The parameters are those of :meth:`Prepared.run`: ``listed`` is the frontier as kernels take it, ``most`` an
+        upper bound of its length.
         """
         whole, scheme = (self.walk.packed, self.walk.bound), self.scheme
         queue, count = self.xp.ndarray(self.size, np.uint32), self.counters.count()

@@ -50,9 +50,10 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
-    """Make step 1 from ``arcs`` and ``vertices``, with the stamp ``step``; return the number of vertices that join.
+    """Push along ``arcs`` and along the edges of ``vertices``, as step 1; return the number of vertices that join.
 
-    These are written to the beginning of ``push.queue``.
+    Vertices whose values change get the stamp ``step``; those of them for which ``then`` is true, if there is a
+    ``then``, join: they are written to the beginning of ``push.queue``.
     """
     least = shared_from(push.graph, push.out)
     if least < MANY and (steps := SharedSteps(push)).is_large(arcs, vertices, least):

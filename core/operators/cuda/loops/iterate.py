@@ -59,7 +59,10 @@ class _Loop:
         program.kernel("start_rounds")((1,), (1,), arguments)
 
     def run(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Run ``body`` once and repeat its launches; return the number of rounds, at most ``max_steps``."""
+        """Run ``body`` once, and repeat its launches until the loop's condition holds.
+
+        Returns the number of rounds, at most ``max_steps``.
+        """
         with self._recording.body():
             body()
         if self._recording.left:

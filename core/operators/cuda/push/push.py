@@ -69,7 +69,7 @@ class _Push:
         return program_of("advance.cu", walk, self.call, self.call.dtype, SECOND_VIEW=int(second), PLAIN_WORD_LOADS=1)
 
     def arcs(self, arcs: ArcList) -> None:
-        """Push along the given ``arcs`` only."""
+        """Push along the arcs of the arc list ``arcs``."""
         walk = walk_of(self.graph.view("out"))
         grid = (min(blocks(arcs.size, BLOCK), full_grid(self.graph.device)),)
         arguments = (walk.bound, packed_arcs(arcs), *self.target, *self.values)
