@@ -181,14 +181,20 @@ class BFS(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return SciPy's breadth-first order and predecessors by the CSR ``matrix``, for the benchmark to time."""
+        """Return SciPy's breadth-first order and predecessors by the CSR ``matrix``, for the benchmark to time.
+
+        The search starts from the parameter ``source`` in ``params``, by default from vertex 0.
+        """
         from scipy.sparse import csgraph
 
         return csgraph.breadth_first_order(matrix, params.get("source", 0))
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return igraph's breadth-first order and parents in its own ``graph``, for the benchmark to time."""
+        """Return igraph's breadth-first order and parents in its own ``graph``, for the benchmark to time.
+
+        The search starts from the parameter ``source`` in ``params``, by default from vertex 0.
+        """
         return graph.bfs(params.get("source", 0), mode="out")
 
     def traffic(self, graph: Graph) -> int:

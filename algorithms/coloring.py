@@ -335,9 +335,10 @@ class Coloring(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Return what is wrong with the colours ``result``, or None; ``reference``: the pairs of neighbours.
+        """Return a text that says what is wrong with the colours ``result``, or None.
 
         Neighbours must have different colours, and the colour of a vertex must not exceed the number of its neighbours.
+        ``reference`` are the pairs of neighbours, a :class:`Neighbours`; ``params`` are not read.
         """
         u, v, num_vertices = reference
         if result.shape != (num_vertices,):

@@ -185,7 +185,8 @@ class HITS(FixedPoint):
 
         A further step with the adjacency matrix ``reference`` must change hubs and authorities, scaled to a sum of 1,
         by no more than ten times ``tol`` in the L1 norm, and multiply them by about the largest singular value.
-        ``normalized`` tells how ``result`` is scaled.
+        ``normalized``: both parts of ``result`` must have a sum of 1; else the authorities must have an L2 norm of 1,
+        and the hubs be ``A`` times the authorities.
         """
         matrix, n = reference, reference.shape[0]
         if result[0].shape != (n,) or result[1].shape != (n,):

@@ -182,7 +182,7 @@ class Katz(FixedPoint):
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
-        """Return what is wrong with the centralities ``result``, or None; ``reference`` is an :class:`Exact`.
+        """Return a text that says what is wrong with ``result``, or None; ``reference`` is an :class:`Exact`.
 
         The L1 distance of ``result`` to the solution must be at most ``tol * beta / (1 - rate)``, with ``beta`` and
         ``rate`` of ``reference``, or 1e-3 of the solution's norm if ``rate`` is not below 1; twice that if

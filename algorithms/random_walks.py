@@ -107,7 +107,9 @@ def by_weight(i, u, v, w, draw, best):
 
 
 def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
-    """Offer ``v`` to walk ``i`` as :func:`by_weight` does, at a rate that depends on the vertex before ``u``.
+    """Offer ``v`` as next vertex of walk ``i``: a random time, by a rate that depends on ``w`` and the vertex before.
+
+    The earliest offer wins: the time is in the upper half of ``best[i]``, the vertex in the lower half.
 
     Args:
         i: the number of the walk.

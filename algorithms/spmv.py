@@ -150,7 +150,10 @@ class SpMV(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, *, x: Any = 1.0, over: str = "out", **_: Any) -> np.ndarray:
-        """Return the product with the CSR adjacency ``matrix``, for the benchmark to time."""
+        """Return the product of the CSR adjacency ``matrix`` and ``x``, for the benchmark to time.
+
+        With ``over="in"`` the matrix is transposed.
+        """
         vector = VertexValues("x", x).on_host(matrix.shape[0], grown=True)
         return matrix @ vector if over == "out" else matrix.T @ vector
 

@@ -293,7 +293,10 @@ class SSSP(Algorithm):
 
     @classmethod
     def mismatch(cls, result: SSSPResult, reference: SSSPResult, **params: Any) -> str | None:
-        """Return what is wrong with ``result``, or None; parents that are ambiguous in ``reference`` do not count."""
+        """Return a text that says what is wrong with ``result``, or None.
+
+        Parents that are ``AMBIGUOUS`` in ``reference`` are not compared.
+        """
         parent = np.where(reference.parent == AMBIGUOUS, result.parent, reference.parent)
         return super().mismatch(result, reference._replace(parent=parent), **params)
 
@@ -304,7 +307,10 @@ class SSSP(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return distances and predecessors by SciPy's Dijkstra on the CSR ``matrix``, for the benchmark to time."""
+        """Return distances and predecessors by SciPy's Dijkstra on the CSR ``matrix``, for the benchmark to time.
+
+        The search starts from the parameter ``source`` in ``params``, by default from vertex 0.
+        """
         from scipy.sparse import csgraph
 
         return csgraph.dijkstra(matrix, indices=params.get("source", 0), return_predecessors=True)

@@ -71,7 +71,7 @@ def single_target_shortest_path(G: Converted, target: Any, cutoff: Any = None) -
 
 
 def each_tree(graph: Converted) -> Iterator[tuple[Any, Tree]]:
-    """Yield every node of ``graph`` with the tree of a search from it."""
+    """Yield every node of ``graph`` with the tree of a breadth-first search from this node."""
     for vertex in graph.all_vertices().tolist():
         yield graph.nodes[vertex], levels(graph, vertex, keep=False)
 

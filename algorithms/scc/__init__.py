@@ -307,7 +307,10 @@ class StronglyConnectedComponents(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return SciPy's strongly connected components of the CSR adjacency ``matrix``, for the benchmark to time."""
+        """Return SciPy's strongly connected components of the CSR adjacency ``matrix``, for the benchmark to time.
+
+        The result is SciPy's: the number of components, and the label of each vertex. ``params`` are not read.
+        """
         from scipy.sparse import csgraph
 
         return csgraph.connected_components(matrix, connection="strong")

@@ -187,10 +187,11 @@ def members_found(g, hub, u, shared):
 
 @inner
 def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, found):
-    """Append to ``shared[:found]`` the neighbours of ``u`` to which its hub has a deleted edge; return the new length.
+    """Append to ``shared[:found]`` the neighbours of ``u`` to which the hub has a deleted edge; return the new length.
 
-    The deleted arcs of the hub have the indices ``start`` to ``stop`` of ``arcs``, and ``marks`` are ``step + 2`` at
-    their destinations. ``neighbors`` is the number of neighbours of ``u``.
+    The hub is the other end of the edge to ``u`` whose triangles are counted. Its deleted arcs have the indices from
+    ``start`` on, below ``stop``, in ``arcs``, and ``marks`` are ``step + 2`` at their destinations. ``neighbors`` is
+    the number of neighbours of ``u``.
     """
     if (stop - start) * FEW < neighbors:
         for i in range(start, stop):

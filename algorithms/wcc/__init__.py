@@ -274,14 +274,20 @@ class WCC(Algorithm):
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return SciPy's weakly connected components of the CSR adjacency ``matrix``, for the benchmark to time."""
+        """Return SciPy's weakly connected components of the CSR adjacency ``matrix``, for the benchmark to time.
+
+        The result is SciPy's: the number of components, and the label of each vertex. ``params`` are not read.
+        """
         from scipy.sparse import csgraph
 
         return csgraph.connected_components(matrix, directed=True, connection="weak")
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return the weakly connected components of igraph's ``graph`` by igraph, for the benchmark to time."""
+        """Return the weakly connected components of igraph's ``graph`` by igraph, for the benchmark to time.
+
+        The result is a list: the number of each vertex's component. ``params`` are not read.
+        """
         return graph.connected_components(mode="weak").membership
 
     def traffic(self, graph: Graph) -> int:

@@ -72,7 +72,7 @@ def most_frequent(parent, sample, votes):
 def unite_some(g, parent, count, alone, begin_place, end_place):
     """Unite each vertex from ``begin_place`` on, below ``end_place``, with its first ``count`` neighbours in ``g``.
 
-    Changes ``parent`` in place. ``alone``: True if no other thread unites at the same time.
+    Changes ``parent``, the union-find array, in place. ``alone``: True if no other thread unites at the same time.
     """
     for v in range(begin_place, end_place):
         unite_first(g, v, parent, count, alone)
