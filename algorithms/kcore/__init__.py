@@ -109,7 +109,7 @@ class KCore(Algorithm):
 
     @classmethod
     def programs(cls, view: StoreView) -> list[Program]:
-        """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
+        """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
         return programs(view)
 
     @classmethod

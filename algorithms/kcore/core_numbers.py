@@ -77,7 +77,7 @@ def prelude_of(view: StoreView) -> str:
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
+    """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
     return [assembled(view, SOURCE, prelude_of(view))]
 
 

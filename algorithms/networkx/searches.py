@@ -120,7 +120,8 @@ def predecessor(
 ) -> Any:
     """Return the predecessors on shortest paths from ``source``, lists by node, or the list of ``target`` only.
 
-    With ``return_seen`` also the levels, a dict by node, or that of ``target``.
+    With ``return_seen`` also the levels, a dict by node, or that of ``target``. As in NetworkX, ``cutoff`` is at least
+    1; 0 stands for None.
     """
     tree = _search(G, source, "Source {} not in G")
     tree = tree.within(max(cutoff, 1)) if cutoff else tree

@@ -70,7 +70,7 @@ def prelude() -> str:
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return a list with the CUDA program that reads a graph through ``view``; tests compile it without a GPU.
+    """Return a list with the CUDA program that reads a graph through ``view``; CI compiles it without a GPU.
 
     The list is empty if ``view`` finds edges by linear search.
     """

@@ -244,7 +244,7 @@ class WCC(Algorithm):
 
     @classmethod
     def programs(cls, view: StoreView) -> list[Program]:
-        """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
+        """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
         return [*component_forest.programs(view), *afforest.programs(view), *divided.programs(view)]
 
     @classmethod

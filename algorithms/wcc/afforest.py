@@ -55,7 +55,7 @@ PRELUDE = enum(
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
+    """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
     return [assembled(view, HERE / "afforest.cu", PRELUDE)]
 
 

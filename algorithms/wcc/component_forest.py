@@ -75,7 +75,7 @@ LABELS = Program(HERE / "component_labels.cu", PRELUDE)
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
+    """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
     return [LABELS, assembled(view, SOURCE, PRELUDE)]
 
 

@@ -56,7 +56,7 @@ PRELUDE = "\n".join(
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs that read a graph through ``view``; tests compile them without a GPU."""
+    """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
     return [assembled(view, SOURCE, PRELUDE)]
 
 
