@@ -14,10 +14,10 @@ from suricate.operators.cpu.bindings import both, edge, neighbors, store, then, 
 
 @inner
 def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
-    """Apply the offers of neighbours ``u`` of ``v`` with ``stamp[u] == joined`` to ``out[v]``; return if that changed.
+    """Apply the offers of neighbours ``u`` of ``v`` with ``stamp[u] == joined`` to ``out[v]``.
 
-    The neighbours are those of ``v`` in the view ``g``. If ``equal`` is set, the first offer that changes the value
-    ends the loop; if ``without_loop``, the self-loop of ``v`` is left out.
+    Returns whether ``out[v]`` has changed. The neighbours are those of ``v`` in the view ``g``. If ``equal`` is set,
+    the first offer that changes the value ends the loop; if ``without_loop``, the self-loop of ``v`` is left out.
     """
     altered = False
     for u, slot in neighbors(g, v):
