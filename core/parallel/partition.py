@@ -317,7 +317,7 @@ class Partition:
         return joined_batch(self.comm, self.graph, delete, insert, parts)
 
     def known(self, edges: ValidEdges) -> GatheredEdges | None:
-        """Return ``edges``, valid, on the device, equal on all ranks, as a batch to apply; None if there are none."""
+        """Wrap ``edges``, which every rank has on its device and has checked, as a batch to apply; None: no edges."""
         return GatheredEdges(*edges) if len(edges.src) else None
 
     def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:
