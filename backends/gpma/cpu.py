@@ -29,7 +29,8 @@ class Plan(NamedTuple):
     Attributes:
         entries: indices of the batch's entries that change the graph.
         places: the slots of these entries.
-        begins, levels: first leaf and level of each segment; only those in the ranges ``parts`` count.
+        begins, levels: per segment the first leaf, and the level l: it has 2^l leaves. Only those in ``parts`` count.
+        parts: ranges of indices into ``begins`` and ``levels``.
     """
 
     entries: np.ndarray

@@ -59,7 +59,7 @@ def copied(g, c, into, at):
 
 @inner
 def copied_weights(g, c, into, at, count):
-    """Copy the first ``count`` weights of the span at cursor ``c`` of the view ``g`` to ``into[at:]``.
+    """Copy the first ``count`` weights of a span (consecutive slots) of view ``g``, at cursor ``c``, to ``into[at:]``.
 
     Entries of ``into`` after them may change too.
     """

@@ -177,7 +177,7 @@ class Contents:
     # -- slides --------------------------------------------------------------------------------------------------------
 
     def next_change(self, spent: float) -> Due | None:
-        """Close the next slide that is due and return it, None if none is due. ``spent``: seconds spent on reading."""
+        """Close the next slide that is due and return it, or None if none is due. ``spent``: seconds of reading."""
         begin = time.perf_counter()
         found = self._next_end()
         if self._doubted is not None and not self._was_valid():

@@ -112,7 +112,7 @@ class VertexNames:
         """Replace the tokens of a closing slide's events by vertex ids; events at unknown names are left out.
 
         Returns:
-            The events left; how many insertions and sets were left out, since later events of the slide removed them;
+            The events left; how many insertions and sets (new values) were left out, as later events removed them;
                 how many deletions and sets that found no event were left out.
         """
         lives, misses = self._survivors(events)

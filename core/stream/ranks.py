@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Head(Change):
-    """A ``Change`` without its edges: ``gone`` and ``new`` are their numbers, ``value``: whether there are weights."""
+    """A ``Change`` with counts of edges as ``gone`` and ``new``, and as ``value`` a bool: whether there are weights."""
 
     __slots__ = ()
 

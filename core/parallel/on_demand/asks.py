@@ -80,7 +80,7 @@ class Asking:
         return self.of(self.edges_of(ids, over, u="u" if over == "out" else "v"), ids)
 
     def with_answers(self, src: Array, dst: Array) -> tuple[Any, ...]:
-        """Return ``args`` with a table of the arcs that exist (``src``, ``dst``), and of degrees, in place of the graph."""
+        """Return ``args`` with, in place of the graph, the arcs ``src`` to ``dst`` that exist, and degrees."""
         answers = Answers(self.part.local.device, src, dst, self._degrees)
         return tuple(answers if at in self.places else value for at, value in enumerate(self.args))
 

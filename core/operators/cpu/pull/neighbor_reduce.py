@@ -48,7 +48,7 @@ def reduce_list(views, vertices, everything, begin, end, target, queued, tables,
     """Reduce over the edges of each vertex of ``vertices[begin:end]``; return the new length of the queue.
 
     The parameters are those of :func:`neighbor_reduce`. Vertices are queued in the order of the list. If ``then`` is
-    absent or returns nothing, those without edges may be handled last in each block, to spare mispredicted branches.
+    absent or returns nothing, those without edges may be handled last in each block, to avoid mispredicted branches.
     """
     g, h, num_vertices = views
     out, place, kept = target
