@@ -32,8 +32,7 @@ __device__ __forceinline__ void unite_rest(const View& g, const View& h, int bot
     const uint32_t lane = threadIdx.x & 31;
     for (unsigned long long base = low + wide_thread_id() - lane; base < high; base += thread_count()) {
         const uint32_t mine = uint32_t(base) + lane;
-        uint32_t left =
-            __ballot_sync(WARP, base + lane < high && !left_out(mine) && arcs_of(g, h, both, mine) > 0);
+        uint32_t left = __ballot_sync(WARP, base + lane < high && !left_out(mine) && arcs_of(g, h, both, mine) > 0);
         while (left) {
             uint32_t own = left;
             for (uint32_t i = 0; i < 32 / TILE; ++i) {
