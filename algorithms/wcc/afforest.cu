@@ -79,7 +79,8 @@ __device__ __forceinline__ void find_largest(const uint32_t* parent, uint32_t n,
     if (threadIdx.x == 0) *largest = 0xFFFFFFFFu - uint32_t(best);
 }
 
-// What is found near a hub, in front of the bits: zero at launch, like the first of 1 + HUB_ROUNDS times words_of(n) words of bits.
+// What is found near a hub, in front of the bits: zero at launch, like the bits for round 0 behind it; those that each of
+// HUB_ROUNDS rounds writes follow, a bit per vertex each.
 struct NearHub {
     unsigned long long hub;  // the number of its neighbours above the complement of the vertex
     uint32_t reached[HUB_ROUNDS], left[HUB_ROUNDS];  // after each round: vertices, and others with neighbours
@@ -122,9 +123,9 @@ __device__ __forceinline__ bool unite_near_hub(const View& g, const View& h, int
     return few;
 }
 
-// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. With NEAR_HUB in `phases` first unite_near_hub; if that leaves few vertices, what
-// follows is left out but for the last pass. Then every vertex is united with one neighbour, SAMPLED times,
-// each time followed by flattening; then with all. With `skips` those that are in the largest set by then are left out: their arcs are
+// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. With NEAR_HUB in `phases` the vertices near a hub come first; if few are
+// left, sampling is left out. Sampling: every vertex is united with one neighbour, SAMPLED times, each time followed by flattening. At last
+// every vertex is united with all. With `skips` those that are in the largest set by then are left out: their arcs are
 // met from the other side. After the first time FIRST vertices from low on go before the others: their sets have small roots, so the
 // largest set gets a root that few will replace; else very many would try to, one after another. One thread per vertex; in the end a
 // tile for each of those that a warp has found, or the warp. Only vertices [low, high) have rows, with NEAR_HUB all. `phases`: SAMPLING, REST or

@@ -62,6 +62,7 @@ class SlabHashStore(Store):
     """
 
     name: ClassVar[str] = "slabhash"
+    limited: ClassVar[str] = "budget"
     guarded: ClassVar[bool] = True
     priority: ClassVar[int] = 10
     knobs: ClassVar[dict[str, tuple[Any, ...]]] = {
@@ -162,17 +163,6 @@ class SlabHashStore(Store):
         """Reserve slabs and scratch memory for any ``num_edges`` edges; raises ``CapacityError`` now."""
         if self.weight_dtype is not None or not self.supply.ledger.keeps(num_edges):
             self.supply.reserve(num_edges)
-
-    @property
-    def memory_limit(self) -> int | None:
-        """Upper bound in bytes of what the store has allocated at any time, or None."""
-        return self._memory_limit
-
-    @memory_limit.setter
-    def memory_limit(self, limit: int | None) -> None:
-        self._memory_limit = limit
-        if hasattr(self, "budget"):  # else it is about to be made
-            self.budget.limit = limit
 
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""

@@ -92,6 +92,8 @@ class Store(ABC):
     guarded: ClassVar[bool] = False
     #: of the backends that run on a device, the one of highest priority is the default
     priority: ClassVar[int] = 0
+    #: the attribute, if any, that counts the bytes of the store and has their bound as ``limit``
+    limited: ClassVar[str] = ""
     #: backend options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
     #: together and the others one at a time around the defaults; it takes an option named ``*_bytes`` for the width of
     #: the backend's storage units
@@ -323,6 +325,17 @@ class Store(ABC):
         edges = sum(part.nbytes for part in self.edges() if part is not None)
         marked = {} if self._marked is None else {"mark": (self._marked.nbytes, self._marked.nbytes)}
         return {"edges": (edges, edges), **marked}
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Upper bound in bytes of what the store has allocated at any time, or None."""
+        return self._memory_limit
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | None) -> None:
+        self._memory_limit = limit
+        if hasattr(self, self.limited):  # else it is about to be made, or there is none
+            getattr(self, self.limited).limit = limit
 
     def admit(self, size: int) -> None:
         """Raise ``CapacityError`` if ``size`` more bytes would exceed ``memory_limit``."""

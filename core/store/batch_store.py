@@ -51,6 +51,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     """
 
     guarded: ClassVar[bool] = True
+    limited: ClassVar[str] = "pool"
     num_counters: ClassVar[int]  #: length of :meth:`counters_array`
     edges_at: ClassVar[int] = 0  #: which of them is the number of edges
     reads_addresses: bool = False  #: whether kernels take weights and reports as addresses, which saves making arrays
@@ -388,17 +389,6 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return sort_batch(self.device, src, dst, self.num_vertices)
 
     # -- memory, marks, copies -----------------------------------------------------------------------------------------
-
-    @property
-    def memory_limit(self) -> int | None:
-        """Upper bound in bytes of what the store has allocated at any time, or None."""
-        return self._memory_limit
-
-    @memory_limit.setter
-    def memory_limit(self, limit: int | None) -> None:
-        self._memory_limit = limit
-        if hasattr(self, "pool"):  # else the pool is about to be made
-            self.pool.limit = limit
 
     def admit(self, size: int) -> None:
         """Raise ``CapacityError`` if ``size`` more bytes would exceed the memory limit."""
