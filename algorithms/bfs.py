@@ -14,7 +14,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms.shared.matrices import adjacency
-from suricate.algorithms.shared.vertices import Sources, source_ids
+from suricate.algorithms.shared.vertices import FIRST, Sources, source_ids
 from suricate.base.html import result_html
 from suricate.base.types import EMPTY
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
@@ -96,7 +96,7 @@ class BFS(Algorithm):
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 
-    def __init__(self, source: int = 0, sources: Any = None) -> None:
+    def __init__(self, source: int = FIRST, sources: Any = None) -> None:
         self.sources = Sources("bfs", source, sources)
         self._forest: Forest | None = None
         self._roots: Frontier | None = None

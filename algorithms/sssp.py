@@ -24,7 +24,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms.shared.matrices import adjacency
-from suricate.algorithms.shared.vertices import Sources, source_ids
+from suricate.algorithms.shared.vertices import FIRST, Sources, source_ids
 from suricate.base.html import result_html
 from suricate.base.parameters import real
 from suricate.base.types import EMPTY
@@ -169,7 +169,7 @@ class SSSP(Algorithm):
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 
-    def __init__(self, source: int = 0, delta: float | None = None, sources: Any = None) -> None:
+    def __init__(self, source: int = FIRST, delta: float | None = None, sources: Any = None) -> None:
         self.sources = Sources("sssp", source, sources)
         self._delta = None if delta is None else real("sssp: delta", delta, low=0, include_low=False)
         self._forest: Forest | None = None

@@ -70,6 +70,13 @@ def optional_vertices(label: str, values: Any) -> Vertices | None:
     return None if values is None else Vertices(label, values)
 
 
+class _Unsaid(int):
+    """The class of :data:`FIRST`."""
+
+
+FIRST = _Unsaid(0)  #: the default of a parameter ``source``, which tells it from a 0 that was given
+
+
 class Sources:
     """The parameters ``source`` and ``sources`` of a search: one vertex, or several, of which the nearest counts.
 
@@ -80,11 +87,11 @@ class Sources:
 
     def __init__(self, label: str, source: int, sources: Any) -> None:
         self.label, self.several = label, sources is not None
-        source = integer(f"{label}: source", source)
+        if self.several and source is not FIRST:
+            raise ParameterError(f"{label}: give source or sources, not both")
+        source = int(integer(f"{label}: source", source))
         if source < 0:
             raise VertexRangeError(f"{label}: source is {shown(source)}: ids are not negative")
-        if self.several and source != 0:
-            raise ParameterError(f"{label}: give source or sources, not both")
         self._vertices = Vertices(f"{label}: sources", sources) if self.several else None
         self._source = source  # any size, until it is compared with a graph
         self._named = NamedVertices(f"{label}: source", source)

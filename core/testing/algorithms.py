@@ -317,7 +317,8 @@ class AlgorithmConformance:
         graph = self.a_graph()
         for name, parameter in inspect.signature(self.algorithm).parameters.items():
             takes_none = "None" in str(parameter.annotation)
-            for value in WRONG_VALUES.get(type(parameter.default), ()):
+            kind = next((kind for kind in type(parameter.default).__mro__ if kind in WRONG_VALUES), object)
+            for value in WRONG_VALUES.get(kind, ()):
                 if value is None and takes_none:
                     continue
                 assert self.refuses(graph, **{name: value}), f"{name}={value!r} was accepted"

@@ -104,8 +104,11 @@ def test_bad_sources(name: str, sources: Any, error: type[SuricateError], text: 
 
 @pytest.mark.parametrize(
     ("name", "other"),
-    [("bfs", {"source": 1}), ("sssp", {"source": 1}), ("betweenness", {"k": 2}), ("closeness", {"k": 2})],
-)
+    [
+        ("bfs", {"source": 1}), ("bfs", {"source": 0}), ("sssp", {"source": 1}), ("sssp", {"source": 0}),
+        ("betweenness", {"k": 2}), ("closeness", {"k": 2}),
+    ],
+)  # fmt: skip
 def test_two_ways_to_name_sources_exclude_each_other(name: str, other: dict[str, int]) -> None:
     with pytest.raises(ParameterError, match=f"{name}: give .* or sources, not both"):
         random_graph().compute(name, sources=[1], **other)
