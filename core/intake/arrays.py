@@ -121,8 +121,8 @@ def as_ids(values: Any, argument: str) -> Array:
         raise ShapeError(f"{argument} {found}: pass a one-dimensional array or a list")
     if array.dtype.kind in "iu":
         return array
-    if not len(array) and not hasattr(values, "dtype"):
-        return np.empty(0, np.uint32)
+    if not len(array):  # of any dtype: tables without rows often have another
+        return np.empty(0, np.uint32) if isinstance(array, np.ndarray) else array.astype(np.uint32)
     if not hasattr(values, "dtype") and hasattr(values, "__iter__"):
         items = list(values)
         if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
@@ -323,7 +323,7 @@ def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") ->
     array = as_array(values, argument)
     if array.ndim > 1:
         raise ShapeError(f"{argument} has shape {array.shape}: pass a one-dimensional array, or a single number")
-    if not array.size and not hasattr(values, "dtype"):
+    if not array.size:
         return np.empty(0, dtype)
     if array.dtype.kind not in "iuf":
         raise DTypeError(

@@ -127,7 +127,7 @@ def dtype_of(values: Any) -> np.dtype:
 def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> Array:
     """Return ``values`` as an array of ``size`` entries, or as a 0-d array if it is a single value for all.
 
-    Messages call the values ``argument``, and the things that have them ``what``.
+    Messages call the values ``argument``, and the things that have them ``what``. No values may have any dtype.
 
     Raises:
         ShapeError: another number of values.
@@ -141,6 +141,8 @@ def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> 
     array = as_array(values, argument)
     if array.ndim > 1 or (array.ndim and len(array) != size):
         raise ShapeError(f"{argument} has shape {array.shape} for {size} {what}: pass one value for each, or for all")
+    if not array.size:
+        return array
     if array.dtype.kind in "UTO":
         array = array.astype(object)
         wrong = next((value for value in np.ravel(array).tolist() if not isinstance(value, str)), None)
@@ -158,6 +160,8 @@ def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
         DTypeError: the dtype cannot hold a value.
     """
     array = values if hasattr(values, "dtype") else np.asarray(values, object if isinstance(values, str) else None)
+    if not array.size:
+        return np.empty(0, dtype)
     if array.dtype.kind in "UT":
         array = array.astype(object)
     if (array.dtype.kind == "O") != (dtype == TEXT) or (array.dtype.kind != "b" and dtype.kind == "b"):

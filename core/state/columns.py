@@ -55,6 +55,8 @@ class Columns(MutableMapping[str, Any]):
         with graph.exclusive():
             with graph.alike():
                 given = None if values is None else as_values(values, name, graph.num_vertices)
+                if given is not None and not given.size and missing is not None and not hasattr(values, "dtype"):
+                    dtype = dtype_of(np.asarray(missing)) if dtype is None else dtype  # of values that have none
                 kind = dtype_of(given) if dtype is None else dtype_named(dtype)
                 column = Column(graph.device, graph.num_vertices, kind, missing)
                 if given is not None:

@@ -168,7 +168,6 @@ def test_ids_of_other_libraries_of_other_dtypes(make, place):
         (np.array([1.0, 2.0]), "float64"),
         (np.array([True, False]), "bool"),
         (np.array([1j, 2]), "complex128"),
-        (np.empty(0), "float64"),
         (np.array([1.0, np.nan]), "float64"),
     ],
 )

@@ -4,6 +4,9 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import suricate as su
@@ -122,6 +125,50 @@ def test_operators_take_columns_by_name(graph):
         su.advance(graph, None, lambda u, v, w, age: age[u], sums, args=("size",), reduce="max")
     with pytest.raises((DTypeError, su.errors.DeviceError)):
         su.advance(graph, None, lambda u, v, w, city: 1, sums, args=("city",), reduce="max")
+
+
+NOTHING = {
+    "list": [],
+    "tuple": (),
+    "floats": np.empty(0),
+    "objects": np.empty(0, object),
+    "texts": np.empty(0, "U3"),
+    "times": np.empty(0, "M8[ns]"),
+    "pandas": pd.Series([], dtype=object),
+    "polars": pl.Series([]),
+    "arrow": pa.array([]),
+    "arrow texts": pa.chunked_array([], pa.string()),
+}
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+def test_nothing_fits_every_column(device, kind):
+    nothing = NOTHING[kind]
+    columns = {"text": str, "flag": bool, "count": "uint64", "size": "float32"}
+    graph = su.Graph(3, device=device, edge_columns=columns)
+    for name, dtype in columns.items():
+        graph.columns.add(f"v{name}", dtype=dtype)
+        graph.columns.put(f"v{name}", nothing, nothing)
+        assert len(graph.columns[f"v{name}"]) == 3
+        assert graph.insert_edges(nothing, nothing, {name: nothing}).is_empty
+        assert graph.apply(su.Batch(insert=(nothing, nothing, {name: nothing}), delete=(nothing, nothing))).is_empty
+        graph.edge_columns.put(name, nothing, nothing, nothing)
+        assert len(graph.edge_columns.at(name, nothing, nothing)) == 0
+    empty = su.Graph(0, device=device)
+    for name, dtype in columns.items():
+        empty.columns.add(name, nothing, dtype=dtype)
+        empty.columns[name] = nothing
+    graph.check()
+
+
+def test_no_values_have_the_dtype_of_what_is_missing():
+    graph = su.Graph(0, device="cpu")
+    graph.columns.add("city", [], missing="?")
+    graph.columns.add("age", [], missing=7)
+    graph.columns.add("size", [])
+    graph.insert_vertices(1)
+    assert [graph.columns[name].tolist() for name in ("city", "age")] == [["?"], [7]]
+    assert [graph.columns[name].dtype for name in ("age", "size")] == ["int64", "float64"]
 
 
 def test_names_stand_for_vertices(graph):
