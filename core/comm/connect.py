@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     from suricate.comm.mpi import MPIComm
 
 LIBRARIES = ("auto", "mpi", "nccl")
-SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")  #: where launchers say how many processes there are
+SIZES = (
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_SIZE",
+    "SLURM_STEP_NUM_TASKS",
+)  #: of launchers of MPI: how many they started
+OTHERS = ("WORLD_SIZE", "PALS_SIZE", "MV2_COMM_WORLD_SIZE", "JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "HOROVOD_SIZE")
+#: the same of launchers that this module does not know; containers set such variables for programs of one process, too
 ALONE = "suricate: start jobs by `python -m mpi4py job.py`, else a process that fails early leaves others waiting"
 
 
@@ -27,7 +34,9 @@ def connect(library: str = "auto") -> Comm:
 
     Start the job with ``mpiexec -n 4 python -m mpi4py job.py``; without a launcher this process is the only rank. A
     process that raises, ends, or keeps others waiting at a collective for ``SURICATE_TIMEOUT`` seconds (600; time
-    spent compiling does not count) ends the whole job. Only rank 0 prints notices. Graphs with ``device="cuda"`` are
+    spent compiling, reading the source of a stream, or inside ``with comm.busy():`` does not count) ends the whole job.
+    Only rank 0 prints notices. A launcher that is not one of MPI, or unknown, starts jobs of one process each: then
+    there is a warning. Graphs with ``device="cuda"`` are
     on the GPU of their rank; the processes of one host take its GPUs in turn.
 
     Args:
@@ -51,16 +60,29 @@ def connect(library: str = "auto") -> Comm:
                 f"{started} processes were started, and mpi4py cannot be loaded ({error}): pip install suricate[mpi], "
                 "or suricate[mpi-local], which brings a library of MPI"
             ) from error
-        return SelfComm()
+        return _alone()
     size, name = found()
     if size != started and started > 1:
         raise CommunicationError(f"the launcher started {started} processes, {name} sees {size}: use its own launcher")
     if size == 1:
-        return SelfComm()
+        return _alone()
     comm = _joined()
     if library == "mpi" or (library == "auto" and not _have_gpus_each(comm)):
         return comm
     return _with_nccl(comm)
+
+
+def _alone() -> SelfComm:
+    """Return the communication of a job of one process; warn if a variable says that there are several."""
+    for name in OTHERS:
+        if (value := os.environ.get(name, "")).isdigit() and int(value) > 1:
+            warnings.warn(
+                f"connect: {name}={value}, but no MPI joins these processes: each is rank 0 of 1, a job of its own; "
+                "start them by mpiexec or srun to share a graph",
+                stacklevel=3,
+            )
+            break
+    return SelfComm()
 
 
 @lru_cache(maxsize=1)

@@ -85,11 +85,31 @@ def _value(message: np.ndarray, body: np.ndarray) -> Any:
 
 def limit() -> float:
     """Return how many seconds a rank waits for others; raises ``ParameterError`` if ``SURICATE_TIMEOUT`` is invalid."""
-    given = os.environ.get("SURICATE_TIMEOUT", "600")
+    return _seconds("SURICATE_TIMEOUT", "600")
+
+
+def source_limit() -> float | None:
+    """Return how many seconds a source may be quiet, None without a limit; ``SURICATE_SOURCE_TIMEOUT`` sets it.
+
+    Raises ``ParameterError`` if it is invalid.
+    """
+    return _seconds("SURICATE_SOURCE_TIMEOUT", "") if os.environ.get("SURICATE_SOURCE_TIMEOUT") else None
+
+
+def _seconds(name: str, default: str) -> float:
+    given = os.environ.get(name, default)
     try:
-        return real("SURICATE_TIMEOUT", float(given), low=0, include_low=False)
+        return real(name, float(given), low=0, include_low=False)
     except ValueError as error:
-        raise ParameterError(f"SURICATE_TIMEOUT must be a number of seconds above 0, got {shown(given)}") from error
+        raise ParameterError(f"{name} must be a number of seconds above 0, got {shown(given)}") from error
+
+
+def not_come(ranks: list[int], place: str) -> str:
+    """Return the error message for ``ranks`` that did not come to the collective ``place`` within the time limit."""
+    return (
+        f"ranks {ranks} did not come to {place} within {limit():g} s "
+        "(longer work of one rank goes inside `with comm.busy():`)"
+    )
 
 
 def ways_apart(ways: list[str]) -> str | None:

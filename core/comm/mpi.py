@@ -8,6 +8,7 @@ non-blocking and polled, so that the job ends if a rank has ended, or does not c
 from __future__ import annotations
 
 import pickle
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,10 @@ class MPIComm(AskingComm):
         if device not in ("auto", "cuda") or not resolve_device(device).is_cuda:
             return device
         return f"cuda:{self.index}"
+
+    def busy(self, most: float | None = None, *, reads: bool = False) -> AbstractContextManager[None]:
+        """Return a context for work of this rank alone, see :meth:`Comm.busy`."""
+        return self._watch.busy.span(most, reads=reads)
 
     def abort(self, reason: str) -> None:
         """Print ``reason``, and end all processes of the job."""

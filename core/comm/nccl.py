@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
@@ -171,6 +172,10 @@ class NCCLComm(Comm):
     def place(self, device: Any) -> Any:
         """Return the GPU of this rank for ``device`` "cuda" or "auto", and any other ``device`` unchanged."""
         return f"cuda:{self.index}" if device in ("auto", "cuda") else device
+
+    def busy(self, most: float | None = None, *, reads: bool = False) -> AbstractContextManager[None]:
+        """Return a context for work of this rank alone, see :meth:`Comm.busy`."""
+        return self.host.busy(most, reads=reads)
 
     def abort(self, reason: str) -> None:
         """End the job on all ranks; they raise ``CommunicationError`` with this reason."""

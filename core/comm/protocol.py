@@ -1,7 +1,7 @@
 """The protocol by which the processes (ranks) of one graph communicate, and its form for a single process.
 
-Every method is *collective*: all ranks call it, in the same order. Results are in rank order and the same on every
-rank, so that everything computed from them is the same, too.
+Every method but ``busy`` and ``abort`` is *collective*: all ranks call it, in the same order. Results are in rank order
+and the same on every rank, so that everything computed from them is the same, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -55,6 +55,18 @@ class Comm(ABC):
     @abstractmethod
     def abort(self, reason: str) -> None:
         """End the job: every rank that waits now or later raises ``CommunicationError`` with ``reason``."""
+
+    def busy(self, most: float | None = None, *, reads: bool = False) -> AbstractContextManager[None]:
+        """Return a context for work that one rank does by itself; the others wait for it without a time limit.
+
+        Not collective. Collectives inside it have the usual limit.
+
+        Args:
+            most: seconds after which the job ends all the same; None: no limit.
+            reads: the work is to read a source, for which the others wait at a collective: if one of them is elsewhere
+                for longer than the time limit, the job ends, even if no rank but this one waits for it.
+        """
+        return nullcontext()
 
     def allgather(self, value: Any) -> list[Any]:
         """Return the ``value``, a small Python object, of every rank, in rank order."""

@@ -1,23 +1,27 @@
 """Ranks that are threads of one process: for tests, and to try a program for several processes without starting any.
 
 Ranks wait for each other at every collective. If one calls another collective or from another line than the others, or
-ends while they wait, all of them raise an error that names both lines; so they do if one does not come within
-``SURICATE_TIMEOUT`` seconds (default 600).
+ends while they wait, all of them raise an error that names both lines; so they do if one that is not busy does not come
+within ``SURICATE_TIMEOUT`` seconds (default 600).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import module_of
 from suricate.base.errors import CommunicationError, ParameterError
+from suricate.base.notice import NOTICE
 from suricate.base.parameters import integer
 from suricate.comm.asked import Asked, AskingComm, apart
-from suricate.comm.messages import limit
+from suricate.comm.busy import Busy
+from suricate.comm.messages import limit, not_come
 from suricate.comm.protocol import Comm, call_site, is_array
 
 MOST_RANKS = 64
@@ -34,6 +38,7 @@ class Meeting:
         self.values: list[Any] | None = None  # of all ranks, until each has taken them
         self.differ: str | None = None  # how the values of ``same_soon`` differ between ranks
         self.ended: dict[int, str] = {}  # by rank: how it has ended
+        self.busy = [Busy() for _ in range(size)]  # by rank
         self.reason: str | None = None  # why the job ends
 
     def end(self, rank: int, how: str) -> None:
@@ -93,18 +98,33 @@ class Meeting:
         return [value for _, _, value, _ in parts]
 
     def _wait_for(self, is_there: Callable[[], bool], name: str, site: str) -> None:
-        seconds = limit()
-        self.changed.wait_for(lambda: is_there() or self._broken(), seconds)
-        if self.reason is not None:
-            raise CommunicationError(self.reason)
-        if is_there():
+        began = time.monotonic()
+        while not is_there() and self._broken() is None and (left := self._end(began) - time.monotonic()) > 0:
+            self.changed.wait(min(left, threading.TIMEOUT_MAX))
+            if NOTICE.is_busy:
+                began = time.monotonic()
+        if self.reason is None and is_there():
             return
-        self.reason = self._broken()
-        if self.reason is None:
-            absent = [rank for rank in range(self.size) if rank not in self.deposited]
-            self.reason = f"ranks {absent} did not come to {name} at {site} within {seconds:g} s"
+        self.reason = self._broken() or self._missing(began, f"{name} at {site}")
         self.changed.notify_all()
         raise CommunicationError(self.reason)
+
+    def _end_of(self, rank: int, began: float) -> float:
+        """Return until when to wait for ``rank``, for which others wait at a collective since ``began``."""
+        busy = self.busy[rank]
+        return busy.end if busy else max(began, busy.ended) + limit()
+
+    def _end(self, began: float) -> float:
+        return min([self._end_of(rank, began) for rank in self._absent()], default=began + limit())
+
+    def _absent(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank not in self.deposited]
+
+    def _missing(self, began: float, place: str) -> str:
+        """Return which ranks did not come to the collective ``place`` in time."""
+        late = [rank for rank in self._absent() if self._end_of(rank, began) <= time.monotonic()]
+        overdue = [text for rank in late if (text := self.busy[rank].overdue(rank))]
+        return overdue[0] if overdue else not_come(late, place)
 
     def _broken(self) -> str | None:
         """Return why the collective cannot come about (a rank has ended, or the job was aborted), or None."""
@@ -136,6 +156,16 @@ class ThreadComm(AskingComm):
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return the ``value`` of every rank, in rank order; waits for them. ``name``: that of the collective."""
         return self.meeting.gather(self.rank, name, call_site(), _copied(value), self.take_asked())
+
+    @contextmanager
+    def busy(self, most: float | None = None, *, reads: bool = False) -> Iterator[None]:
+        """Return a context for work of this rank alone, see :meth:`Comm.busy`."""
+        try:
+            with self.meeting.busy[self.rank].span(most, reads=reads):
+                yield
+        finally:
+            with self.meeting.changed:
+                self.meeting.changed.notify_all()
 
     def abort(self, reason: str) -> None:
         """End the job on all ranks; they raise ``CommunicationError`` with this reason."""

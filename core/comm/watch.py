@@ -1,13 +1,15 @@
 """Waiting for the other processes of an MPI job, with a time limit, and the end of the job if one does not come.
 
-Besides the collectives, processes send each other notes: that one has ended, that it is busy and the limit must not
-count (it compiles, it reads a file), and, once the limit has passed, at which collective it is. A process that
-waits reads them. A job that cannot continue is aborted: every process of it ends, and one prints the reason.
+Besides the collectives, processes send each other notes: that one has ended, and, at intervals, that it is busy (it
+compiles, it reads a source) or at which collective it waits. One that has said neither for the time limit, while others
+wait for it or read a source, does not come. A job that cannot continue is aborted: every process of it ends, and one
+prints the reason.
 """
 
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import sys
 import threading
@@ -18,12 +20,14 @@ from typing import Any
 from mpi4py import MPI
 
 from suricate.base.notice import NOTICE
-from suricate.comm.messages import limit
+from suricate.comm.busy import Busy
+from suricate.comm.messages import limit, not_come
 
 SPIN = 0.05  #: seconds for which a request is polled without a pause: MPI makes progress only while it is polled
 PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between polls from then on: the first, and the longest
-GRACE = 1.0  #: seconds for the notes of others, once the limit has passed
-BEATS = 4  #: notes of a busy process within the limit
+TICK = 0.25  #: seconds after which others are told that this process is busy or waits
+GRACE = 1.0  #: seconds for such notes, once the limit has passed
+BEATS = 4  #: further notes of it within the limit
 ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
 
 
@@ -40,9 +44,10 @@ class Watch:
         self._others = [rank for rank in range(world.Get_size()) if rank != self._rank]
         self._number, self._place = 0, ""  # of the collective that this process has come to
         self._ended: dict[int, tuple[int, str]] = {}  # by rank: collectives that it has come to, and how it ended
-        self._waiting: dict[int, tuple[int, str]] = {}  # by rank: where it waits, once the limit has passed
-        self._heard = 0.0  # when a busy process was last heard of
-        self._sending, self._sent, self._over = threading.Lock(), list[Any](), False
+        self._heard = dict.fromkeys(self._others, -math.inf)  # by rank: when it was busy, or came to this collective
+        self.busy = Busy()  #: the work of this process alone
+        self._waits, self._said, self._said_at = False, "", 0.0  # whether it waits; the last note of that, and when
+        self._notes, self._sent, self._over = threading.Lock(), list[Any](), False
         atexit.register(self._say_end)
         self._hook = sys.excepthook
         sys.excepthook = self._end_by_error
@@ -68,8 +73,12 @@ class Watch:
             for rank, (number, how) in self._ended.items():
                 if number < self._number:
                     self._give_up(request, f"rank {rank} {how} while others are at {self._place}")
-            if time.monotonic() - max(began, self._heard) > limit():
-                self._time_out(request)
+            if time.monotonic() - began > TICK:
+                self._waits = True
+                self._say()
+            if late := self._late(began):
+                self._give_up(request, not_come(late, self._place))
+        self._waits = False
 
     def abort(self, reason: str) -> None:
         """Print the reason, and end all processes of the job."""
@@ -79,44 +88,51 @@ class Watch:
     # -- notes ---------------------------------------------------------------------------------------------------------
 
     def _send(self, *note: Any) -> None:
-        with self._sending:
+        with self._notes:
             if not self._over:
                 self._sent = [one for one in self._sent if not one.Test()]
                 self._sent += [self._world.isend((self._rank, *note), dest=rank) for rank in self._others]
             self._over = self._over or note[0] == ENDED
 
-    def _listen(self) -> None:
-        while self._world.iprobe():
-            rank, kind, number, text = self._world.recv()
-            if kind == BUSY:
-                self._heard = time.monotonic()
-            else:
-                {ENDED: self._ended, WAITS: self._waiting}[kind][rank] = number, text
+    def _say(self) -> None:
+        """Tell the others that this process waits or is busy: at once when that begins, and then at intervals."""
+        says, now = WAITS if self._waits else BUSY if self.busy or NOTICE.is_busy else "", time.monotonic()
+        if says and (says != self._said or now - self._said_at > min(limit() / BEATS, 30.0)):
+            self._said_at = now
+            self._send(says, self._number, "")
+        self._said = says
 
-    def _time_out(self, request: MPI.Request) -> None:
-        """Ask at which collective each process is; abort the job, saying so, unless ``request`` completes meanwhile."""
-        self._send(WAITS, self._number, self._place)
-        end = time.monotonic() + GRACE
-        while time.monotonic() < end and not request.Test():
-            time.sleep(LONGEST)
-            self._listen()
-        absent = [rank for rank in self._others if rank not in self._waiting]
-        reason = f"ranks {absent} did not come to {self._place} within {limit():g} s"
-        for rank, (number, place) in sorted(self._waiting.items()):
-            if (number, place) != (self._number, self._place):
-                reason += f"; rank {rank} is at {place}"
-        self._give_up(request, reason)
+    def _listen(self) -> None:
+        with self._notes:
+            while not self._over and self._world.iprobe():
+                rank, kind, number, text = self._world.recv()
+                if kind == ENDED:
+                    self._ended[rank] = number, text
+                elif kind == BUSY or number >= self._number:
+                    self._heard[rank] = time.monotonic()
+
+    def _late(self, began: float) -> list[int]:
+        """Return the ranks that have not come since ``began``, and were not busy, for longer than the time limit."""
+        longest = time.monotonic() - limit() - GRACE
+        return [each for each, heard in self._heard.items() if max(began, heard) < longest and each not in self._ended]
 
     def _give_up(self, request: MPI.Request, reason: str) -> None:
         if not request.Test():
             self.abort(reason)
 
     def _beat(self) -> None:
-        """While this process is busy, send the others a note of that at intervals; runs for ever, in its own thread."""
-        while True:
-            time.sleep(min(limit() / BEATS, 30.0))
-            if NOTICE.is_busy:
-                self._send(BUSY, self._number, "")
+        """Say what this process does, and end the job if a source is quiet for too long, or another process hangs.
+
+        It runs in a thread of its own.
+        """
+        while not self._over:
+            time.sleep(TICK)
+            self._listen()
+            self._say()
+            if overdue := self.busy.overdue(self._rank):
+                self.abort(overdue)
+            if not self._waits and (late := self._late(self.busy.reads_since)):
+                self.abort(not_come(late, "the next collective"))
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from suricate.base.errors import RequirementError
 
 if TYPE_CHECKING:
+    from suricate.stream.ranks import Ranks
     from suricate.stream.slide import Slide
     from suricate.stream.window import Window
 
@@ -216,9 +217,7 @@ def size_of(found: Any) -> int:
     return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 
 
-def next_of(reader: Iterator[Any], background: Background | None) -> Any:
-    """Return the next item of ``reader``, None at its end; meanwhile ``background``, if given, answers questions."""
-    if background is None:
-        return next(reader, None)
-    with background.waiting():
+def next_of(reader: Iterator[Any], job: Background | Ranks) -> Any:
+    """Return the next item of ``reader``, None at its end; meanwhile the thread or the ranks of ``job`` wait."""
+    with job.waiting():
         return next(reader, None)

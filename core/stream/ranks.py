@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.comm.messages import source_limit
 from suricate.intake.arrays import bits, on_host
 from suricate.state.locks import capacity_error
 from suricate.windows.ring import Change
@@ -72,7 +73,8 @@ class Ranks:
         found, said, problem = None, None, None
         try:
             if self.is_first:
-                found = call()
+                with self._comm.busy():
+                    found = call()
                 said = sent(found)
         except Exception as error:
             problem = error
@@ -119,6 +121,10 @@ class Ranks:
                 comm.share(memory, bounds, agreed=True)
         gone, new, value = lists
         return Change(*head)._replace(gone=gone, new=new, value=value)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Return a context in which rank 0 reads the source: others wait for it for as long as that may take."""
+        return nullcontext() if self._comm is None else self._comm.busy(source_limit(), reads=True)
 
     def alike(self) -> AbstractContextManager[None]:
         """A context manager: an exception inside it on any rank is raised on all ranks at its end."""

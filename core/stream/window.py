@@ -419,7 +419,7 @@ class Window:
             if self._options.order is None and (self._source.reads_ahead if prefetch is None else prefetch > 0):
                 self._reader = ReadAhead(self._reader)
         begin = time.perf_counter()
-        while (found := next_of(self._reader, self._background)) is not None:
+        while (found := next_of(self._reader, self._background or self._ranks)) is not None:
             (position, chunk), held = found
             if chunk is MARK:
                 self.contents.mark()

@@ -15,7 +15,7 @@ comm = connect()
 graph = su.Graph(30, device="cpu", comm=comm, threads=1)
 graph.insert_edges([comm.rank], [comm.rank + 1])
 fault, last = sys.argv[1], comm.rank == comm.size - 1
-if fault == "stalls":
+if fault in ("stalls", "hangs", "quiet"):
     os.environ["SURICATE_TIMEOUT"] = "3"  # from here on: processes do not start at the same time
 if last and fault == "raises":
     raise KeyError("mine")
@@ -25,8 +25,17 @@ if last and fault == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 if last and fault == "aborts":
     comm.abort("no more data")
-if last and fault == "stalls":
+if last and fault in ("stalls", "hangs"):
     time.sleep(600)
+if fault == "hangs":
+    with comm.busy(reads=True):
+        time.sleep(600)
+if last and fault == "quiet":
+    with comm.busy(1.5, reads=True):
+        time.sleep(600)
+if last and fault == "busy":
+    with comm.busy():
+        time.sleep(2.5 * float(os.environ["SURICATE_TIMEOUT"]))
 if last and fault == "compiles":
     NOTICE.start()
     time.sleep(2.5 * float(os.environ["SURICATE_TIMEOUT"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import suricate as su
 from suricate.comm.clock import AgreedClock
+from suricate.comm.connect import OTHERS, SIZES
 from suricate.errors import CommunicationError, ParameterError
 from suricate.parallel import Comm, SelfComm, connect, run
 
@@ -87,6 +89,61 @@ def test_a_rank_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
         run(job, 2)
 
 
+def test_a_rank_that_is_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is short only while one rank is busy and the other waits for it."""
+    is_busy = threading.Event()
+
+    def job(comm: Comm) -> None:
+        if comm.rank == 0:
+            with comm.busy(), comm.busy():
+                monkeypatch.setenv("SURICATE_TIMEOUT", "0.05")
+                is_busy.set()
+                time.sleep(0.3)  # the work itself
+                monkeypatch.delenv("SURICATE_TIMEOUT")
+        else:
+            is_busy.wait(600)
+        comm.barrier()
+
+    run(job, 2)
+
+
+def test_a_rank_that_does_not_come_while_another_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SURICATE_TIMEOUT", "0.2")
+    is_busy, released = threading.Event(), threading.Event()
+
+    def job(comm: Comm) -> None:
+        if comm.rank == 0:
+            with comm.busy():
+                is_busy.set()
+                released.wait(600)
+        else:
+            (released if comm.rank == 1 else is_busy).wait(600)
+        try:
+            comm.barrier()
+        finally:
+            released.set()
+
+    with pytest.raises(CommunicationError, match=r"ranks \[1\] did not come to barrier at .* within 0.2 s"):
+        run(job, 3)
+
+
+@pytest.mark.parametrize(("reads", "said"), [(False, "was busy for more than"), (True, "got nothing from its source")])
+def test_work_that_has_a_limit_of_its_own(reads: bool, said: str) -> None:
+    released = threading.Event()
+
+    def job(comm: Comm) -> None:
+        if comm.rank == 0:
+            with comm.busy(0.1, reads=reads):
+                released.wait(600)
+        try:
+            comm.barrier()
+        finally:
+            released.set()
+
+    with pytest.raises(CommunicationError, match=f"rank 0 {said}"):
+        run(job, 2)
+
+
 @pytest.mark.parametrize("seconds", ["soon", "0", "-1", "nan"])
 def test_a_limit_that_is_none(seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SURICATE_TIMEOUT", seconds)
@@ -111,16 +168,30 @@ def test_wrong_numbers_of_ranks(ranks: object) -> None:
 
 
 def test_alone_a_graph_is_an_ordinary_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"):
-        monkeypatch.delenv(name, raising=False)
     assert su.Graph(3, device="cpu", comm=SelfComm()).partition is None
     assert SelfComm().allgather("x") == ["x"]
 
 
 def test_the_number_of_processes_that_a_launcher_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLURM_NTASKS", "2")
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
     with pytest.raises((CommunicationError, ImportError), match="2 processes"):
         connect()
+
+
+@pytest.mark.parametrize("name", [*OTHERS])
+def test_a_launcher_that_is_not_one_of_mpi_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process is then a job of its own; containers set such variables for programs of one process, too."""
+    for each in (*OTHERS, *SIZES):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("SLURM_NTASKS", "4")  # of the allocation, not of what srun starts
+    assert isinstance(connect(), SelfComm)
+    for each in {name, OTHERS[-1]}:
+        monkeypatch.setenv(each, "4")
+    with pytest.warns(UserWarning, match=f"{name}=4, but no MPI joins") as told:
+        assert (comm := connect()).size == 1
+    assert isinstance(comm, SelfComm)
+    assert len(told) == 1
 
 
 def test_the_problem_of_the_first_rank_is_raised_on_all() -> None:

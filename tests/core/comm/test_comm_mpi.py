@@ -19,11 +19,13 @@ SCRIPT = Path(__file__).parent / "mpi_faults.py"
     ("fault", "said"),
     [
         ("raises", "KeyError: 'mine'"), ("stalls", "ranks [1] did not come to together at "),
+        ("hangs", "ranks [1] did not come to the next collective within 3 s"),
         ("asks", "source is 0 on rank 0 and 1 on rank 1: pass the same on all ranks"),
         pytest.param("exits0", "rank 1 has ended while others are at together at ", marks=pytest.mark.slow),
         pytest.param(
             "elsewhere", "the ranks have gone different ways: rank 0 calls together at", marks=pytest.mark.slow
         ),
+        pytest.param("quiet", "rank 1 got nothing from its source within 1.5 s", marks=pytest.mark.slow),
         pytest.param("exits1", "", marks=pytest.mark.slow),
         pytest.param("killed", "signal 9", marks=pytest.mark.slow),
         pytest.param("aborts", "rank 1: no more data", marks=pytest.mark.slow),
@@ -59,6 +61,7 @@ def test_many_ranks_send_no_more_bytes_at_a_time_than_mpi_counts(monkeypatch: py
 
 
 @pytest.mark.slow
-def test_a_rank_that_compiles_is_waited_for() -> None:
-    done = start(SCRIPT, "compiles", limit=8)
+@pytest.mark.parametrize("work", ["compiles", "busy"])
+def test_a_rank_that_is_busy_is_waited_for(work: str) -> None:
+    done = start(SCRIPT, work, limit=8)
     assert (done.returncode, done.stdout.split()) == (0, ["done"] * 2), done.stderr

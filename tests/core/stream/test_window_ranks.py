@@ -13,7 +13,7 @@ from window_model import Event, model
 
 import suricate.stream as st
 from suricate.comm.messages import INLINE
-from suricate.errors import CapacityError, ParameterError
+from suricate.errors import CapacityError, CommunicationError, ParameterError
 from suricate.parallel import Comm, run
 from suricate.stream import ranks
 from suricate.stream.checkpoint import Checkpoints
@@ -331,3 +331,38 @@ def test_a_disk_that_is_full_is_an_error_on_all_ranks(tmp_path: Path, monkeypatc
         return found
 
     assert run(work, 2) == [[20, 40, "no space left", 60, 80]] * 2
+
+
+def test_others_wait_for_as_long_as_the_first_rank_reads() -> None:
+    def work(comm: Comm) -> list[bool]:
+        busy = []
+
+        def source() -> Any:
+            for k in range(3):
+                busy.append(comm.meeting.busy[0].reads_since < np.inf)
+                yield {"time": [k], "src": [k], "dst": [k + 1]}
+
+        for _ in job(comm, source(), "cpu", size="2", slide="1"):
+            assert comm.meeting.busy[0].reads_since == np.inf
+        return busy
+
+    assert run(work, 2) == [[True] * 3, []]
+
+
+def test_a_source_that_is_quiet_for_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SURICATE_SOURCE_TIMEOUT", "0.1")
+    ended = threading.Event()
+
+    def source() -> Any:
+        yield {"time": [0], "src": [0], "dst": [1]}
+        ended.wait(600)
+
+    def work(comm: Comm) -> None:
+        try:
+            for _ in job(comm, source(), "cpu", size="2", slide="1"):
+                pass
+        finally:
+            ended.set()
+
+    with pytest.raises(CommunicationError, match=r"rank 0 got nothing from its source within 0.1 s"):
+        run(work, 2)
