@@ -1,4 +1,4 @@
-"""Files in parts: a folder, or a pattern with ``*``, that stands for the Parquet or Arrow files in it, in order."""
+"""Files in parts: a folder, or a pattern with ``*``, that stands for the files in it, in natural order."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def parts_of(path: Path) -> list[Path] | None:
     formats = {BY_SUFFIX.get(file.suffix.lower()) for file in found}
     if len(formats) > 1 or not formats <= {*TABLE_FORMATS}:
         raise FileFormatError(path, None, "only parts in Parquet, or only ones in Arrow, are read as one file")
-    return sorted(found, key=_natural)
+    return sorted(found, key=natural)
 
 
 _TABLE_SUFFIXES = tuple(suffix for suffix, format in BY_SUFFIX.items() if format in TABLE_FORMATS)
 _DIGITS = re.compile(r"(\d+)")
 
 
-def _natural(file: Path) -> list[int | str]:
-    """Return the sort key of a file: its path split into texts and integers, alternately."""
-    return [int(part) if at % 2 else part for at, part in enumerate(_DIGITS.split(str(file)))]
+def natural(file: Path) -> tuple[list[int | str], str]:
+    """Return the sort key of a file: its path split into texts and integers, alternately; then the path itself."""
+    return [int(part) if at % 2 else part for at, part in enumerate(_DIGITS.split(str(file)))], str(file)
 
 
 def _tables_in(folder: Path) -> list[Path]:
     """Return the Parquet and Arrow files of a folder and its subfolders ``KEY=VALUE``, by extension, unordered."""
-    return [file for file in _files_in(folder) if file.suffix.lower() in _TABLE_SUFFIXES]
+    return [file for file in files_in(folder) if file.suffix.lower() in _TABLE_SUFFIXES]
 
 
-def _files_in(folder: Path) -> Iterator[Path]:
+def files_in(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder and of its subfolders ``KEY=VALUE`` (partitions of Spark and Hive), however deep.
 
     Names that begin with ``.`` or ``_`` are left out.
@@ -65,4 +65,4 @@ def _files_in(folder: Path) -> Iterator[Path]:
         if entry.is_file():
             yield entry
         elif "=" in entry.name and entry.is_dir():
-            yield from _files_in(entry)
+            yield from files_in(entry)

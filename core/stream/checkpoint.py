@@ -37,13 +37,16 @@ class Checkpoints:
     Args:
         folder: made if it does not exist. every: a number of slides, or a duration between two checkpoints.
 
+    Attributes:
+        folder: its path.
+
     Raises:
         ParameterError: ``folder`` is not a path or is a file, or ``every`` is neither a positive number nor a duration.
     """
 
     def __init__(self, folder: Any, every: Any) -> None:
-        self._folder = as_path(folder)
-        if self._folder.exists() and not self._folder.is_dir():
+        self.folder = as_path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
             raise ParameterError(f"checkpoint must be the name of a folder; {shown(str(folder))} is a file")
         counts = isinstance(every, numbers.Integral) and not isinstance(every, bool)
         self._slides = integer("checkpoint_every", every, low=1) if counts else None
@@ -69,12 +72,12 @@ class Checkpoints:
         about, arrays = state_of(job)
         fields = {"format": FORMAT, "version": VERSION, "slides": slides, "arrays": [*arrays], **about}
         members: dict[str, Any] = {ABOUT: as_member(fields), **arrays}
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         found = self._files()
         if found and found[-1][0] > self._newest:
-            raise RequirementError(f"checkpoint: another job has gone on from {self._folder}; this one cannot, too")
+            raise RequirementError(f"checkpoint: another job has gone on from {self.folder}; this one cannot, too")
         number = self._newest = found[-1][0] + 1 if found else 1
-        with replacing(self._folder / f"{number:08}.npz") as file:
+        with replacing(self.folder / f"{number:08}.npz") as file:
             np.savez(file, **members)
         kept = [path for _, path in found if path not in self._damaged][1 - KEPT :]
         for _, path in found:
@@ -112,7 +115,7 @@ class Checkpoints:
 
     def _files(self) -> list[tuple[int, Path]]:
         """Return the checkpoints with their numbers, ascending."""
-        paths = self._folder.glob("*.npz") if self._folder.is_dir() else ()
+        paths = self.folder.glob("*.npz") if self.folder.is_dir() else ()
         return sorted((int(path.stem), path) for path in paths if path.stem.isdecimal())
 
 

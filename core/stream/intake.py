@@ -93,7 +93,7 @@ class Intake:
     def refuse(self, refusals: Refusals, events: Events, reason: str) -> None:
         """Count refused events, release their names, and write them with the ``reason`` to a file of ``refusals``."""
         rows: list[Any] = []
-        if refusals.writes and events.number:
+        if refusals.path is not None and events.number:
             weights = [""] * events.number if events.weight is None else events.weight.tolist()
             kinds = [INSERT] * events.number if events.kind is None else events.kind.tolist()
             times = [moment(ticks, has_unit=self.has_unit) for ticks in times_of(events.time).tolist()]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from suricate.base.files import as_path, in_errors, is_special, replacing
 from suricate.base.parameters import shown
 from suricate.intake.tables import column_names
 from suricate.io.appending import cut_to, size_on_disk
+from suricate.io.sources.refusals import Refusals
+from suricate.io.sources.source import Source
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window
@@ -143,6 +146,41 @@ class _Parquet(Sink):
         self._number += 1
 
 
+class Outputs:
+    """Which files a job writes and reads: each has one owner, or one would overwrite what the other writes.
+
+    Files of refused events may be one: rows are appended to them in one format.
+
+    Args:
+        source: what the job reads. checkpoint: the folder of its checkpoints, or None.
+        refusals: what may write files of refused events.
+    """
+
+    def __init__(self, source: Source, checkpoint: Path | None, refusals: Iterable[Refusals]) -> None:
+        self._source, self._owners = source, {} if checkpoint is None else {os.path.realpath(checkpoint): "checkpoint="}
+        for path in {each.path for each in refusals if each.path is not None}:
+            self.demand_free(path)
+            self.add(path, "late= or on_error=")
+
+    def demand_free(self, path: Path, *, parts: bool = False) -> None:
+        """Raise ``ParameterError`` if the job reads ``path`` or writes it already; devices and pipes may be shared.
+
+        ``parts``: it is a folder for Parquet parts.
+        """
+        if is_special(path) and not path.is_dir():
+            return
+        real = os.path.realpath(path)
+        owner = self._owners.get(os.path.dirname(real) if path.suffix == ".npz" else real)
+        if owner is None and self._source.reads(part_name(path, 0) if parts else path):
+            owner = "the source, which reads it"
+        if owner is not None:
+            raise ParameterError(f"{path} belongs to {owner}: give each output a file of its own")
+
+    def add(self, path: Path, owner: str) -> None:
+        """Record the ``owner`` of ``path``, a text for messages."""
+        self._owners[os.path.realpath(path)] = owner
+
+
 def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink:
     """Return the sink for a file's name (``.csv``, ``.jsonl``), a folder, or a function of (end, columns).
 
@@ -156,11 +194,14 @@ def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink
     kinds: dict[str, Callable[[Window, Path, Any], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
     if path.suffix not in kinds:
         raise ParameterError(f"a sink is a .csv or .jsonl file, a folder or a function, got {shown(target)}")
+    job.outputs.demand_free(path, parts=not path.suffix)
     has_bytes = path.is_file() and not is_special(path) and path.stat().st_size > 0
     if saved is not None and str(path) not in saved and (has_bytes or part_name(path, 0).exists()):
         known = ", ".join(saved) or "none"
         raise ParameterError(f"checkpoint: {path} is there, but no sink of the job that goes on (those are: {known})")
-    return kinds[path.suffix](job, path, (saved or {}).get(str(path)))
+    sink = kinds[path.suffix](job, path, (saved or {}).get(str(path)))
+    job.outputs.add(path, "another sink")
+    return sink
 
 
 def part_name(folder: Path, number: int) -> Path:

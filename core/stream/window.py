@@ -30,7 +30,7 @@ from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
 from suricate.stream.naming import vertex_names
 from suricate.stream.ranks import Head, Ranks
-from suricate.stream.sinks import Sink, make_sink
+from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
 from suricate.windows.events import raise_explained
@@ -138,7 +138,8 @@ class Window:
             self._options, self._source.time_unit, vertices, known, directed=directed, device=lambda: self.graphs.device
         )
         self.graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
-        self._ranks.mute((self.contents.late, self.contents.bad, *self._source.refusals))
+        refusals = self.contents.late, self.contents.bad, *self._source.refusals
+        self._ranks.mute(refusals)
         self._sinks: list[Sink] = []
         self._pending: Due | None = None  # a slide that the graph does not hold yet,
         self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
@@ -152,6 +153,7 @@ class Window:
         self._background: Background | None = None  # what runs the loop in a thread
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
+        self.outputs = Outputs(self._source, self._checkpoints and self._checkpoints.folder, refusals)
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
         saved = self._checkpoints and self._ranks.first(self._checkpoints.load, without_events)
@@ -240,8 +242,8 @@ class Window:
         """Return a writer of tables: to a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function.
 
         Raises:
-            ParameterError: ``target`` is none of these; or the job continues and its checkpoint does not list this
-                target.
+            ParameterError: ``target`` is none of these, or the job reads or writes it already; or the job continues
+                and its checkpoint does not list this target.
         """
         saved = None if self._saved is None else self._saved[0]["sinks"]
         sink = make_sink(target, self, saved) if self._ranks.is_first else Sink(self)

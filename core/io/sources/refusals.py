@@ -34,22 +34,18 @@ class Refusals:
     """
 
     def __init__(self, label: str, choice: Any, silent: str) -> None:
-        self.raises, self.count, self._path = choice == "raise", 0, None
+        self.raises, self.count = choice == "raise", 0
+        self.path: Path | None = None  #: the file that refused rows are written to
         self.held: list[list[str]] = []  #: rows of malformed lines whose chunk has not been used
         if choice in ("raise", silent):
             return
         if not isinstance(choice, str | os.PathLike) or choice in CHOICES:
             raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
-        self._path = as_path(choice)
-
-    @property
-    def writes(self) -> bool:
-        """Whether refused rows are written to a file."""
-        return self._path is not None
+        self.path = as_path(choice)
 
     def mute(self) -> None:
         """From now on count only: write no file."""
-        self._path = None
+        self.path = None
 
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
         """Append the malformed ``lines`` of a chunk of the file ``path`` to ``held``, until the chunk is used."""
@@ -58,12 +54,12 @@ class Refusals:
     def put(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
         """Add ``number`` to the count, and write the rows (with the columns of :data:`HEADER`) if there is a file."""
         self.count += number
-        if self._path is not None and rows:
-            write_rows(self._path, HEADER, rows)
+        if self.path is not None and rows:
+            write_rows(self.path, HEADER, rows)
 
     def save(self) -> tuple[int, str, int]:
         """Flush the file to disk; return ``(count, file name, size in bytes)``; without a file ``(count, "", 0)``."""
-        return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
+        return (self.count, "", 0) if self.path is None else (self.count, str(self.path), size_on_disk(self.path))
 
     def load(self, saved: Any) -> None:
         """Restore the count from ``saved``, a result of :meth:`save`; remove from the file what was written later.
@@ -74,8 +70,8 @@ class Refusals:
             ParameterError: the file is shorter than when it was saved.
         """
         self.count, name, size = saved
-        if self._path is not None and str(self._path) == name:  # another file gets what comes from now on
-            cut_to(self._path, size)
+        if self.path is not None and str(self.path) == name:  # another file gets what comes from now on
+            cut_to(self.path, size)
 
 
 def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:

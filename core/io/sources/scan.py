@@ -11,7 +11,7 @@ import glob
 import itertools
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from suricate.io.parsing.fields import Fields, has_header, texts_at
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.text import original_ids
 from suricate.io.parsing.tokenizer import Tokenizer
+from suricate.io.parts import files_in, natural
 from suricate.io.sources.columns import Texts, part_of
 from suricate.io.sources.kinds import DELETE, INSERT, SET
 from suricate.io.sources.refusals import BadLine, Refusals
@@ -51,10 +52,10 @@ class Scan(Source):
     resumes, reads_ahead = True, True
 
     def __init__(
-        self, paths: list[Path], format: str | None, columns: Mapping[str, Any], time_unit: str | None,
+        self, path: Any, format: str | None, columns: Mapping[str, Any], time_unit: str | None,
         bad: Refusals, *, texts: bool,
     ) -> None:  # fmt: skip
-        self._paths, self._format, self._columns = paths, format, columns
+        self._given, self._paths, self._format, self._columns = path, _files_of(path), format, columns
         self.time_unit, self._texts, self._bad = time_unit, texts, bad
 
     @property
@@ -86,6 +87,19 @@ class Scan(Source):
                     rest = {role: part_of(column, begin) for role, column in chunk.items()}
                     yield (at, done, seen, path.name), rest
             rows = wrong = 0
+
+    def reads(self, path: Path) -> bool:
+        """Return whether ``path`` is one of the files, or would be if it were there."""
+        real = Path(os.path.realpath(path))
+        if any(os.path.realpath(each) == str(real) for each in self._paths):
+            return True
+        if isinstance(self._given, list | tuple) or real.name.startswith((".", "_")):
+            return False
+        place = Path(os.path.realpath(as_path(self._given)))
+        inside = real.parts[len(place.parts) : -1]  # of a folder, what it is divided into is read, too
+        return real.match(str(place)) or (
+            place.is_dir() and place in real.parents and all("=" in folder for folder in inside)
+        )
 
     def describe(self) -> str:
         """Return the format and the columns as a text, so that a checkpoint can tell sources apart."""
@@ -125,8 +139,8 @@ def scan(
     """Return a source that reads files: text and CSV (compressed ones too), Parquet, Arrow, or event files.
 
     Args:
-        path: a file, a folder, a pattern (``"pay/*.parquet"``) or a list of files; several are read in the order of
-            their names, a list in its own order.
+        path: a file, a folder, a pattern (``"pay/*.parquet"``) or a list of files; a list is read in its own order,
+            others in the natural order of their names (``p9`` before ``p10``), as by ``suricate.read``.
         src, dst, weight, time, kind: the columns, by name or position; None: by the usual names.
         format: ``"events"`` for event files (windows with ``slide="step"`` move by their steps), else one of the
             formats of ``suricate.read``; None: by the extension, else by the first bytes.
@@ -150,25 +164,25 @@ def scan(
     if not isinstance(attributes or {}, Mapping) or set(attributes or {}) & set(COLUMNS):
         raise ParameterError(f"scan: attributes must map names to columns, got {shown(attributes)}")
     columns |= attributes or {}
-    return Scan(_files_of(path), format, columns, unit, bad, texts=flag("texts", texts))
+    return Scan(path, format, columns, unit, bad, texts=flag("texts", texts))
 
 
 def _files_of(path: Any) -> list[Path]:
     if isinstance(path, list | tuple):
         found = [as_path(each) for each in path]
     elif any(letter in str(path) for letter in "*?["):
-        found = sorted(Path(each) for each in glob.glob(str(path)))
+        names = map(Path, glob.glob(str(path), recursive=True))
+        found = sorted({each for name in names for each in _expanded(name)}, key=natural)
     else:
-        one = as_path(path)
-        found = (
-            sorted(each for each in one.iterdir() if each.is_file() and not each.name.startswith((".", "_")))
-            if one.is_dir()
-            else [one]
-        )
+        found = sorted(_expanded(as_path(path)), key=natural)
     missing = next((each for each in found if not each.exists() or each.is_dir()), None)
     if not found or missing is not None:
         raise ParameterError(f"scan: there is no file {shown(str(missing or path))}")
     return found
+
+
+def _expanded(path: Path) -> Iterable[Path]:
+    return files_in(path) if path.is_dir() else (path,)
 
 
 def _text(

@@ -7,6 +7,7 @@ continued. ``scan`` reads files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,10 @@ class Source:
     def refusals(self) -> Sequence[Any]:
         """The ``refusals.Refusals`` that count malformed rows, one per source of files in this source."""
         return ()
+
+    def reads(self, path: Path) -> bool:
+        """Return whether this source reads the file ``path``, or would if it were there."""
+        return False
 
     def describe(self) -> str:
         """Return a text by which a checkpoint can tell whether it was made with this source."""
@@ -137,7 +142,7 @@ class Sorted(Source):
 
     def __init__(self, source: Source) -> None:
         self._source, self.time_unit, self.resumes = source, source.time_unit, source.resumes
-        self.want, self.describe = source.want, source.describe  # type: ignore[method-assign]
+        self.want, self.describe, self.reads = source.want, source.describe, source.reads  # type: ignore[method-assign]
 
     @property
     def refusals(self) -> Sequence[Any]:
@@ -174,6 +179,10 @@ class Several(Source):
     def refusals(self) -> Sequence[Any]:
         """The ``Refusals`` that count the malformed rows, those of all sources in order."""
         return [each for source in self._sources for each in source.refusals]
+
+    def reads(self, path: Path) -> bool:
+        """Return whether one of its sources reads the file ``path``, or would if it were there."""
+        return any(source.reads(path) for source in self._sources)
 
     def describe(self) -> str:
         """Return the name of the class with the descriptions of the sources it is made of."""
