@@ -82,14 +82,14 @@ class BlockedPool(ArrayManager[Graph]):
         if blocks > self.blocks:
             first_that_fits(self._resize_blocks, max(blocks + further, int(GROWTH * self.blocks)), blocks)
 
-    def resize_vertices(self, num_vertices: int) -> None:
-        """Grow to ``num_vertices`` vertices, or shrink if those beyond have no edges; raises ``CapacityError``."""
+    def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:
+        """Return copies of the arrays of vertices with ``num_vertices`` entries; raises ``CapacityError``."""
         groups = ["vertices", *self._marks(per_block=False)]
         self.admit(num_vertices * sum(map(self.entry_bytes, groups)))
         arrays = self._empty_vertices(num_vertices)
         for group in groups[1:]:
             arrays.update(self.allocate(group, num_vertices, 0))
-        self.carry_over(arrays)
+        return self.filled(arrays)
 
     def new_blocks(self, blocks: int) -> dict[str, Array]:
         """Return new arrays for ``blocks`` blocks and their slots, without change flags; raises ``CapacityError``."""

@@ -10,7 +10,7 @@ side copies the other's changes before it is used (see ``host_copy.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -416,11 +416,14 @@ class BlockedStore(BatchStore[Plan | None, None]):
             self.kernels.free_vertices(self.pool.graph, vertices)
             self.queued(0, 0)
 
-    def resize(self, num_vertices: int) -> None:
-        """Change the number of vertices, in the mirror, too; blocks stay where they are."""
+    def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:
+        """See :meth:`BatchStore.resized_vertices`."""
         self._on_device()
-        self.pool.resize_vertices(num_vertices)
-        self.num_vertices = num_vertices
+        return self.pool.resized_vertices(num_vertices)
+
+    def take_vertices(self, num_vertices: int, arrays: Mapping[str, Array]) -> None:
+        """Take ``arrays``, and resize the mirror, too; see :meth:`BatchStore.take_vertices`."""
+        super().take_vertices(num_vertices, arrays)
         if self._copy is not None:
             try:
                 self._copy[1].resize(num_vertices)
@@ -428,10 +431,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
                 self._drop_copy()
 
     def compact(self) -> None:
-        """Make the blocks of each vertex consecutive, if memory allows old and new blocks side by side.
-
-        The mirror is dropped. On CUDA waits for the device.
-        """
+        """Make the blocks of each vertex consecutive, if memory allows; drop the mirror. On CUDA waits."""
         self._on_device()
         self._drop_copy()
         super().compact()

@@ -6,7 +6,7 @@ import numpy as np
 
 from suricate.backends.csr_baseline.layout import LAYOUT, Graph
 from suricate.backends.csr_baseline.ledger import rebuild_bytes, reserved_length, rounded
-from suricate.base.devices import Device
+from suricate.base.devices import Array, Device
 from suricate.errors import CapacityError
 from suricate.store.array_manager import ArrayManager, first_that_fits
 
@@ -89,8 +89,8 @@ class CsrPool(ArrayManager[Graph]):
         if len(self["dst"]) > edges:
             self.carry_over(self.allocate("edges", edges), edges)
 
-    def resize_vertices(self, num_vertices: int, edges: int) -> None:
-        """Grow to ``num_vertices`` vertices, or shrink if those beyond have no edges; raises ``CapacityError``.
+    def resized_vertices(self, num_vertices: int, edges: int) -> dict[str, Array]:
+        """Return a copy of the offsets of ``num_vertices`` vertices; raises ``CapacityError``.
 
         ``edges`` is an upper bound of the edges stored.
         """
@@ -103,7 +103,7 @@ class CsrPool(ArrayManager[Graph]):
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
         offsets[:kept] = self["offsets"][:kept]
         offsets[kept:] = self["offsets"][-1:]
-        self.attach({"offsets": offsets})
+        return {"offsets": offsets}
 
     def _free_reserve(self) -> None:
         self.attach(self.allocate("reserve", 0))

@@ -295,13 +295,23 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.pool.replace(target)
         self.queued(0, 0)
 
-    def resize(self, num_vertices: int) -> None:
-        """Change the number of vertices; copies the offsets, not the edges."""
+    def resizing(self, num_vertices: int) -> Callable[[], None]:
+        """Prepare :meth:`resize`, of the copy on the host, too; see :meth:`suricate.store.Store.resizing`."""
+        resize = super().resizing(num_vertices)
+        if self._host is None:
+            return resize
+        on_host = self._host.resizing(num_vertices)
+
+        def both() -> None:
+            resize()
+            on_host()
+
+        return both
+
+    def resized_vertices(self, num_vertices: int) -> dict[str, Array]:
+        """Return a copy of the offsets; see :meth:`BatchStore.resized_vertices`."""
         self.poll()
-        self.pool.resize_vertices(num_vertices, self.edge_bound())
-        if self._host is not None:
-            self._host.resize(num_vertices)
-        self.num_vertices = num_vertices
+        return self.pool.resized_vertices(num_vertices, self.edge_bound())
 
     def compact(self) -> None:
         """Free the reserved arrays, and cut the current ones to the number of edges."""

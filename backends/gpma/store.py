@@ -77,7 +77,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         self._strict = choice("gpma: deletion", deletion, DELETION) == "strict"
         super().__init__(num_vertices, **common)
         self._appended: Appended | None = None
-        self._append_vertices(0, self.num_vertices)
+        self._appending(0, self.num_vertices)()
 
     def options(self) -> dict[str, Any]:
         """Return the backend option as chosen: ``{"deletion": str}``."""
@@ -277,8 +277,8 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         self.kernels.rebuild(self.pool.graph, new)
         self.pool.replace(new)
 
-    def _append_vertices(self, first: int, num_vertices: int) -> None:
-        """Put the guards of vertices ``[first, num_vertices)`` behind all others; raises ``CapacityError``.
+    def _appending(self, first: int, num_vertices: int) -> Callable[[], None]:
+        """Prepare to put the guards of vertices ``[first, num_vertices)`` behind all others; raises ``CapacityError``.
 
         If no guard has moved since vertices were last added, the last leaf of guards is filled up first.
         """
@@ -288,10 +288,13 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             first, leaf = self._appended.first + whole * GUARDS, self._appended.leaf + whole
         leaves = leaf + max(1, -(-(num_vertices - first) // GUARDS))
         self.pool.ensure_leaves(leaves)
-        vertices, self.pool.leaves = self.pool.resized_vertices(num_vertices), leaves
+        return partial(self._append, Appended(first, leaf), leaves, self.pool.resized_vertices(num_vertices))
+
+    def _append(self, appended: Appended, leaves: int, vertices: dict[str, Array]) -> None:
+        self.pool.leaves = leaves
         self.pool.attach(vertices)
-        self.num_vertices, self._appended = num_vertices, Appended(first, leaf)
-        self.kernels.append_guards(self.pool.graph, first, leaf)
+        self.num_vertices, self._appended = len(vertices["degree"]), appended
+        self.kernels.append_guards(self.pool.graph, *appended)
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 
@@ -321,10 +324,16 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     def resize(self, num_vertices: int) -> None:
         """Change the number of vertices: guards are put behind all edges, or removed there."""
+        self.resizing(num_vertices)()
+
+    def resizing(self, num_vertices: int) -> Callable[[], None]:
+        """Prepare :meth:`resize`, see :meth:`suricate.store.Store.resizing`."""
         if num_vertices > self.num_vertices:
-            self._append_vertices(self.num_vertices, num_vertices)
-        elif num_vertices < self.num_vertices:
-            arrays = self.pool.resized_vertices(num_vertices)
+            return self._appending(self.num_vertices, num_vertices)
+        return partial(self._drop_vertices, num_vertices, self.pool.resized_vertices(num_vertices))
+
+    def _drop_vertices(self, num_vertices: int, arrays: dict[str, Array]) -> None:
+        if num_vertices < self.num_vertices:
             self.kernels.drop_guards(self.pool.graph, num_vertices)
             self.pool.attach(arrays)
             self.num_vertices, self._appended = num_vertices, None

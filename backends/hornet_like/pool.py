@@ -87,10 +87,10 @@ class HornetPool(ArrayManager[PlacedGraph]):
         if (blocks > held).any():
             self._lay_out_stacks(blocks, np.minimum(held, blocks))
 
-    def resize_vertices(self, num_vertices: int) -> None:
-        """Grow to ``num_vertices`` vertices, or shrink if those beyond have no edges; raises ``CapacityError``."""
+    def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:
+        """Return copies of the arrays of vertices with ``num_vertices`` entries; raises ``CapacityError``."""
         self.admit(layout.INDEX_BYTES * num_vertices)
-        self.carry_over(self._empty_index(num_vertices))
+        return self.filled(self._empty_index(num_vertices))
 
     def compact(self) -> None:
         """Repack: every block as small as its degree allows, blocks in order of size, and no other slots in the pool.

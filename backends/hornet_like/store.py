@@ -7,7 +7,7 @@ number of further updates for which the host's bounds show that pool and stacks 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -320,11 +320,14 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._forget_bounds()
         self.queued(0, count)
 
-    def resize(self, num_vertices: int) -> None:
-        """Change the number of vertices; copies the index, not the edges."""
+    def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:
+        """Return a copy of the index; see :meth:`BatchStore.resized_vertices`."""
+        return self.pool.resized_vertices(num_vertices)
+
+    def take_vertices(self, num_vertices: int, arrays: Mapping[str, Array]) -> None:
+        """Make ``arrays`` the index; see :meth:`BatchStore.take_vertices`."""
         self._forget_bounds()
-        self.pool.resize_vertices(num_vertices)
-        self.num_vertices = num_vertices
+        super().take_vertices(num_vertices, arrays)
 
     def compact(self) -> None:
         """Make every block as small as its degree allows, if memory holds old and new blocks at once; waits on CUDA."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -282,9 +283,16 @@ class SlabHashStore(Store):
 
     def resize(self, num_vertices: int) -> None:
         """Change the number of vertices: new ones get slabs with their first edges, slabs of removed ones are freed."""
-        if num_vertices < self.num_vertices:
-            self.delete_vertices(self.device.xp.arange(num_vertices, self.num_vertices, dtype=np.uint32))
-        self.supply.resize(num_vertices)
+        self.resizing(num_vertices)()
+
+    def resizing(self, num_vertices: int) -> Callable[[], None]:
+        """Prepare :meth:`resize`, see :meth:`suricate.store.Store.resizing`."""
+        removed = self.budget.made(self.device.xp.arange, num_vertices, self.num_vertices, 1, np.uint32)
+        return partial(self._take_vertices, num_vertices, removed, self.supply.with_vertices(num_vertices))
+
+    def _take_vertices(self, num_vertices: int, removed: Array, slabs: Slabs | None) -> None:
+        self.delete_vertices(removed)
+        self.supply.resize(num_vertices, slabs)
         self.num_vertices = num_vertices
 
     # -- traversal -----------------------------------------------------------------------------------------------------

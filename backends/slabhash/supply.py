@@ -16,7 +16,7 @@ import numpy as np
 from suricate.backends.slabhash import ledger as numbers
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import GuardedBatch
-from suricate.backends.slabhash.layout import DENIED
+from suricate.backends.slabhash.layout import DENIED, Slabs
 from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.base.devices import Array
@@ -184,13 +184,19 @@ class Supply:
                 demand = ledger.usual_demand(edges)
         return demand
 
-    def resize(self, num_vertices: int) -> None:
-        """Grow the arrays for more vertices; for fewer only change their number: the caller has freed their slabs."""
-        pool, allocated = self._pool, self._pool.vertices
-        if num_vertices > allocated:
-            self._kernels.forget()
-            ample = max(num_vertices, allocated + allocated // 4)
-            pool.adopt(first_that_fits(pool.with_vertices, ample, num_vertices))
+    def with_vertices(self, num_vertices: int) -> Slabs | None:
+        """Return arrays with entries for ``num_vertices`` vertices; None: the present ones have them."""
+        allocated = self._pool.vertices
+        if num_vertices <= allocated:
+            return None
+        self._kernels.forget()
+        ample = max(num_vertices, allocated + allocated // 4)
+        return first_that_fits(self._pool.with_vertices, ample, num_vertices)
+
+    def resize(self, num_vertices: int, slabs: Slabs | None) -> None:
+        """Change the number of vertices; take the arrays ``slabs``. The caller has freed the slabs of removed ones."""
+        if slabs is not None:
+            self._pool.adopt(slabs)
         self.ledger.num_vertices = num_vertices
 
     # -- counters, and more slabs --------------------------------------------------------------------------------------

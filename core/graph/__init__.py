@@ -35,7 +35,6 @@ from suricate.graph.vertices import Coming
 from suricate.intake.arrays import picked
 from suricate.intake.ingest import Ingest
 from suricate.intake.names import Names
-from suricate.state.columns import Column, follow
 from suricate.state.edge_table import EdgeTable
 from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.state.workspace import Workspace
@@ -135,7 +134,7 @@ class Graph(hints.Hinted):
         self._views: dict[str, StoreView] = {}
         self._walked = as_stored  # what operators walk in place of the view of a store
         self._names: Any = None  # ``names``, or a function that makes them
-        self._columns: dict[str, Column] = {}
+        self._columns = self._updater.live.columns  #: of vertices
         kinds = options.edge_columns
         table = EdgeTable if partition is None else partition.edge_table
         self.edge_table = table(self.device, kinds) if kinds else None  #: rows of edges, None without columns
@@ -310,24 +309,27 @@ class Graph(hints.Hinted):
             self.demand_owner(owner)
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
-                rows = None
                 if self.partition is not None and coming is None:  # else it is the same on all processes
                     delete, insert = self.partition.joined_batch(delete, insert, parts)
+                if self.edge_table is not None:
+                    edge_columns.table_of(self).start()
                 try:
                     if self.edge_table is not None and insert is not None:
-                        insert, rows = edge_columns.with_rows(self, insert)
+                        insert = edge_columns.with_rows(self, insert)
                     if self._names is not None:
                         delete, insert = naming.as_edges(self, delete, insert, parts)
                     before, given = self._begin_change(), (delete, insert)
                     delta = coming.apply(self._updater, *given) if coming else self._updater.apply(*given, parts)
                     delta.is_disjoint = disjoint
+                    if self.edge_table is not None:
+                        self.edge_table.follow(delta)
                 except BaseException as error:
                     if self.edge_table is not None:
-                        self.edge_table.undo(rows, error)
+                        self.edge_table.undo(error)
                     raise
                 if self.partition is not None:
                     self.partition.even_out()
-                return self._end_change(before, delta, rows)
+                return self._end_change(before, delta)
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
 
@@ -343,17 +345,10 @@ class Graph(hints.Hinted):
         for seen in self._weighings.values():
             seen._views.clear()
 
-    def _end_change(self, before: int, delta: Delta, rows: np.ndarray | None = None) -> Delta:
-        """Bring columns and trackers up to date after a change of the graph at version ``before``; return ``delta``.
-
-        ``rows`` are the rows of edge columns that the inserted edges were given.
-        """
-        if self._columns:
-            follow(self, delta)
-        if self.edge_table is not None:
-            self.edge_table.follow(rows, delta)
-            if self._updater.version != before:
-                advance_weighed(self, delta, before)
+    def _end_change(self, before: int, delta: Delta) -> Delta:
+        """Bring trackers up to date after a change of the graph at version ``before``; return ``delta``."""
+        if self.edge_table is not None and self._updater.version != before:
+            advance_weighed(self, delta, before)
         if self._kept and self._updater.version != before:
             advance_all(self._kept, delta, before)
         return delta
@@ -375,8 +370,6 @@ class Graph(hints.Hinted):
             self.partition.comm.same({"count": count, "recycle": recycle})
         before = self._begin_change()
         count, recycle = checked_count(count, "count"), flag("recycle", recycle)
-        for column in self._columns.values():
-            column.reserve(self.num_vertices + count)
         ids, delta = self._updater.insert_vertices(count, recycle=recycle)
         if recycle and self._names is not None:
             naming.forget_names(self, ids)
@@ -399,7 +392,11 @@ class Graph(hints.Hinted):
         if self.partition is not None:
             self.partition.comm.same({"ids": ids})
         ids = naming.vertices_of(self, ids, "ids") if naming.are_texts(ids) else ids
-        return self._end_change(self._begin_change(), self._updater.delete_vertices(ids))
+        before = self._begin_change()
+        with edge_columns.rows_changing(self) as ended:
+            delta = self._updater.delete_vertices(ids)
+            ended(delta)
+        return self._end_change(before, delta)
 
     # -- questions -----------------------------------------------------------------------------------------------------
 

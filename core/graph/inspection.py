@@ -131,7 +131,7 @@ def to(graph: Graph, device: DeviceLike) -> Graph:
     updater = graph._updater
     other._updater.inherit(updater.version, updater.live.deleted_ids(), updater.had_loops)
     other._names = graph._names.copy() if isinstance(graph._names, Names) else graph._names
-    other._columns = {name: column.copy_to(place) for name, column in graph._columns.items()}
+    other._columns.update({name: column.copy_to(place) for name, column in graph._columns.items()})
     if other.edge_table is not None:
         table_of(graph).copy_to(other.edge_table)
     return other

@@ -26,6 +26,7 @@ from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.state.attributes import Column
 
 SMALLEST_MASK = 64  #: bytes; a multiple of 4, as kernels change whole words
 
@@ -48,10 +49,11 @@ class Edit(NamedTuple):
     at: Array  #: ``int64``, on the graph's device: the vertices that change
     live: bool  #: what they become
     left: np.ndarray | None  #: the deleted ids afterwards, if they are known
+    ids: np.ndarray | None = None  #: ``at`` on the host, of a deletion
 
 
 class LiveVertices:
-    """The live vertices of one graph; used under its lock.
+    """The live vertices of one graph, and their columns; used under its lock.
 
     Args:
         device: the graph's device.
@@ -59,10 +61,12 @@ class LiveVertices:
 
     Attributes:
         most_deleted: an upper bound of the number of deleted vertices, known without a wait; exact on the CPU.
+        columns: the columns of the vertices by name; they have a value per vertex at any time.
     """
 
     def __init__(self, device: Device, num_vertices: int) -> None:
         self.device, self.num_vertices, self.most_deleted = device, num_vertices, 0
+        self.columns: dict[str, Column] = {}
         self._buffer: Array = None  # bool, True behind num_vertices; made when first needed
         self._live: Live | None = None  # of this buffer and size
         self._count: Array = None
@@ -134,11 +138,15 @@ class LiveVertices:
         Raises:
             MemoryError: memory does not suffice.
         """
+        for column in self.columns.values():
+            column.reserve(num_vertices)
         if self._buffer is not None and num_vertices > len(self._buffer):
             self._make(num_vertices)
 
     def resize(self, num_vertices: int) -> None:
         """Set the number of vertices. Vertices that are added are live; those that are removed, the last, were live."""
+        for column in self.columns.values():
+            column.resize(num_vertices)
         added, self.num_vertices, self._live = num_vertices - self.num_vertices, num_vertices, None
         if self._count is not None and added:
             self._count += np.uint32(added & 0xFFFFFFFF)
@@ -150,7 +158,8 @@ class LiveVertices:
             MemoryError: there is not enough memory.
         """
         self.arrays()
-        return Edit(self.device.xp.asarray(ids.astype(np.int64)), False, None)
+        host = ids.astype(np.int64)
+        return Edit(self.device.xp.asarray(host), False, None, host)
 
     def recycling(self, count: int) -> Edit:
         """Prepare to make the lowest ``count`` deleted ids live again, all if they are fewer; :meth:`apply` does so.
@@ -170,6 +179,11 @@ class LiveVertices:
         deleted = self.most_deleted + (-len(edit.at) if edit.live else len(edit.at))
         self._ids, self.most_deleted = edit.left, deleted
         self._count.fill(self.num_vertices - deleted)
+
+    def forget_values(self, edit: Edit) -> None:
+        """Set the values of deleted vertices in all columns to missing, once the deletion can no longer fail."""
+        for column in self.columns.values():
+            column.reset(edit.at if column.device.is_cuda else edit.ids)
 
     def inherit(self, deleted: np.ndarray) -> None:
         """Take over the deleted ids (``uint32``, distinct) of the graph that this one is a copy of."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList
-from suricate.graph.rollback import Action, delete_from, in_parts, insert_into
+from suricate.graph.rollback import Action, beyond_limit, delete_from, in_parts, insert_into
 from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.store import Store, checked_outcome
 
@@ -61,6 +61,23 @@ class Stores:
             self.undo(gone, new, error)
             raise
         return gone, new
+
+    def resize(self, num_vertices: int) -> None:
+        """Change the number of vertices of all stores, or of none."""
+        before = self.out.num_vertices
+        steps = [store.resizing(num_vertices) for store in self.all]
+        try:
+            for step in steps:
+                step()
+        except BaseException as error:  # of a backend that does not prepare it
+            for store in self.all:
+                try:
+                    if store.num_vertices != before:
+                        with beyond_limit(store):
+                            store.resize(before)
+                except Exception as second:
+                    error.add_note(f"undoing the change failed in a store as well: {second!r}")
+            raise
 
     # -- changes that stores carry out in their own way ----------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from suricate.graph.delta import DeletedEdges, Delta, uploaded
 from suricate.graph.interrupts import Changing
 from suricate.graph.liveness import LiveVertices
 from suricate.graph.options import GraphOptions
-from suricate.graph.rollback import insert_into
+from suricate.graph.rollback import beyond_limit, insert_into
 from suricate.graph.stores import Stores
 from suricate.graph.vertices import Incident, incident_arcs, incident_edges, member
 from suricate.intake.arrays import (
@@ -383,23 +383,22 @@ class Updater:
 
     def _resize(self, num_vertices: int) -> None:
         """Resize all stores to ``num_vertices``, or none."""
-        before = self.num_vertices
-        if num_vertices == before:
+        if num_vertices == self.num_vertices:
             return
         self.live.reserve(num_vertices)
-        try:
-            for store in self.stores:
-                store.resize(num_vertices)
-        except BaseException as error:
-            for store in self.stores:
-                try:
-                    if store.num_vertices != before:
-                        store.resize(before)
-                except Exception as second:
-                    error.add_note(f"undoing the change failed in a store as well: {second!r}")
-            raise
+        self._all.resize(num_vertices)
         self.num_vertices = num_vertices
         self.live.resize(num_vertices)
+
+    def undo_growth(self, num_vertices: int, error: BaseException) -> None:
+        """Resize all stores back to ``num_vertices``; where memory is short they stay, and ``error`` gets a note."""
+        try:
+            with ExitStack() as limits:
+                for store in self.stores:
+                    limits.enter_context(beyond_limit(store))
+                self._resize(num_vertices)
+        except Exception as second:
+            error.add_note(f"vertices without edges stay: {second!r}")
 
     def delete_vertices(self, ids: Any) -> Delta:
         """Delete vertices with their edges, in both directions; vertices that were deleted before are ignored.
@@ -416,6 +415,7 @@ class Updater:
         arcs = incident_arcs(self.out, self.into, vertices, directed=directed)
         inside = member(self.device, self.num_vertices, vertices)
         edges = incident_edges(arcs, inside, self.device, directed=directed)
+        deleted_edges = DeletedEdges(edges, joined(self.device.xp, *arcs))
         edit = self.live.deletion(distinct)
         with self.whole(live=True):
             try:
@@ -426,8 +426,8 @@ class Updater:
                     self._all.in_each(error, insert_into, part)
                 raise
             self.live.apply(edit)
+            self.live.forget_values(edit)
             self.version += 1
-        deleted_edges = DeletedEdges(edges, joined(self.device.xp, *arcs))
         return self._delta(deleted=deleted_edges, deleted_vertices=vertices)
 
     def _cut(self, vertices: Array, arcs: Incident, inside: Array) -> None:

@@ -48,9 +48,11 @@ class Coming(NamedTuple):
                         live.refresh()
                         live.apply(Edit(edit.at, True, None))
                     raise
-            except BaseException:
-                updater._resize(before)
+            except BaseException as error:
+                updater.undo_growth(before, error)
                 raise
+            if edit is not None:
+                live.forget_values(edit)
         delta.num_vertices_before = before
         if len(gone):
             delta._deleted_vertices = xp.asarray(np.sort(gone))

@@ -46,7 +46,7 @@ class Repeated:
     def vertex_map(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
         """Call ``fn(v, *args)`` for every vertex, as ``vertex_map`` does; its results are ignored."""
         graph = self._graph
-        if not self._prepares():
+        if not self._prepares(args):
             operators.vertex_map(graph, None, fn, args=args)
             return
         with graph.exclusive():
@@ -83,7 +83,7 @@ class Repeated:
             checks.apart(call)
             return driver_of(graph).Passes(graph, call, checks.pull_direction(graph, "in"), stop, pairs)
 
-        if self._prepares():
+        if self._prepares(args):
             with graph.exclusive():
                 launch = self._find((fn, then, scalar, *args, *(array for pair in swap for array in pair)), make)
                 if launch is not None:
@@ -94,8 +94,10 @@ class Repeated:
             max_steps=max_steps, until=until, swap=swap, after=after,
         )  # fmt: skip
 
-    def _prepares(self) -> bool:
+    def _prepares(self, args: tuple[Any, ...]) -> bool:
         graph = self._graph
+        if any(isinstance(each, str) for each in args):  # columns, whose arrays change with the graph
+            return False
         return graph.device.is_cuda and graph.partition is None and graph.num_vertices > 0 and not bounds.CHECKED
 
     def _find(self, held: tuple[Any, ...], make: Callable[[], Any]) -> Any:

@@ -5,6 +5,8 @@ Batches are the same on every rank: see ``changes``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,11 +116,19 @@ class PartitionedStore(Store):
 
     def resize(self, num_vertices: int) -> None:
         """Change the number of vertices on every rank; if one lacks memory, on none, and raise on all. Collective."""
+        self.resizing(num_vertices)()
+
+    def resizing(self, num_vertices: int) -> Callable[[], None]:
+        """Prepare :meth:`resize` on every rank; if one lacks memory, raise on all. Collective, as what it returns."""
+        with self.part.comm.alike():
+            return partial(self._resize, num_vertices, self.local.resizing(num_vertices))
+
+    def _resize(self, num_vertices: int, resize: Callable[[], None]) -> None:
         before = self.local.num_vertices
         try:
             with self.part.comm.alike():
-                self.local.resize(num_vertices)
-        except Exception:
+                resize()
+        except Exception:  # of a backend that does not prepare it
             if self.local.num_vertices != before:
                 self.local.resize(before)
             raise

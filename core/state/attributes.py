@@ -47,6 +47,13 @@ class Column:
         """The values, one per vertex: the array itself, not a copy, until vertices are added."""
         return self._buffer[: self.size]
 
+    def demanded(self, name: str, size: int) -> Array:
+        """Return :attr:`array`, of column ``name``; raise ``ShapeError`` unless it has ``size`` entries at least."""
+        array = self.array
+        if len(array) < size:
+            raise ShapeError(f"column {name!r} has {len(array)} entries, {size} are needed: set it anew")
+        return array
+
     @property
     def nbytes(self) -> int:
         """Bytes allocated; for texts the bytes of the references, not of the texts."""
@@ -95,7 +102,7 @@ class Column:
 
     def _indices(self, vertices: Array) -> Array:
         host = on_host(vertices) if not self.device.is_cuda else vertices
-        return self.device.xp.asarray(host).astype(np.int64)
+        return self.device.xp.asarray(host).astype(np.int64, copy=False)
 
     def to_numpy(self) -> np.ndarray:
         """Return a copy of the values in host memory."""

@@ -17,7 +17,6 @@ from suricate.state.edge_table import dtype_named
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.graph.delta import Delta
 
 
 class Columns(MutableMapping[str, Any]):
@@ -157,22 +156,12 @@ def array_of(graph: Graph, name: str) -> Array:
     """Return the array, not a copy, of a column of vertices (by vertex) or of edges (by row); for operators.
 
     Raises:
-        UnknownNameError: there is no column of this name.
+        UnknownNameError: there is no column of this name. ShapeError: it is shorter than the graph.
     """
     rows = graph.edge_table
     if rows is not None and name in rows.columns:
-        return rows.columns[name].array
-    return column_of(graph, name).array
-
-
-def follow(graph: Graph, delta: Delta) -> None:
-    """Adapt all columns of vertices after the change ``delta`` of ``graph``.
-
-    They get the new number of vertices, and the value ``missing`` at deleted vertices.
-    """
-    for column in graph._columns.values():
-        column.resize(graph.num_vertices)
-        column.reset(delta.deleted_vertices)
+        return rows.array(name)
+    return column_of(graph, name).demanded(name, graph.num_vertices)
 
 
 # -- snapshots ---------------------------------------------------------------------------------------------------------

@@ -40,18 +40,27 @@ class EdgeTable:
     def __init__(self, device: Device, kinds: Mapping[str, Kind]) -> None:
         self.device, self.kinds = device, dict(kinds)
         self.columns = {name: Column(device, _LEAST, *kind) for name, kind in kinds.items()}
-        self._tail, self._capacity = 0, _LEAST  # rows from the tail on were never used
+        self._tail = 0  # rows from the tail on were never used
         self._free = np.empty(0, ROW)
         self._unread: list[tuple[np.ndarray, Delta]] = []
         self._waiting = 0  # rows of the unread
-        self.is_lost = False  #: whether an interrupt has left open which rows edges have
+        self._batch = self._free  # rows of the change under way
+        self.is_lost = False  #: whether a change is under way, or an interrupt has left open which rows edges have
 
     @property
     def nbytes(self) -> int:
         """Bytes of all columns; for texts the bytes of the references, not of the texts."""
         return sum(column.nbytes for column in self.columns.values())
 
+    @property
+    def _capacity(self) -> int:
+        return min(column.size for column in self.columns.values())
+
     # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start a change, which :meth:`follow` or :meth:`undo` ends; an interrupt between leaves :attr:`is_lost`."""
+        self._batch, self.is_lost = self._free[:0], True
 
     def take(self, count: int) -> np.ndarray:
         """Return ``count`` free rows, ``uint32[count]``, for the edges of a batch; all columns are made long enough.
@@ -61,18 +70,17 @@ class EdgeTable:
         """
         if self._waiting > max(_UNREAD, self._tail // 2) or self._tail + count - len(self._free) > self._capacity:
             self.read_deltas()
-        return self._taken(count)
+        self._batch = self._taken(count)
+        return self._batch
 
     def _taken(self, count: int) -> np.ndarray:
         reused = min(count, len(self._free))
         tail = self._tail + count - reused
         if tail > self._capacity:
             self._reserve(tail)
-        rows = np.arange(self._tail, tail, dtype=ROW)
-        if reused:
-            rows = np.concatenate((self._free[-reused:], rows))
-            self._free = self._free[:-reused]
-        self._tail = tail
+        kept = len(self._free) - reused
+        rows = np.concatenate((self._free[kept:], np.arange(self._tail, tail, dtype=ROW)))
+        self._free, self._tail = self._free[:kept], tail
         return rows
 
     def _reserve(self, size: int) -> None:
@@ -83,40 +91,38 @@ class EdgeTable:
             column.reserve(capacity)
         for column in self.columns.values():
             column.resize(capacity)
-        self._capacity = capacity
 
     def give(self, rows: np.ndarray) -> None:
         """Make ``rows``, which no edge uses, free."""
         self._free = np.concatenate((self._free, rows))
 
-    def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Free the ``rows`` of a batch that failed with ``error``; None: it has got no rows.
+    def undo(self, error: BaseException) -> None:
+        """End a change that failed with ``error``; its rows are free again.
 
-        After an interrupt it is unknown which rows edges use: ``is_lost`` is True until :meth:`recover` is called.
+        After an interrupt it is unknown which rows edges use: ``is_lost`` stays True until :meth:`recover` is called.
         """
-        if not isinstance(error, Exception):  # an interrupt: the batch may have been launched
-            self.is_lost = True
-        elif rows is not None:
-            self.give(rows)
+        if isinstance(error, Exception):  # else the batch may have been launched
+            self._free, self._batch, self.is_lost = np.concatenate((self._free, self._batch)), self._batch[:0], False
 
-    def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """Keep ``delta``, the delta of a change, for :meth:`read_deltas`.
-
-        ``rows``: the rows that the edges of the change's insertion got; None: it has no insertion.
-        """
-        rows = self._free[:0] if rows is None else rows
-        self._unread.append((rows, delta))
-        self._waiting += max(len(rows), 1)
+    def follow(self, delta: Delta) -> None:
+        """End a change that has succeeded; keep ``delta``, its delta, for :meth:`read_deltas`."""
+        self._unread.append((self._batch, delta))
+        self._waiting += max(len(self._batch), 1)
+        self._batch, self.is_lost = self._free[:0], False
 
     def read_deltas(self) -> None:
-        """Read the collected deltas, and free the rows that no edge uses any more; waits for the device."""
-        unread, self._unread, self._waiting = self._unread, [], 0
-        for rows, delta in unread:
+        """Read the collected deltas, and free the rows that no edge uses any more; waits for the device.
+
+        If it fails, or is interrupted, nothing has changed.
+        """
+        left = [self._free]
+        for rows, delta in self._unread:
             keeps, delta.keeps_errors = delta.keeps_errors, True
             try:
-                self.give(self._left_by(rows, delta))
+                left.append(self._left_by(rows, delta))
             finally:
                 delta.keeps_errors = keeps
+        self._free, self._unread, self._waiting = np.concatenate(left), [], 0
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
         """Return the rows that no edge uses after a change; ``rows`` are those that its batch got."""
@@ -128,8 +134,8 @@ class EdgeTable:
 
     def recover(self, rows: np.ndarray) -> None:
         """Recompute after an interrupt which rows are free; ``rows`` are the rows of all edges in the store."""
-        self._unread, self._waiting, self.is_lost = [], 0, False
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
+        self._unread, self._waiting, self.is_lost = [], 0, False
 
     # -- values --------------------------------------------------------------------------------------------------------
 
@@ -139,6 +145,14 @@ class EdgeTable:
             known = ", ".join(self.columns) or "none"
             raise UnknownNameError(f"the edges have no column {shown(name)}; they have: {known}")
         return self.columns[name]
+
+    def array(self, name: str) -> Array:
+        """Return the array, not a copy, of a column by row, for loops and kernels.
+
+        Raises:
+            UnknownNameError: there is none of this name. ShapeError: it has fewer rows than edges may have.
+        """
+        return self.column(name).demanded(name, self._tail)
 
     def checked(self, given: Any, count: int) -> dict[str, Array]:
         """Return {column: values} for a batch of ``count`` edges, in the columns' dtypes.
@@ -179,7 +193,7 @@ class EdgeTable:
         """Make ``other``, the table of another graph on any device, a copy of this one; waits for the device."""
         self.read_deltas()
         other.columns = {name: column.copy_to(other.device) for name, column in self.columns.items()}
-        other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
+        other._tail, other._free = self._tail, self._free.copy()
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
         """Return ``rows`` itself: the numbers that ``Graph.check`` compares as weights of edges.
@@ -195,8 +209,7 @@ class EdgeTable:
         require(len(np.unique(known)) == len(known), "each edge has a row of its own, which is not free")
         require(len(known) == self._tail, "rows without edges are free")
         require(not len(known) or int(known.max()) < self._tail, "rows of edges exist")
-        for column in self.columns.values():
-            require(column.size == self._capacity, "a column has a value per row")
+        require(self._tail <= self._capacity, "a column has a value per row")
 
 
 def checked_kinds(given: Any) -> dict[str, Kind]:

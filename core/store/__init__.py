@@ -29,6 +29,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
@@ -278,6 +279,14 @@ class Store(ABC):
         Also shrinks, if the removed vertices have no edges.
         """
         self.num_vertices = num_vertices
+
+    def resizing(self, num_vertices: int) -> Callable[[], None]:
+        """Return a function that makes :meth:`resize`; the next change is made by it, or it is dropped.
+
+        A graph with two stores calls this for both before it resizes one. A backend that overrides it allocates all
+        memory here, raising ``CapacityError``, so that the function cannot fail; by default that is ``resize`` itself.
+        """
+        return partial(self.resize, num_vertices)
 
     def mark(self) -> None:
         """Set the mark: from now on insertions are recorded for :meth:`updated`; records from before are dropped."""

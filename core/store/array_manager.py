@@ -144,14 +144,18 @@ class ArrayManager(Generic[Graph]):
         self._graph = None
 
     def carry_over(self, arrays: Mapping[str, Array], keep: int | None = None) -> None:
-        """Copy the first ``keep`` entries of the store's arrays of these names to ``arrays``, which take their place.
+        """Copy entries to ``arrays``, as :meth:`filled` does; they take the place of the store's arrays."""
+        self.attach(self.filled(arrays, keep))
+
+    def filled(self, arrays: Mapping[str, Array], keep: int | None = None) -> Mapping[str, Array]:
+        """Copy the first ``keep`` entries of the store's arrays of these names to ``arrays``; return these.
 
         ``keep`` None: as many entries as the old and the new array both have.
         """
         for name, array in arrays.items():
             kept = min(len(array), len(self._arrays[name])) if keep is None else keep
             array[:kept] = self._arrays[name][:kept]
-        self.attach(arrays)
+        return arrays
 
     def resize(self, group: str, length: int, keep: int = 0, fill: int | None = None) -> None:
         """Give a group new arrays of ``length`` entries: the first ``keep`` copied, the others ``fill`` (None: any).

@@ -14,7 +14,7 @@ The other methods of the protocol are the generic ones, derived from the cursor 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Unpack
 
@@ -413,6 +413,25 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Compact the log of insertions; backends extend it, see :meth:`suricate.store.Store.compact`."""
         if self.log is not None:
             self.log.compact(self)
+
+    def resize(self, num_vertices: int) -> None:
+        """Change the number of vertices; edges are not copied."""
+        self.resizing(num_vertices)()
+
+    def resizing(self, num_vertices: int) -> Callable[[], None]:
+        """Prepare :meth:`resize`, see :meth:`suricate.store.Store.resizing`."""
+        if type(self).resize is not BatchStore.resize:
+            return super().resizing(num_vertices)
+        return partial(self.take_vertices, num_vertices, self.resized_vertices(num_vertices))
+
+    def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:
+        """Return copies of the arrays by vertex with ``num_vertices`` entries; raises ``CapacityError``; here none."""
+        return {}
+
+    def take_vertices(self, num_vertices: int, arrays: Mapping[str, Array]) -> None:
+        """Make ``arrays``, which :meth:`resized_vertices` returned, those of the store; must not fail."""
+        self.pool.attach(arrays)
+        self.num_vertices = num_vertices
 
     def mark(self) -> None:
         """Set the mark: log insertions from now on, in an empty log."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from suricate.state.locks import on_device_of
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
     from suricate.graph.update import Given
 
 
@@ -152,8 +154,23 @@ def _require_stored(stored: Any) -> None:
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
-def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
-    """Write the columns of ``insert`` to new rows; return it with row numbers in their place, and the row numbers.
+@contextmanager
+def rows_changing(graph: Graph) -> Iterator[Callable[[Delta], None]]:
+    """A context for a change that brings no columns of edges; it gives a function to call with the delta."""
+    if graph.edge_table is None:
+        yield lambda delta: None
+        return
+    table = table_of(graph)
+    table.start()
+    try:
+        yield table.follow
+    except BaseException as error:
+        table.undo(error)
+        raise
+
+
+def with_rows(graph: Graph, insert: Given) -> Given:
+    """Write the columns of ``insert`` to new rows; return it with row numbers in their place.
 
     ``insert``: ``(src, dst, {name: values})``.
 
@@ -161,7 +178,8 @@ def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
         UnknownNameError, ShapeError, DTypeError: the columns do not fit; nothing has changed.
         CapacityError: there is not enough memory.
     """
-    table, (src, dst, given) = table_of(graph), insert
+    table, (src, dst, given) = graph.edge_table, insert
+    assert table is not None
     with graph.alike():
         count = len(src) if are_texts(src) else len(as_ids(src, "src"))
         values = table.checked(given, count)
@@ -169,7 +187,7 @@ def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
         if count >= SORTED and isinstance(src, np.ndarray):
             rows = by_source(src, rows)
         table.write(rows, values)
-    return (src, dst, rows), rows
+    return src, dst, rows
 
 
 def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -55,6 +55,9 @@ class DividedTable(EdgeTable):
         elif self._waiting + sum(map(len, [*self._left, *self._answers.values()])) > max(MUCH, self._tail // 2):
             self.read_deltas()
 
+    def start(self) -> None:
+        """Do nothing: :meth:`take` and :meth:`begin` begin a change."""
+
     def take(self, count: int) -> np.ndarray:
         """Begin a change; return ``count`` unused rows, which all columns have; raises ``CapacityError``."""
         self.begin()
@@ -74,18 +77,17 @@ class DividedTable(EdgeTable):
         self._change += self._answers.values()
         self._answers = {}
 
-    def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
+    def undo(self, error: BaseException) -> None:
         """Record that a change failed: the next one first computes the free rows from the stores. Uses no argument."""
-        self.is_stale = True
+        self.is_stale, self._batch = True, self._free[:0]
 
-    def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
+    def follow(self, delta: Delta) -> None:
         """End a change that has succeeded: the rows that it leaves without an edge can be freed from now on.
 
-        :meth:`read_deltas` finds them in ``delta``. ``rows``: the rows that the edges of its batch were given, or None.
+        :meth:`read_deltas` finds them in ``delta``.
         """
-        self._left += self._change
-        self._change = []
-        super().follow(rows, delta)
+        super().follow(delta)
+        self._left, self._change = self._left + self._change, []
 
     def read_deltas(self) -> None:
         """Free all guests, and the rows that no edge of this rank has any more; waits for the device."""
@@ -93,8 +95,8 @@ class DividedTable(EdgeTable):
             self.recover(self._held())
             return
         super().read_deltas()
-        left, self._left, self._answers = [*self._left, *self._answers.values()], [], {}
-        self.give(sorted_distinct(np.concatenate([self._free[:0], *left])))
+        left = sorted_distinct(np.concatenate([self._free[:0], *self._left, *self._answers.values()]))
+        self._free, self._left, self._answers = np.concatenate((self._free, left)), [], {}
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
         """Return those of ``rows``, which a batch's edges were given, that no edge of this rank has after ``delta``.

@@ -118,7 +118,7 @@ def read_as(dtype: np.dtype) -> np.dtype:
 
 
 def _values_of(table: EdgeTable, name: str | None) -> Array | None:
-    return None if name is None else table.columns[name].array
+    return None if name is None else table.array(name)
 
 
 class _StoreByRow:

@@ -127,6 +127,21 @@ def test_operators_take_columns_by_name(graph):
         su.advance(graph, None, lambda u, v, w, city: 1, sums, args=("city",), reduce="max")
 
 
+def test_operators_refuse_columns_that_are_too_short(graph):
+    age = graph._columns["age"]
+    age.size -= 1
+    with pytest.raises(ShapeError, match="column 'age' has 3 entries, 4 are needed"):
+        su.vertex_map(graph, None, lambda v, age: age[v], args=("age",))
+    graph = su.Graph(4, backend=graph.backend, device=graph.device, edge_columns={"km": "float32"})
+    graph.insert_edges([0] * 4, range(4), {"km": 1})
+    graph.edge_table.columns["km"].size = 3
+    out = graph.device.xp.zeros(4, np.float32)
+    with pytest.raises(ShapeError, match="column 'km' has 3 entries, 4 are needed"):
+        su.neighbor_reduce(graph, lambda u, v, w, km: km[w], args=("km",), reduce="sum", over="out", out=out)
+    with pytest.raises(ShapeError, match="column 'km' has 3 entries, 4 are needed"):
+        graph.compute("sssp", source=0, weight="km")
+
+
 NOTHING = {
     "list": [],
     "tuple": (),
