@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,6 +29,14 @@ def tell(line: str) -> None:
     if line not in _told and os.environ.get("SURICATE_QUIET", "") in ("", "0"):
         _told.add(line)
         print(line, file=sys.stderr, flush=True)
+
+
+def caution(message: str) -> None:
+    """Give a ``UserWarning`` at the line that has called this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("suricate."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 class CompilationNotice:

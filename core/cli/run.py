@@ -19,6 +19,7 @@ from suricate.cli.sources import (
     STDOUT,
     TARGET,
     ReadingCommand,
+    RulesType,
     describe,
     is_snapshot,
     load_snapshot,
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--directed/--undirected", default=None, help="Default: what the file says or the algorithm needs.")
+@click.option(
+    "--combine", type=RulesType(), metavar="RULE", help="Weight of an edge that is in several lines: last, first, sum, "
+    "count, min or max; NAME=RULE,... by column. Default: last, with a warning if weights differ.",
+)  # fmt: skip
 @reading_options
 @click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices or components to print.")
 @click.option("--output", type=TARGET, help="Write all values: .npz (arrays), else CSV; - is standard output.")
@@ -50,6 +55,7 @@ def run(
     backend: str | None,
     device: str,
     directed: bool | None,
+    combine: Any,
     top: int,
     output: Path | None,
     table_format: str,
@@ -77,7 +83,7 @@ def run(
         check_output(output)  # before anything is computed
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
-    graph = build_graph(file, reading, kind, directed, device=device, backend=backend)
+    graph = build_graph(file, reading, kind, directed, combine, device=device, backend=backend)
     arguments.update(replaced(arguments, named, lambda text: vertex_of(text, graph, file)))
     with working(f"computing {algorithm}"):
         result = graph.compute(kind, **arguments)
@@ -101,14 +107,17 @@ def run(
 
 
 def build_graph(
-    path: Path, reading: dict[str, Any], kind: type[Algorithm], directed: bool | None, **options: Any
+    path: Path, reading: dict[str, Any], kind: type[Algorithm], directed: bool | None, combine: Any, **options: Any
 ) -> Graph:
     """Return the graph in the edge file or snapshot at ``path``.
 
     From an edge file, read with the options ``reading``, the graph is built as the algorithm ``kind`` requires.
-    ``directed``: the choice of the user, or None; ``options`` are further arguments of ``Graph``.
+    ``directed``: the choice of the user, or None; ``combine``: that of ``EdgeFile.to_graph``; ``options`` are further
+    arguments of ``Graph``.
     """
     if is_snapshot(path):
+        if combine is not None:
+            raise click.UsageError(f"{path} is a snapshot, which has each edge once: --combine does not fit")
         if directed is not None:
             raise click.UsageError(
                 f"{path} is a snapshot: it has its direction, --directed and --undirected do not fit"
@@ -116,7 +125,8 @@ def build_graph(
         return load_snapshot(path, reading, **options)
     data = read_file(path, **reading)
     with working("building the graph"):
-        return data.to_graph(in_edges=kind.requires.in_edges, **options, **options_for([kind], directed))
+        needed = {"in_edges": kind.requires.in_edges, **options_for([kind], directed)}
+        return data.to_graph(combine=combine, **options, **needed)
 
 
 def options_for(kinds: Iterable[type[Algorithm]], directed: bool | None) -> dict[str, Any]:

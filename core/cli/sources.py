@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from suricate.base.errors import SuricateError
 from suricate.cli.terminal import progress_bar, working
 
 if TYPE_CHECKING:
@@ -94,6 +95,23 @@ class FurtherType(click.ParamType):
             return value or {}
         pairs = [entry if "=" in entry else f"{entry}={entry}" for entry in value.split(",")]
         return ColumnsType().convert(",".join(pairs), param, ctx)
+
+
+class RulesType(click.ParamType):
+    """``RULE``, or ``NAME=RULE`` entries separated by commas: how the weights of one edge become one."""
+
+    name = "rules"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | dict[str, str]:
+        """Return a rule, or a dict from column to rule, the argument ``combine`` of ``EdgeFile.to_graph``."""
+        from suricate.graph.repeats import checked_rules
+
+        rules = value if "=" not in value else dict(entry.rpartition("=")[::2] for entry in value.split(","))
+        try:
+            checked_rules(rules)
+        except SuricateError as error:
+            self.fail(str(error), param, ctx)
+        return rules
 
 
 def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | str:

@@ -22,7 +22,7 @@ from suricate.graph import edge_columns, inspection, interop, lookups, naming, s
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.edge_columns.weighing import advance_weighed
-from suricate.graph.exchange import igraph, networkit, pyg, tables
+from suricate.graph.exchange import igraph, networkit, networkx, pyg, tables
 from suricate.graph.inspection import most_arcs
 from suricate.graph.interface import hints, html, running
 from suricate.graph.interface.hints import PAIRS
@@ -475,7 +475,7 @@ class Graph(hints.Hinted):
     from_coo = classmethod(interop.from_coo)
     from_csr = classmethod(interop.from_csr)
     from_scipy_sparse = classmethod(interop.from_scipy_sparse)
-    from_networkx = classmethod(interop.from_networkx)
+    from_networkx = classmethod(networkx.from_networkx)
     from_pandas_edgelist = classmethod(interop.from_pandas_edgelist)
     from_edge_index = classmethod(interop.from_edge_index)
     from_igraph = classmethod(igraph.from_igraph)
@@ -487,7 +487,7 @@ class Graph(hints.Hinted):
     to_coo = edges
     to_csr = interop.to_csr
     to_scipy_sparse = interop.to_scipy_sparse
-    to_networkx = interop.to_networkx
+    to_networkx = networkx.to_networkx
     to_pandas_edgelist = interop.to_pandas_edgelist
     to_edge_index = interop.to_edge_index
     to_igraph = igraph.to_igraph

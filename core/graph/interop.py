@@ -1,4 +1,4 @@
-"""Graphs from and to the formats of other libraries: COO, CSR, SciPy, NetworkX, pandas, PyTorch Geometric.
+"""Graphs from and to arrays and edge lists: COO, CSR, SciPy, pandas, edge indexes of PyTorch Geometric.
 
 ``Graph.from_x(...)`` and ``graph.to_x()`` call these. Every ``from_`` function takes the options of ``Graph`` as
 further keyword arguments. ``weight_dtype`` is by default that of the weights given, or the next one that a graph
@@ -8,10 +8,7 @@ can have, and None without weights. Libraries that are not needed are not import
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, compress
-from operator import itemgetter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,15 +19,18 @@ from suricate.base.errors import (
     DTypeError,
     MissingLibraryError,
     ParameterError,
+    RequirementError,
     ShapeError,
     VertexRangeError,
     WeightError,
 )
-from suricate.base.parameters import shown
+from suricate.base.parameters import flag, shown
 from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList
 from suricate.graph.delta import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
-from suricate.graph.naming import are_texts, nodes_of
+from suricate.graph.naming import are_texts
+from suricate.graph.options import checked_count
+from suricate.graph.repeats import checked_rules, combined, insert_told
 from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.names import Names
 from suricate.intake.tables import as_numpy, column_names
@@ -59,9 +59,16 @@ _NUMBERING = f"{NUMBERING}, su.read(..., relabel=True) does so in a file"
 
 
 def from_coo(
-    cls: type[Graph], src: Any, dst: Any, weight: Any = None, *, num_vertices: int | None = None, **options: Any
+    cls: type[Graph],
+    src: Any,
+    dst: Any,
+    weight: Any = None,
+    *,
+    num_vertices: int | None = None,
+    combine: Any = None,
+    **options: Any,
 ) -> Graph:
-    """Return a graph of the edges ``(src[i], dst[i])``; of duplicates the last weight wins.
+    """Return a graph of the edges ``(src[i], dst[i])``.
 
     Args:
         cls: ``Graph``.
@@ -70,15 +77,36 @@ def from_coo(
         weight: ``n`` numbers, one for all, or None; or columns of edges, ``{name: values}``, whose dtypes become those
             of ``edge_columns``.
         num_vertices: by default one more than the largest id.
+        combine: the weight of an edge that is given several times: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
+            ``"min"`` or ``"max"`` of its weights; or such rules by column, ``{"weight": "sum", "fee": "max"}``, where
+            columns without one keep the last value. None: the last one, with a warning if others differ. Without
+            direction ``(u, v)`` and ``(v, u)`` are one edge.
         options: options of ``Graph``. With ``comm`` each process passes its part of the edges.
 
     Raises:
         VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are invalid, as for ``Graph.insert_edges``.
+        ParameterError, RequirementError: ``combine`` is no such rule, needs weights, or is given with ``comm``.
     """
+    return from_edges(cls, EdgeList(src, dst, weight), num_vertices, combine, options)
+
+
+def from_edges(
+    cls: type[Graph],
+    edges: EdgeList,
+    num_vertices: int | None,
+    combine: Any,
+    options: dict[str, Any],
+    *,
+    matrix: bool = False,
+) -> Graph:
+    """Return a graph as :func:`from_coo` does; ``matrix``: undirected edges may be the entries of a symmetric one."""
+    (src, dst, weight), rules = edges, checked_rules(combine)
     if getattr(options.get("comm"), "size", 1) > 1:
         from suricate.graph.exchange.parts import from_parts  # whose package needs this module
 
-        return from_parts(cls, EdgeList(src, dst, weight), num_vertices, weight_dtype_of, **options)
+        if rules:
+            raise RequirementError(f"combine={shown(combine)} needs all edges in one process: combine them before")
+        return from_parts(cls, edges, num_vertices, weight_dtype_of, **options)
     if are_texts(src) and are_texts(dst):
         given = options.get("names")
         given = Names("text") if given is None else given
@@ -87,18 +115,25 @@ def from_coo(
     src, dst = as_ids(src, "src"), as_ids(dst, "dst")
     if isinstance(weight, Mapping):
         weight = {name: as_values(values, name, len(src), "edges") for name, values in weight.items()}
+    elif weight is not None:
+        weight = as_array(weight, "weight")
+    given = weight
+    if num_vertices is None:
+        size = max(0, 1 + max(_largest(src, "src"), _largest(dst, "dst")))  # negative ids are refused later
+    else:
+        size = checked_count(num_vertices)
+    if rules:
+        directed = options.get("directed") is not False
+        edges = combined(EdgeList(src, dst, weight), rules, size, directed=directed, matrix=matrix)
+        src, dst, weight = edges
+    if isinstance(weight, Mapping):
         options["edge_columns"] = {
             **{name: dtype_of(values) for name, values in weight.items()}, **(options.get("edge_columns") or {})
         }  # fmt: skip
     elif weight is not None:
-        weight = as_array(weight, "weight")
-        options.setdefault("weight_dtype", weight_dtype_of(weight.dtype))
-    if num_vertices is None:
-        num_vertices = max(0, 1 + max(_largest(src, "src"), _largest(dst, "dst")))  # negative ids are refused later
-        graph = _with_vertices(cls, num_vertices, len(src), options)
-    else:
-        graph = cls(num_vertices, **options)
-    graph.insert_edges(src, dst, weight)
+        options.setdefault("weight_dtype", weight_dtype_of((weight if rules.get(WEIGHT) == "count" else given).dtype))
+    graph = _with_vertices(cls, size, len(src), options) if num_vertices is None else cls(size, **options)
+    insert_told(graph, EdgeList(src, dst, weight), rules)
     return graph
 
 
@@ -115,12 +150,15 @@ def _with_vertices(cls: type[Graph], num_vertices: int, edges: int, options: dic
         raise CapacityError(f"{error}; id {num_vertices - 1} makes it {num_vertices} vertices: {_NUMBERING}") from error
 
 
-def from_csr(cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, **options: Any) -> Graph:
+def from_csr(
+    cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, *, combine: Any = None, **options: Any
+) -> Graph:
     """Return a graph of compressed rows: vertex ``u`` has edges to ``dst[offsets[u]:offsets[u + 1]]``.
 
-    ``offsets`` has ``num_vertices + 1`` entries. Raises as :func:`from_coo` does.
+    ``offsets`` has ``num_vertices + 1`` entries. ``combine`` is that of :func:`from_coo`; with ``directed=False`` only
+    one triangle of a symmetric matrix is read. Raises as :func:`from_coo` does.
     """
-    _refuse_num_vertices(options, "offsets")
+    refuse_num_vertices(options, "offsets")
     offsets, dst = as_ids(offsets, "offsets"), as_ids(dst, "dst")
     if not len(offsets):
         raise ShapeError("offsets is empty: pass num_vertices + 1 entries, the first of them 0")
@@ -130,24 +168,25 @@ def from_csr(cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, **opt
     if int(offsets[0]) != 0 or int(offsets[-1]) != len(dst) or bool((counts < 0).any()):
         raise ShapeError(f"offsets must ascend from 0 to the number of edges ({len(dst)})")
     src = xp.searchsorted(offsets, xp.arange(len(dst)), side="right") - 1
-    return from_coo(cls, src, dst, weight, num_vertices=len(offsets) - 1, **options)
+    return from_edges(cls, EdgeList(src, dst, weight), len(offsets) - 1, combine, options, matrix=True)
 
 
-def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
+def from_scipy_sparse(cls: type[Graph], matrix: Any, *, combine: Any = None, **options: Any) -> Graph:
     """Return a graph with an edge ``(row, column)`` for every stored entry, explicit zeros included.
 
     The weights are the values; a bool matrix, or ``weight_dtype=None``, gives an unweighted graph. Entries of the same
-    place are summed, integers in 64 bits and floats in double precision. With ``directed=False`` the matrix should be
-    symmetric: of two values that differ, the one below the diagonal is taken.
+    place are summed, integers in 64 bits and floats in double precision. With ``directed=False`` one triangle of a
+    symmetric matrix is read. In one that is not, ``combine``, as for :func:`from_coo`, makes one weight of two values;
+    without it the one below the diagonal is taken, with a warning.
 
     Raises:
         ParameterError: ``matrix`` is not a sparse matrix, or is damaged.
         ShapeError: the matrix is not square.
         WeightError: ``weight_dtype`` cannot hold a value or a sum.
     """
-    _refuse_num_vertices(options, "matrix")
+    refuse_num_vertices(options, "matrix")
     if not callable(getattr(matrix, "tocsr", None)):
-        raise ParameterError(f"matrix must be a sparse matrix of SciPy, got {_described(matrix)}")
+        raise ParameterError(f"matrix must be a sparse matrix of SciPy, got {described(matrix)}")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(f"the matrix has shape {matrix.shape}: an adjacency matrix is square")
     try:
@@ -155,10 +194,11 @@ def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
     except ValueError as error:
         raise ParameterError(f"matrix is damaged: {error}") from error
     src, dst = entries.row, entries.col
-    if "weight_dtype" not in options:
-        options["weight_dtype"] = None if matrix.dtype.kind == "b" else weight_dtype_of(matrix.dtype)
-    weight = None if options["weight_dtype"] is None else entries.data
-    return from_coo(cls, src, dst, weight, num_vertices=matrix.shape[0], **options)
+    unweighted = options.get("weight_dtype", 0) is None or ("weight_dtype" not in options and matrix.dtype.kind == "b")
+    if not unweighted and combine != "count":
+        options.setdefault("weight_dtype", weight_dtype_of(matrix.dtype))
+    weight = None if unweighted else entries.data
+    return from_edges(cls, EdgeList(src, dst, weight), matrix.shape[0], combine, options, matrix=True)
 
 
 def _summed(matrix: Any) -> Any:
@@ -175,115 +215,6 @@ def _summed(matrix: Any) -> Any:
         rows = rows.copy()
         rows.sum_duplicates()
     return rows
-
-
-def from_networkx(
-    cls: type[Graph], graph: Any, *, weight: str | None = None, edge_columns: Any = None, **options: Any
-) -> Graph:
-    """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
-
-    If the nodes are exactly the integers ``0 .. n - 1`` (of Python or NumPy), these are the ids. Other nodes are
-    numbered in the order of ``graph.nodes``, and become :attr:`Graph.names` if all are texts, or all are integers. Of
-    parallel edges the last weight wins.
-
-    Args:
-        cls: ``Graph``.
-        graph: any NetworkX graph.
-        weight: edge attribute that holds the weights (1 if an edge lacks it), or None.
-        edge_columns: edge attributes that become columns of edges: a list, of which each exists at all edges or at
-            none; or their dtypes by name, as for ``Graph``.
-        options: options of ``Graph``.
-
-    Raises:
-        ParameterError: ``graph`` is not a NetworkX graph, or no edge has the attribute.
-        DTypeError, WeightError: a weight is not a number, or one that a graph cannot hold.
-    """
-    _refuse_num_vertices(options, "graph")
-    if not all(callable(getattr(graph, name, None)) for name in ("is_directed", "is_multigraph", "adjacency")):
-        raise ParameterError(f"graph must be a graph of NetworkX, got {_described(graph)}")
-    _check_names(weight=weight)
-    _refuse_weight_dtype(options, weight, "edge attribute")
-    one_way = options.setdefault("directed", graph.is_directed()) is True or graph.is_directed()
-    nodes, rows = list(graph), [row for _, row in graph.adjacency()]
-    degrees = np.fromiter(map(len, rows), np.int64, len(rows))
-    heads = chain.from_iterable(rows)
-    if _are_positions(nodes):
-        ids, dst = np.array(nodes, np.int64), np.fromiter(heads, np.int64, int(degrees.sum()))
-    else:
-        number = dict(zip(nodes, range(len(nodes)), strict=True))
-        ids, dst = np.arange(len(nodes)), np.array(list(map(number.__getitem__, heads)), np.int64)
-    row = np.repeat(np.arange(len(nodes)), degrees)
-    src, kept = ids[row], np.ones(len(row), bool)
-    if not one_way:  # an edge is in the rows of both ends: take the first, as graph.edges does
-        kept = row <= np.argsort(ids)[dst]
-    weights: Any = None if weight is None else _edge_weights(graph, rows, kept, weight)
-    if edge_columns is not None:
-        attribute = partial(_attribute, graph, rows, kept)
-        weights = _edge_columns(edge_columns, weight, weights, options, attribute)
-    if not one_way:
-        src, dst = src[kept], dst[kept]
-    made = from_coo(cls, src, dst, weights, num_vertices=len(nodes), **options)
-    kinds = set(map(type, nodes))
-    if made.names is None and kinds in ({str}, {int}) and not _are_positions(nodes):
-        made._names = partial(Names.of, nodes)  # made when they are asked for
-    return made
-
-
-def _are_positions(nodes: list[Any]) -> bool:
-    """Return whether distinct nodes are exactly the integers ``0 .. n - 1``, of Python or NumPy."""
-    integers = all(kind is int or issubclass(kind, np.integer) for kind in set(map(type, nodes)))
-    return integers and (not nodes or (min(nodes) >= 0 and max(nodes) < len(nodes)))
-
-
-def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[Any]:
-    """Return an iterator over the attributes, a dict each, of the edges of a NetworkX graph that are ``kept``.
-
-    ``rows``: a dict by neighbour for each node; ``kept``: a mask of the edges, row by row. The last parallel edge wins.
-    """
-    edges: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
-    if graph.is_multigraph():
-        edges = (list(parallel.values())[-1] for parallel in edges)
-    return compress(edges, kept.tobytes())
-
-
-def _edge_columns(
-    wanted: Any, weight: str | None, weights: Any, options: dict[str, Any], values: Callable[[str], Any]
-) -> dict[str, Any]:
-    """Return the columns of edges by name: ``values(name)`` for each in ``wanted``, and a column ``weight``.
-
-    The latter is ``weights``; there is none if ``weight``, the name that the user gave, is None. If ``wanted`` is a
-    dict of dtypes, this puts it into ``options``, in place, as ``edge_columns``.
-    """
-    if isinstance(wanted, str) or not isinstance(wanted, Sequence | Mapping):
-        raise ParameterError(f"edge_columns must be a list of names, or a dict with their dtypes, got {shown(wanted)}")
-    if isinstance(wanted, Mapping):
-        options["edge_columns"] = dict(wanted)
-    found = {} if weight is None else {WEIGHT: weights}
-    return {**found, **{name: values(name) for name in wanted}}
-
-
-def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list[Any]:
-    """Return attribute ``name`` of the ``kept`` edges as :func:`_edge_attributes`; ``ParameterError``: one lacks it."""
-    try:
-        return list(map(itemgetter(name), _edge_attributes(graph, rows, kept)))
-    except KeyError:
-        raise ParameterError(f"edge_columns: an edge has no attribute {name!r}") from None
-
-
-def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
-    """Return attribute ``weight`` of the ``kept`` edges, as :func:`_edge_attributes` explains; 1 for those without it.
-
-    Raises:
-        ParameterError: no edge has the attribute.
-    """
-    try:
-        return list(map(itemgetter(weight), _edge_attributes(graph, rows, kept)))
-    except KeyError:
-        attributes = list(_edge_attributes(graph, rows, kept))
-    if not any(weight in edge for edge in attributes):
-        known = ", ".join(sorted({str(name) for edge in attributes[:1000] for name in edge})) or "none"
-        raise ParameterError(f"weight={weight!r}: no edge has this attribute; there are: {known}")
-    return [edge.get(weight, 1) for edge in attributes]
 
 
 def from_pandas_edgelist(
@@ -312,37 +243,64 @@ def from_pandas_edgelist(
     """
     names = None if isinstance(frame, Mapping) else column_names(frame)
     if names is None:
-        raise ParameterError(f"frame must be a data frame of pandas, got {_described(frame)}")
-    _check_names(source=source, target=target, weight=weight)
+        raise ParameterError(f"frame must be a data frame of pandas, got {described(frame)}")
+    check_names(source=source, target=target, weight=weight)
     further = [] if edge_columns is None else [*edge_columns]
     missing = [column for column in (source, target, weight, *further) if column is not None and column not in names]
     if missing:
         columns = ", ".join(map(str, names))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
-    _refuse_weight_dtype(options, weight, "column")
+    refuse_weight_dtype(options, weight, "column")
     src, dst = (as_numpy(frame[column]) for column in (source, target))
     if not (are_texts(src) and are_texts(dst)):
         src, dst = as_ids(src, f"column {source!r}"), as_ids(dst, f"column {target!r}")
     weights: Any = None if weight is None else as_numpy(frame[weight])
     if edge_columns is not None:
-        weights = _edge_columns(edge_columns, weight, weights, options, lambda name: as_numpy(frame[name]))
+        weights = columns_of_edges(edge_columns, weight, weights, options, lambda name: as_numpy(frame[name]))
     return from_coo(cls, src, dst, weights, **options)
 
 
-def _described(value: Any) -> str:
+def columns_of_edges(
+    wanted: Any, weight: str | None, weights: Any, options: dict[str, Any], values: Callable[[str], Any]
+) -> dict[str, Any]:
+    """Return the columns of edges by name: ``values(name)`` for each in ``wanted``, and a column ``weight``.
+
+    The latter is ``weights``; there is none if ``weight``, the name that the user gave, is None. If ``wanted`` is a
+    dict of dtypes, this puts it into ``options``, in place, as ``edge_columns``.
+    """
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence | Mapping):
+        raise ParameterError(f"edge_columns must be a list of names, or a dict with their dtypes, got {shown(wanted)}")
+    if isinstance(wanted, Mapping):
+        options["edge_columns"] = dict(wanted)
+    found = {} if weight is None else {WEIGHT: weights}
+    return {**found, **{name: values(name) for name in wanted}}
+
+
+def described(value: Any) -> str:
     """Return the type of an argument that a function does not take and, if it is a graph, how to convert it."""
     advice = _CONVERSIONS.get(type(value).__module__.partition(".")[0])
     return type(value).__name__ + ("" if advice is None else f": use Graph.{advice}")
 
 
-def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight: Any = None, **options: Any) -> Graph:
+def from_edge_index(
+    cls: type[Graph],
+    edge_index: Any,
+    num_vertices: int,
+    weight: Any = None,
+    *,
+    combine: Any = None,
+    **options: Any,
+) -> Graph:
     """Return a graph of a PyTorch Geometric ``edge_index`` (integers, ``[2, edges]``).
+
+    ``combine`` is that of :func:`from_coo`; with ``directed=False`` an ``edge_index`` that has each edge in both
+    directions is read as one that has it once.
 
     Raises:
         ShapeError: ``edge_index`` has another shape.
     """
     src, dst = ends_of_index(as_array(edge_index, "edge_index"))
-    return from_coo(cls, src, dst, weight, num_vertices=num_vertices, **options)
+    return from_edges(cls, EdgeList(src, dst, weight), num_vertices, combine, options, matrix=True)
 
 
 def ends_of_index(index: Array) -> Array:
@@ -384,48 +342,20 @@ def to_scipy_sparse(graph: Graph, weight: str | None = None) -> Any:
 
 
 @on_graph_device
-def to_networkx(graph: Graph) -> Any:
-    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights become the edge attribute ``weight``.
-
-    Columns become attributes of edges and of nodes. Nodes are the names of the vertices, or the ids of those without
-    one.
-
-    Raises:
-        RequirementError: the id of a vertex without a name is the name of another one.
-    """
-    networkx = library("networkx", "networkx")
-    result, live = (
-        networkx.DiGraph() if graph.directed else networkx.Graph(),
-        graph.device.to_numpy(graph.live_vertices),
-    )
-    nodes = nodes_of(graph, live)
-    result.add_nodes_from(nodes)
-    for name, column in graph._columns.items():
-        networkx.set_node_attributes(result, dict(zip(nodes, column.to_numpy()[live].tolist(), strict=True)), name)
-    edges = graph.edges()
-    src, dst = graph.device.to_numpy(edges.src), graph.device.to_numpy(edges.dst)
-    if graph.names is not None:
-        known = np.empty(graph.num_vertices, object)
-        known[live] = nodes
-        src, dst = known[src], known[dst]
-    columns = attributes_of(graph, edges.weight)
-    rows = zip(*(part.tolist() for part in columns.values()), strict=True)
-    attributes = [dict(zip(columns, row, strict=True)) for row in rows] if columns else [{}] * len(src)
-    result.add_edges_from(zip(src.tolist(), dst.tolist(), attributes, strict=True))
-    return result
-
-
-@on_graph_device
-def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
+def to_pandas_edgelist(
+    graph: Graph, source: str = "source", target: str = "target", weight: str = "weight", *, names: bool = True
+) -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
 
-    The arguments name its columns. Columns of edges keep their own names, and ``weight`` is not used then.
+    The arguments name its columns. Columns of edges keep their own names, and ``weight`` is not used then. If the graph
+    has names, they are the ends of the edges; with ``names=False`` these are ids.
 
     Raises:
         ParameterError: two columns would have the same name, or a name is not a text.
+        RequirementError: a vertex has edges and no name.
     """
     pandas = library("pandas", "pandas")
-    _check_names(source=source, target=target, weight=weight)
+    check_names(source=source, target=target, weight=weight)
     if len({source, target, weight}) < 3:
         raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
     edges = graph.edges()
@@ -433,7 +363,17 @@ def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "targ
     if {source, target} & columns.keys():
         raise ParameterError(f"source={source!r} and target={target!r} must differ from the columns of edges")
     ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}
+    if flag("names", names) and graph.names is not None:
+        ends = {label: _named(graph, ids) for label, ids in ends.items()}
     return pandas.DataFrame({**ends, **columns})
+
+
+def _named(graph: Graph, ids: np.ndarray) -> np.ndarray:
+    """Return the names of the vertices ``ids``; raises ``RequirementError`` if one has none."""
+    nameless = ~graph.names.has(ids)  # type: ignore[union-attr]
+    if nameless.any():
+        raise RequirementError(f"vertex {ids[nameless.argmax()]} has edges and no name: pass names=False for ids")
+    return graph.names[ids]  # type: ignore[index]
 
 
 @on_graph_device
@@ -458,21 +398,23 @@ def weight_dtype_of(dtype: Any) -> np.dtype:
     raise DTypeError(f"weights have dtype {dtype}: they must be numbers")
 
 
-def _check_names(**arguments: Any) -> None:
+def check_names(**arguments: Any) -> None:
     """Raise ``ParameterError`` for an argument that cannot be the name of a column or an attribute."""
     for argument, name in arguments.items():
         if not isinstance(name, Hashable):
             raise ParameterError(f"{argument} must be a name, got {shown(name)}")
 
 
-def _refuse_weight_dtype(options: dict[str, Any], weight: str | None, what: str) -> None:
+def refuse_weight_dtype(options: dict[str, Any], weight: str | None, what: str) -> None:
+    """Raise ``WeightError`` if there is a ``weight_dtype``, but no ``weight``, the name of a ``what``."""
     if weight is None and options.get("weight_dtype") is not None:
         raise WeightError(
             f"weight_dtype was given without weight: name the {what} with the weights, as weight='weight'"
         )
 
 
-def _refuse_num_vertices(options: dict[str, Any], argument: str) -> None:
+def refuse_num_vertices(options: dict[str, Any], argument: str) -> None:
+    """Raise ``ParameterError`` if ``num_vertices`` is among the options; ``argument`` determines it."""
     if "num_vertices" in options:
         raise ParameterError(f"num_vertices cannot be given: {argument} determines it")
 

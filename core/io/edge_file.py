@@ -79,25 +79,45 @@ class EdgeFile:
         """Hex SHA-256 of the uncompressed file, or of its parts in order; reads the file again, once."""
         return files.sha256(parts_of(self.path) or [self.path])
 
-    def to_graph(self, **options: Any) -> Graph:
+    def to_graph(self, *, combine: Any = None, **options: Any) -> Graph:
         """Return a new ``Graph`` with these edges; ``options`` are those of ``Graph``.
 
         By default ``num_vertices``, ``directed`` (True if unknown) and ``weight_dtype`` are those of the file;
         ``weight_dtype=None`` ignores the weights. In a directed graph an edge that stands for both directions becomes
         two arcs. ``columns`` become columns of edges. If ids were mapped, ``graph.names`` has the original ids.
 
+        Args:
+            combine: the weight of an edge that is in several lines: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
+                ``"min"`` or ``"max"``; or rules by column, ``{"weight": "sum", "fee": "max"}``, where columns without
+                one keep the last value. None: the last one, with a warning if others differ. Without direction
+                ``(u, v)`` and ``(v, u)`` are one edge.
+            options: of ``Graph``.
+
         Raises:
             WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
             CapacityError: there is not enough memory for the vertices; the message names the largest id.
+            ParameterError, RequirementError: ``combine`` is no such rule, or needs weights.
         """
         from suricate.graph import Graph
         from suricate.graph.exchange.parts import insert_parts, share_of
+        from suricate.graph.repeats import checked_rules, combined, insert_told
 
+        rules = checked_rules(combine)
+        weight: Any = None if options.get("weight_dtype", 0) is None else self.weight
         dtype = None if self.weight is None else self.weight.dtype
-        defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
         if self.columns:
-            kinds = {name: dtype_of(column) for name, column in self.columns.items()}
+            weight = {**({} if weight is None else {WEIGHT: weight}), **self.columns}
+        edges = EdgeList(self.src, self.dst, weight)
+        if rules:
+            directed = options.get("directed", self.directed) is not False and self.directed is not False
+            edges = combined(edges, rules, self.num_vertices, directed=directed, matrix=self.format == "mtx")
+            dtype = np.dtype(np.uint32) if rules.get(WEIGHT) == "count" else dtype
+        if isinstance(edges.weight, Mapping):
+            kinds = {name: dtype_of(column) for name, column in edges.weight.items()}
+            if WEIGHT in kinds:
+                kinds[WEIGHT], dtype = options.pop("weight_dtype", dtype), None
             options["edge_columns"] = {**kinds, **(options.get("edge_columns") or {})}
+        defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
         try:
             graph = Graph(**(defaults | options))
         except CapacityError as error:
@@ -106,19 +126,23 @@ class EdgeFile:
                 raise
             advice = "read the file with relabel=True (--relabel), which maps any integers to 0..n-1"
             raise CapacityError(f"{error}; id {highest} makes it {highest + 1} vertices: {advice}") from error
-        edges = EdgeList(self.src, self.dst, None if graph.weight_dtype is None else self.weight)
-        both = graph.directed and self.directed is False
-        if both:
-            edges = both_arcs(np, edges)
-        if self.columns:
-            columns = {name: np.concatenate((part, part)) if both else part for name, part in self.columns.items()}
-            weights: Any = {} if edges.weight is None else {WEIGHT: edges.weight}
-            weights |= columns
-            edges = EdgeList(edges.src, edges.dst, weights)
+        arcs = 2 if graph.directed and self.directed is False else 1
+        if arcs == 2:
+            edges = _both_arcs(edges)
         if graph.partition is None:
-            graph.insert_edges(*edges)
+            insert_told(graph, edges, rules, arcs)
         else:
             insert_parts(graph, graph.partition.comm, share_of(graph.partition.comm, edges))
         if self.labels is not None and "names" not in options:  # made when they are asked for
             graph._names = partial(Names.of, self.labels if self.table is None else self.table)
         return graph
+
+
+def _both_arcs(edges: EdgeList) -> EdgeList:
+    """Return the arcs of undirected edges, whose weights may be columns by name."""
+    src, dst, weight = both_arcs(np, edges._replace(weight=None))
+    if isinstance(edges.weight, Mapping):
+        weight = {name: np.concatenate((part, part)) for name, part in edges.weight.items()}
+    elif edges.weight is not None:
+        weight = np.concatenate((edges.weight, edges.weight))
+    return EdgeList(src, dst, weight)

@@ -12,8 +12,9 @@ import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
+from suricate.base.types import EdgeList
 from suricate.graph.edge_columns import attributes_of
-from suricate.graph.interop import from_coo
+from suricate.graph.interop import from_edges
 from suricate.graph.naming import names_of
 from suricate.intake.names import Names
 from suricate.state.edge_table import WEIGHT
@@ -45,10 +46,10 @@ class Parts(NamedTuple):
     deleted: Any = ()
 
 
-def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
+def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any], *, matrix: bool = False) -> Graph:
     """Return the graph of ``parts``. If the only attribute of edges is a numeric ``weight``, it becomes the weights.
 
-    ``options``: further options of ``Graph``.
+    ``options``: further options of ``Graph``, and ``combine``. ``matrix`` is that of :func:`from_edges`.
 
     Raises:
         ParameterError: there are parallel edges, names are repeated, or a deleted vertex has edges.
@@ -57,7 +58,9 @@ def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
     if "num_vertices" in options:
         raise ParameterError("num_vertices cannot be given: the graph that is converted determines it")
     src, dst = np.asarray(parts.src, np.int64), np.asarray(parts.dst, np.int64)
-    _refuse_parallel(src, dst, parts.directed)
+    combine = options.pop("combine", None)
+    if combine is None:
+        _refuse_parallel(src, dst, parts.directed)
     _refuse_deleted_ends(src, dst, parts.deleted)
     edges = {name: _column(values) for name, values in parts.edges.items()}
     if options.setdefault("directed", parts.directed) is True and not parts.directed:
@@ -65,7 +68,7 @@ def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
     weight: Any = edges or None
     if [*edges] == [WEIGHT] and edges[WEIGHT].dtype.kind in "iuf":
         weight = edges[WEIGHT]
-    graph = from_coo(cls, src, dst, weight, num_vertices=parts.num_vertices, **options)
+    graph = from_edges(cls, EdgeList(src, dst, weight), parts.num_vertices, combine, options, matrix=matrix)
     if parts.names is not None:
         graph.names = _names(parts.names)
     for name, values in parts.vertices.items():
@@ -110,7 +113,9 @@ def _refuse_parallel(src: np.ndarray, dst: np.ndarray, directed: bool) -> None:
     twice = np.flatnonzero((one[1:] == one[:-1]) & (other[1:] == other[:-1]))
     if len(twice):
         u, v = int(one[twice[0]]), int(other[twice[0]])
-        raise ParameterError(f"there are parallel edges, from {u} to {v} for instance: make them one before")
+        raise ParameterError(
+            f"there are parallel edges, from {u} to {v} for instance: combine='sum', or another rule, makes them one"
+        )
 
 
 def _refuse_deleted_ends(src: np.ndarray, dst: np.ndarray, deleted: Any) -> None:

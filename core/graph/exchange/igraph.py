@@ -25,8 +25,8 @@ def from_igraph(cls: type[Graph], graph: Any, **options: Any) -> Graph:
 
     Args:
         cls: ``Graph``.
-        graph: the graph, without parallel edges (``graph.simplify()`` merges them).
-        options: options of ``Graph``; ``directed`` is that of the graph.
+        graph: the graph, without parallel edges (``graph.simplify()`` merges them) unless ``combine`` is given.
+        options: options of ``Graph``, and ``combine`` of :func:`from_coo`; ``directed`` is that of the graph.
 
     Raises:
         ParameterError: ``graph`` is not an igraph graph, or has parallel edges or repeated names.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +25,11 @@ def from_networkit(cls: type[Graph], graph: Any, attributes: Mapping[str, type] 
 
     Args:
         cls: ``Graph``.
-        graph: the graph, without parallel edges (``graph.removeMultiEdges()`` merges them).
-        attributes: node attributes to take, with their types: ``{"name": str, "age": int}``, since NetworKit cannot
-            list them. ``name`` becomes :attr:`Graph.names`, others columns.
-        options: options of ``Graph``; ``directed`` and the weights are those of the graph.
+        graph: the graph, without parallel edges (``graph.removeMultiEdges()`` merges them) unless ``combine`` is given.
+        attributes: node attributes that become columns, with their types: ``{"age": int}``, since NetworKit cannot
+            list them. ``name``, of texts or integers, becomes :attr:`Graph.names` if it is there.
+        options: options of ``Graph``, and ``combine`` of :func:`from_coo`; ``directed`` and the weights are those of
+            the graph.
 
     Raises:
         ParameterError: ``graph`` is not a NetworKit graph, or has parallel edges, or a node lacks an attribute.
@@ -39,9 +41,19 @@ def from_networkit(cls: type[Graph], graph: Any, attributes: Mapping[str, type] 
     removed = [node for node in range(size) if not graph.hasNode(node)]
     edges = {WEIGHT: rows[:, 2]} if graph.isWeighted() else {}
     src, dst = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)  # floats hold ids below 2 ** 32
-    vertices = {name: _values(graph, name, kind, size) for name, kind in (attributes or {}).items()}
+    wanted = {**_kind_of_names(graph), **(attributes or {})}
+    vertices = {name: _values(graph, name, kind, size) for name, kind in wanted.items()}
     names = vertices.pop(NAME, None)
     return graph_of(cls, Parts(size, src, dst, graph.isDirected(), edges, vertices, names, removed), options)
+
+
+def _kind_of_names(graph: Any) -> dict[str, type]:
+    """Return ``{"name": str}`` or ``{"name": int}``, the type of the names of a NetworKit graph; {} if it has none."""
+    for kind in (str, int):
+        with suppress(RuntimeError):  # there is none, or one of another type
+            graph.getNodeAttribute(NAME, kind)
+            return {NAME: kind}
+    return {}
 
 
 def _values(graph: Any, name: str, kind: type, size: int) -> list[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from suricate.base.types import EdgeList
 from suricate.graph.naming import are_texts
+from suricate.graph.repeats import overruled, tell
 from suricate.intake.arrays import as_array, as_ids, same_length
 from suricate.intake.names import Names
 from suricate.state.attributes import as_values, dtype_of
@@ -92,15 +93,19 @@ def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
     """Insert the ``edges`` that each process passes into the ``graph`` of all, slice by slice; collective.
 
     Without weights each slice has an equal share of every part. With weights or columns slices are in the order of the
-    parts, so that of duplicates the one of the last process wins.
+    parts, so that of duplicates the one of the last process wins; the first process warns if others differ.
     """
     most, counts = edges_at_a_time(graph, comm), comm.allgather(len(edges.src))
     ordered = graph.weight_dtype is not None
     share = most if ordered else max(most // comm.size, 1)
     first = sum(counts[: comm.rank]) if ordered else 0
+    lost = 0
     for begin in range(0, sum(counts) if ordered else max(counts), share):
         low, high = (min(max(end - first, 0), len(edges.src)) for end in (begin, begin + share))
-        graph.insert_edges(*(_slice(edges, low, high) if high > low else (None, None)))
+        delta = graph.insert_edges(*(_slice(edges, low, high) if high > low else (None, None)))
+        lost += overruled(graph, delta) if ordered else 0
+    if comm.rank == 0:
+        tell(lost, sum(counts))
 
 
 def edges_at_a_time(graph: Graph, comm: Comm) -> int:

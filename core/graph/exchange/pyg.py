@@ -31,7 +31,7 @@ def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **op
         data: ``edge_index`` is ``[2, edges]``, ``num_nodes`` the number of nodes; without parallel edges.
         exclude: attributes to leave out, such as a matrix of features.
         options: options of ``Graph``; ``directed`` is True by default. With False, ``edge_index`` may have an edge in
-            both directions, with equal attributes.
+            both directions, with equal attributes. ``combine``, as for :func:`from_coo`, allows parallel edges.
 
     Raises:
         ParameterError: ``data`` is not a ``Data``, or there are parallel edges.
@@ -58,10 +58,10 @@ def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **op
         column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
         belongs = _owner(name, column.shape, size, count)
         (edges if belongs == "edge" else vertices)[WEIGHT if name == EDGE_WEIGHT else name] = column
-    if options.get("directed") is False:
+    if options.get("directed") is False and options.get("combine") is None:
         index, edges = _once(index, edges)
     parts = Parts(size, index[0], index[1], options.get("directed") is not False, edges, vertices, names)
-    return graph_of(cls, parts, options)
+    return graph_of(cls, parts, options, matrix=True)
 
 
 def _attributes(data: Any) -> list[str]:
@@ -90,7 +90,9 @@ def _once(index: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, dict[st
     same[1:] &= index[0][order][1:] != index[0][order][:-1]  # the same arc twice is no edge in both directions
     for name, values in edges.items():
         if not np.array_equal(values[order][same], values[order][np.flatnonzero(same) - 1]):
-            raise ParameterError(f"{name} differs between the two directions of an edge: build a directed graph")
+            raise ParameterError(
+                f"{name} differs between the two directions of an edge: build a directed graph, or choose by combine="
+            )
     kept = order[~same]
     return index[:, kept], {name: values[kept] for name, values in edges.items()}
 

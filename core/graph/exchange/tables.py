@@ -43,14 +43,15 @@ def from_arrow(
 
     Args:
         cls: ``Graph``.
-        edges: a table with the ends of the edges, ids or names, without parallel edges. If ``weight`` is the only
-            other column, it becomes the weights; otherwise all other columns become columns of edges.
+        edges: a table with the ends of the edges, ids or names, without parallel edges unless ``combine`` is given. If
+            ``weight`` is the only other column, it becomes the weights; otherwise all other columns become columns of
+            edges.
         vertices: a table of the vertices, including those without edges: ``vertex`` has their ids (without it they are
             numbered by row), ``name`` their names, other columns become columns. Missing ids become deleted vertices.
             None: the vertices are the ends of the edges.
         source: the column with the sources.
         target: the column with the destinations.
-        options: options of ``Graph``; ``directed`` is True by default.
+        options: options of ``Graph``, and ``combine`` of :func:`from_coo`; ``directed`` is True by default.
 
     Raises:
         ParameterError: not a table, values are missing, there are parallel edges, or an end is not in ``vertices``.

@@ -215,6 +215,20 @@ def test_flags_of_an_algorithm(weighted: Path, value: str) -> None:
     assert result.exit_code == 0, result.stderr
 
 
+def test_lines_that_repeat_an_edge(tmp_path: Path) -> None:
+    path = tmp_path / "payments.txt"
+    path.write_text("0 1 5\n0 1 7\n1 0 4\n")
+    command = [sys.executable, "-m", "suricate", "run", "sssp", str(path), "--device", "cpu", "--format", "csv"]
+    done = subprocess.run([*command, "--undirected"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "suricate: warning: 2 of 3 edges repeat an edge with another weight" in done.stderr
+    for rule, distance in (("sum", 12), ("min", 5), ("weight=count", 2)):
+        result = call("run", "sssp", path, "--device", "cpu", "--combine", rule, "--format", "json")
+        assert json.loads(result.stdout)["vertices"][0]["distance"] == distance, result.stdout
+        assert "warning" not in result.stderr
+    assert "must be one of last, first" in call("run", "sssp", path, "--combine", "mean").stderr
+
+
 def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
     output = tmp_path / "values.csv"
     result = call("run", "bfs", weighted, "--relabel", "--device", "cpu", "--top", 1, "--output", output)

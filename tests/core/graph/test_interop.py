@@ -97,7 +97,8 @@ def test_scipy_sparse_of_unweighted_and_undirected_graphs(where):
     assert (graph.weight_dtype, edges(graph)) == (None, [(0, 0), (1, 0)])
     undirected = su.Graph.from_scipy_sparse(boolean, directed=False, **where)
     assert undirected.to_scipy_sparse().toarray().tolist() == [[1, 1], [1, 0]]
-    lower_wins = su.Graph.from_scipy_sparse(sp.csr_array(np.array([[0, 5], [7, 0]])), directed=False, **where)
+    with pytest.warns(UserWarning, match="1 of 2 edges repeat"):
+        lower_wins = su.Graph.from_scipy_sparse(sp.csr_array(np.array([[0, 5], [7, 0]])), directed=False, **where)
     assert edges(lower_wins) == [(0, 1, 7)]
     with pytest.raises(ShapeError, match=r"\(2, 3\)"):
         su.Graph.from_scipy_sparse(sp.csr_array((2, 3)), **where)
@@ -132,7 +133,8 @@ def test_deleted_vertices_are_no_nodes_and_empty_rows(where):
 
 def test_an_undirected_edge_of_networkx_is_two_arcs_of_a_directed_graph(where):
     given = nx.MultiGraph([(0, 1, {"cost": 5}), (2, 2, {"cost": 3}), (1, 0, {"cost": 7})])
-    graph = su.Graph.from_networkx(given, weight="cost", directed=True, **where)
+    with pytest.warns(UserWarning, match="1 edges are parallel"):
+        graph = su.Graph.from_networkx(given, weight="cost", directed=True, **where)
     assert sorted(graph.to_networkx().edges(data="weight")) == [(0, 1, 7), (1, 0, 7), (2, 2, 3)]
     assert su.Graph.from_networkx(nx.DiGraph([(0, 1), (1, 0)]), directed=False, **where).num_edges == 1
 
@@ -150,8 +152,11 @@ def plain_edges(graph):
 
 def test_networkx_with_labels_multigraphs_and_missing_weights(where):
     given = nx.MultiDiGraph([("b", "a", {"cost": 2.5}), ("a", "c"), ("b", "a", {"cost": 4.0})])
-    graph = su.Graph.from_networkx(given, weight="cost", **where)
+    with pytest.warns(UserWarning, match="1 edges are parallel"):
+        graph = su.Graph.from_networkx(given, weight="cost", **where)
     assert edges(graph) == [(0, 1, 4.0), (1, 2, 1.0)]
+    assert edges(su.Graph.from_networkx(given, weight="cost", combine="sum", **where)) == [(0, 1, 6.5), (1, 2, 1.0)]
+    assert edges(su.Graph.from_networkx(given, combine="count", **where)) == [(0, 1, 2), (1, 2, 1)]
     shuffled = nx.DiGraph([(2, 0), (0, 1)])
     assert edges(su.Graph.from_networkx(shuffled, **where)) == [(0, 1), (2, 0)]
     assert su.Graph.from_networkx(nx.Graph(), **where).num_vertices == 0

@@ -11,7 +11,7 @@ import pytest
 from test_parallel_graph import N, cut, listed, made
 
 import suricate as su
-from suricate.errors import CapacityError
+from suricate.errors import CapacityError, RequirementError
 from suricate.graph.exchange import parts
 from suricate.parallel import Comm, run
 from suricate.placement import changes
@@ -146,3 +146,26 @@ def limited(real: Any, most: int) -> Any:
         return real(given, *args)
 
     return call
+
+
+@pytest.mark.parametrize("most", [1 << 26, 2])
+@pytest.mark.parametrize("columns", [False, True])
+def test_the_first_process_tells_of_repeats(monkeypatch: pytest.MonkeyPatch, most: int, columns: bool) -> None:
+    monkeypatch.setattr(parts, "SLICE", most)
+    edges = [([0, 1, 0], [1, 2, 1], [1.0, 2.0, 3.0]), ([0, 1], [1, 2], [4.0, 2.0])]
+
+    def job(comm: Comm) -> list[float]:
+        src, dst, weight = edges[comm.rank]
+        given = {"fee": weight} if columns else weight
+        graph = su.Graph.from_coo(src, dst, given, comm=comm, device="cpu")
+        with pytest.raises(RequirementError, match="needs all edges in one process"):
+            su.Graph.from_coo(src, dst, given, comm=comm, device="cpu", combine="sum")
+        return (
+            graph.edge_columns.at("fee", [0, 1], [1, 2]).tolist()
+            if columns
+            else graph.edge_weights([0, 1], [1, 2]).tolist()
+        )
+
+    with pytest.warns(UserWarning, match="2 of 5 edges repeat") as told:
+        assert run(job, 2) == [[4.0, 2.0]] * 2
+    assert len(told) == 1
