@@ -104,7 +104,7 @@ class RulesType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | dict[str, str]:
         """Return a rule, or a dict from column to rule, the argument ``combine`` of ``EdgeFile.to_graph``."""
-        from suricate.graph.repeats import checked_rules
+        from suricate.graph.edge_columns.repeats import checked_rules
 
         rules = value if "=" not in value else dict(entry.rpartition("=")[::2] for entry in value.split(","))
         try:

@@ -28,9 +28,9 @@ from suricate.base.parameters import flag, shown
 from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList
 from suricate.graph.delta import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
+from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
 from suricate.graph.naming import are_texts
 from suricate.graph.options import checked_count
-from suricate.graph.repeats import checked_rules, combined, insert_told
 from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.names import Names
 from suricate.intake.tables import as_numpy, column_names
@@ -117,7 +117,7 @@ def from_edges(
         weight = {name: as_values(values, name, len(src), "edges") for name, values in weight.items()}
     elif weight is not None:
         weight = as_array(weight, "weight")
-    given = weight
+    values: Any = weight
     if num_vertices is None:
         size = max(0, 1 + max(_largest(src, "src"), _largest(dst, "dst")))  # negative ids are refused later
     else:
@@ -131,7 +131,7 @@ def from_edges(
             **{name: dtype_of(values) for name, values in weight.items()}, **(options.get("edge_columns") or {})
         }  # fmt: skip
     elif weight is not None:
-        options.setdefault("weight_dtype", weight_dtype_of((weight if rules.get(WEIGHT) == "count" else given).dtype))
+        options.setdefault("weight_dtype", weight_dtype_of(np.uint32 if rules.get(WEIGHT) == "count" else values.dtype))
     graph = _with_vertices(cls, size, len(src), options) if num_vertices is None else cls(size, **options)
     insert_told(graph, EdgeList(src, dst, weight), rules)
     return graph
@@ -370,10 +370,10 @@ def to_pandas_edgelist(
 
 def _named(graph: Graph, ids: np.ndarray) -> np.ndarray:
     """Return the names of the vertices ``ids``; raises ``RequirementError`` if one has none."""
-    nameless = ~graph.names.has(ids)  # type: ignore[union-attr]
+    nameless = ~graph.names.has(ids)
     if nameless.any():
         raise RequirementError(f"vertex {ids[nameless.argmax()]} has edges and no name: pass names=False for ids")
-    return graph.names[ids]  # type: ignore[index]
+    return graph.names[ids]
 
 
 @on_graph_device

@@ -99,8 +99,8 @@ class EdgeFile:
             ParameterError, RequirementError: ``combine`` is no such rule, or needs weights.
         """
         from suricate.graph import Graph
+        from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
         from suricate.graph.exchange.parts import insert_parts, share_of
-        from suricate.graph.repeats import checked_rules, combined, insert_told
 
         rules = checked_rules(combine)
         weight: Any = None if options.get("weight_dtype", 0) is None else self.weight

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.types import EdgeList
+from suricate.graph.edge_columns.repeats import overruled, tell
 from suricate.graph.naming import are_texts
-from suricate.graph.repeats import overruled, tell
 from suricate.intake.arrays import as_array, as_ids, same_length
 from suricate.intake.names import Names
 from suricate.state.attributes import as_values, dtype_of

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 import suricate as su
 from suricate.errors import ParameterError, RequirementError, VertexRangeError, WeightError
-from suricate.graph.repeats import RULES
+from suricate.graph.edge_columns.repeats import RULES
 
 pytestmark = pytest.mark.plain
 

@@ -56,8 +56,9 @@ def combined(
     src, dst = (on_host(ids) for ids in edges[:2])
     same_length(src, dst)
     src, dst, _ = checked_edges((src, dst, None), num_vertices)
-    by_name = isinstance(edges.weight, Mapping)
-    columns: dict[str, Any] = edges.weight if by_name else {} if edges.weight is None else {WEIGHT: edges.weight}
+    given: Any = edges.weight
+    by_name = isinstance(given, Mapping)
+    columns: dict[str, Any] = given if by_name else {} if given is None else {WEIGHT: given}
     columns = {name: _values(part, name, len(src)) for name, part in columns.items()}
     if not directed:
         if matrix:
@@ -121,7 +122,7 @@ def _one_triangle(src: np.ndarray, dst: np.ndarray, columns: dict[str, Any]) -> 
     below, above = np.flatnonzero(src > dst), np.flatnonzero(src < dst)
     keys = edge_keys(dst[below], src[below]), edge_keys(src[above], dst[above])
     below, above = (at[np.argsort(key, kind="stable")] for at, key in zip((below, above), keys, strict=True))
-    is_same = np.array_equal(*map(np.sort, keys)) and all(
+    is_same = np.array_equal(np.sort(keys[0]), np.sort(keys[1])) and all(
         np.array_equal(part[below], part[above]) for part in columns.values()
     )
     if not is_same:
@@ -157,16 +158,17 @@ def overruled(graph: Graph, delta: Delta) -> int:
     change = delta._net().added
     if change is None:
         return 0
-    edges, (status, old), mirrored = change
-    xp, count = graph.device.xp, 0
+    edges: Any = change.edges
+    outcome: Any = change.outcome
+    xp, status, count = graph.device.xp, outcome.status, 0
     repeated = picked(edges, xp.flatnonzero(status == UNCHANGED))
     if len(repeated.src):
         found, kept = graph._updater.find(repeated.src, repeated.dst)
         count += int(xp.count_nonzero(found & _differ(graph, repeated.weight, kept)))
     replaced = xp.flatnonzero(status == REPLACED)
     if len(replaced):
-        count += int(xp.count_nonzero(_differ(graph, edges.weight[replaced], old[replaced])))
-    return count // (2 if mirrored else 1)
+        count += int(xp.count_nonzero(_differ(graph, edges.weight[replaced], outcome.weight[replaced])))
+    return count // (2 if change.mirrored else 1)
 
 
 def _differ(graph: Graph, one: Any, other: Any) -> Any:
