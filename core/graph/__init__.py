@@ -262,7 +262,7 @@ class Graph(hints.Hinted):
 
         Args:
             src: ids, ``n``; or names that are texts: if the graph has names, those that are new, and vertices for them,
-                are added by a separate change before the edges.
+                are added by the same change.
             dst: likewise.
             weight: ``n`` numbers, or one for all; required on a weighted graph. A float dtype takes every number that
                 stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range. If edges have
@@ -316,10 +316,11 @@ class Graph(hints.Hinted):
                 try:
                     if self.edge_table is not None and insert is not None:
                         insert = edge_columns.with_rows(self, insert)
-                    if self._names is not None:
-                        delete, insert = naming.as_edges(self, delete, insert, parts)
-                    before, given = self._begin_change(), (delete, insert)
-                    delta = coming.apply(self._updater, *given) if coming else self._updater.apply(*given, parts)
+                    change: Any = coming
+                    if self._names is not None and coming is None:
+                        delete, insert, change = naming.as_edges(self, delete, insert, parts[1])
+                    before, given = self._begin_change(), (delete, insert, parts)
+                    delta = change.apply(self._updater, *given) if change else self._updater.apply(*given)
                     delta.is_disjoint = disjoint
                     if self.edge_table is not None:
                         self.edge_table.follow(delta)
@@ -370,9 +371,7 @@ class Graph(hints.Hinted):
             self.partition.comm.same({"count": count, "recycle": recycle})
         before = self._begin_change()
         count, recycle = checked_count(count, "count"), flag("recycle", recycle)
-        ids, delta = self._updater.insert_vertices(count, recycle=recycle)
-        if recycle and self._names is not None:
-            naming.forget_names(self, ids)
+        ids, delta = self._updater.insert_vertices(count, recycle, partial(naming.forgetting, self))
         self._end_change(before, delta)
         return ids
 

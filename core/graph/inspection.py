@@ -11,6 +11,7 @@ from suricate.base.errors import RequirementError, require
 from suricate.base.parameters import integer
 from suricate.base.types import EdgeList, edge_keys
 from suricate.graph.edge_columns import table_of
+from suricate.graph.naming import check as check_names
 from suricate.graph.options import GraphOptions
 from suricate.intake.arrays import bits, picked
 from suricate.intake.names import Names
@@ -77,6 +78,7 @@ def check(graph: Graph) -> None:
     check_stores(graph._stores, graph._options, graph._updater.live, graph.edge_table)
     for column in graph._columns.values():
         column.check(graph.num_vertices, graph.deleted_vertices)
+    check_names(graph)
     if graph.edge_table is not None:
         table_of(graph).check(graph.device.to_numpy(graph.edges().weight))
 

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
+from suricate.base.errors import ParameterError, RequirementError, UnknownNameError, require
 from suricate.base.parameters import shown
-from suricate.intake.arrays import PARTS, as_ids, as_weights, checked_edges, checked_ids, on_host, same_length
-from suricate.intake.name_values import as_values
+from suricate.graph.vertices import Coming
+from suricate.intake.arrays import ARGUMENTS, PARTS, as_ids, checked_ids, on_host, same_length
+from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.names import Names
 from suricate.state.columns import Columns
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.graph.update import Given
+    from suricate.graph.delta import Delta
+    from suricate.graph.update import Given, Updater
 
 VERTICES = ("source", "sources", "starts", "nodes")  #: parameters of algorithms that are vertices
 
@@ -155,11 +157,20 @@ def columns(graph: Graph) -> Columns:
     return Columns(graph, vertices_of)
 
 
-def forget_names(graph: Graph, ids: Any) -> None:
-    """Remove the names of ``ids``, which now belong to new vertices."""
-    if (names := graph.names) is not None:
-        host = graph.device.to_numpy(ids)
-        names.forget(host[names.has(host)], reuse=False)
+def forgetting(graph: Graph, ids: np.ndarray) -> Prepared | None:
+    """Return the prepared removal of the names of ``ids``, which are to be new vertices; None: there are no names."""
+    if (names := graph.names) is None:
+        return None
+    with names.exclusive():
+        known = np.sort(ids[names.has(ids)])
+        return Prepared(names, lambda: known)
+
+
+def check(graph: Graph) -> None:
+    """Verify the names, and that their ids are vertices; raises ``CheckFailed``."""
+    if isinstance(graph._names, Names):
+        graph._names.check()
+        require(graph._names.num_ids <= graph.num_vertices, "names have no more ids than the graph has vertices")
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------
@@ -186,49 +197,50 @@ def known_edges(graph: Graph, src: Any, dst: Any) -> tuple[Any, Any, np.ndarray 
 
 
 def as_edges(
-    graph: Graph, delete: Given | None, insert: Given | None, parts: tuple[int, int]
-) -> tuple[Given | None, Given | None]:
-    """Return both halves of a batch with ids in place of names, adding new names of an insertion to the graph.
+    graph: Graph, delete: Given | None, insert: Given | None, part: int
+) -> tuple[Given | None, Given | None, NamedInsertion | None]:
+    """Return both halves of a batch with ids in place of names, and what inserts edges between names (None: ids).
 
-    ``delete`` loses edges that have an unknown name. ``parts``: what messages call the two halves, as indices of
-    ``PARTS``. Raises as ``Graph.insert_edges`` does.
+    ``delete`` loses edges that have an unknown name. ``part``: what messages call the insertion, an index of ``PARTS``.
+
+    Raises:
+        ParameterError, ShapeError, DTypeError: one end of edges to insert is ids, the other names; or they are invalid.
     """
     if delete is not None:
         delete = (*known_edges(graph, *delete[:2])[:2], delete[2])
-    return delete, None if insert is None else _insertion(graph, insert, PARTS[parts[1]])
-
-
-def _insertion(graph: Graph, edges: Given, prefix: str) -> Given:
-    """Return edges to insert, with ids in place of names; new names are added, and vertices for them.
-
-    ``prefix``: precedes the names of arguments in messages.
-
-    Raises:
-        ParameterError, ShapeError, WeightError, SelfLoopError, DTypeError: the edges are invalid; nothing is changed.
-        VertexRangeError, CapacityError: there would be too many vertices; nothing is changed.
-    """
-    src, dst, weight = edges
-    texts = are_texts(src), are_texts(dst)
-    if not any(texts) or (names := graph.names) is None:
-        return edges
+    texts = () if insert is None else (are_texts(insert[0]), are_texts(insert[1]))
+    if not any(texts) or graph.names is None:
+        return delete, insert, None
     if not all(texts):
-        raise ParameterError(f"{prefix}src and {prefix}dst must both be names, or both be ids")
-    weight = as_weights(weight, graph.weight_dtype, f"{prefix}weight")
-    weight = weight if weight is None or weight.ndim == 0 else on_host(weight)
-    src, dst = as_values(src, names.dtype), as_values(dst, names.dtype)  # once for both look-ups
-    ends = names.find(src), names.find(dst)
-    same_length(*ends, weight, prefix)
-    unknown, new = tuple(end < 0 for end in ends), np.empty(0, np.uint32)
-    if any(part.any() for part in unknown):
-        names.skip(graph.num_vertices)  # vertices without names keep their ids
-        ends = names.intern_pairs(src, dst)
-        new = np.concatenate([end[part] for end, part in zip(ends, unknown, strict=True)])
-    try:
-        loops = graph.self_loops == "error"
-        checked_edges((*ends, weight), names.num_ids, graph.weight_dtype, refuse_loops=loops, prefix=prefix)
-        if names.num_ids > graph.num_vertices:
-            graph.insert_vertices(names.num_ids - graph.num_vertices)
-    except BaseException:
-        names.withdraw(new)
-        raise
-    return (*ends, weight)
+        raise ParameterError(f"{PARTS[part]}src and {PARTS[part]}dst must both be names, or both be ids")
+    return delete, insert, NamedInsertion(graph)
+
+
+class NamedInsertion:
+    """An insertion of edges between names: those that are new, and vertices for them, come with the same change."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def apply(self, updater: Updater, delete: Given | None, insert: Given, parts: tuple[int, int]) -> Delta:
+        """Delete edges given by ids, and insert edges given by names; arguments and errors as of ``Updater.apply``."""
+        graph, names, size = self._graph, self._graph.names, updater.num_vertices
+        assert names is not None
+        src, dst, weight = insert
+        with names.exclusive():
+            with graph.alike():
+                ends, change = names.prepare_pairs(src, dst, size)
+                more = max(change.num_ids - size, 0)
+                if more:
+                    delete = delete and self._checked(delete, size, parts[0])
+            edges = *ends, weight
+            if change.is_empty:
+                return updater.apply(delete, edges, parts)
+            return Coming(more, NO_IDS, change).apply(updater, delete, edges, parts)
+
+    @staticmethod
+    def _checked(delete: Given, size: int, part: int) -> Given:
+        """Return edges to delete on the host, whose ids were checked ahead of the vertices to come."""
+        ends = zip(delete[:2], ARGUMENTS[part][:2], strict=True)
+        src, dst = (checked_ids(on_host(as_ids(end, name)), size, name) for end, name in ends)
+        return src, dst, delete[2]

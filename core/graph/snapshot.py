@@ -376,8 +376,11 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         graph_version=graph.version,
     )
     states = prefixed(COLUMNS, state_of(graph._columns))
-    if graph.names is not None:
-        states |= prefixed(NAMES, graph.names.state())
+    if (names := graph.names) is not None:
+        if names.num_ids > graph.num_vertices:
+            reason = f"the graph has {graph.num_vertices} vertices, its names have {names.num_ids} ids"
+            raise RequirementError(f"{reason}: add vertices with insert_vertices()")
+        states |= prefixed(NAMES, names.state())
     version = 4 if graph.partition is not None else 2 if states else 1
     if options.edge_columns:
         version, columns = 3 if graph.partition is None else 5, columns_by_edge(graph, edges.weight)

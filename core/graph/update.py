@@ -1,8 +1,8 @@
 """Changing a graph's stores: validate a batch, apply it to one store or two, and report what changed.
 
 A batch is applied as a whole or not at all. What can be validated on the host is validated before anything changes; a
-batch on a CUDA device is validated there, in the stream (see ``suricate.intake.ingest``), and the kernels that change
-the store do nothing if it is invalid. If a store fails, whatever the exception, what was done so far is undone.
+batch on a CUDA device is validated there, in the stream (``suricate.intake.ingest``), and the kernels that change the
+store do nothing if it is invalid. If a store fails, whatever the exception, what was done so far is undone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from suricate.graph.liveness import LiveVertices
 from suricate.graph.options import GraphOptions
 from suricate.graph.rollback import beyond_limit, insert_into
 from suricate.graph.stores import Stores
-from suricate.graph.vertices import Incident, incident_arcs, incident_edges, member
+from suricate.graph.vertices import Forgetting, Incident, incident_arcs, incident_edges, kept_with, member
 from suricate.intake.arrays import (
     ARGUMENTS,
     PARTS,
@@ -359,22 +359,23 @@ class Updater:
 
     # -- vertices ------------------------------------------------------------------------------------------------------
 
-    def insert_vertices(self, count: int, *, recycle: bool) -> tuple[Array, Delta]:
+    def insert_vertices(self, count: int, recycle: bool, forgetting: Forgetting) -> tuple[Array, Delta]:
         """Add ``count`` vertices without edges; return their ids, ``uint32[count]``, and the delta.
 
-        With ``recycle`` deleted ids are reused first, the lowest first. Raises ``VertexRangeError`` if there would be
-        more vertices than ids, and ``CapacityError``; nothing has changed then.
+        With ``recycle`` deleted ids are reused first, the lowest first, without their names. Raises
+        ``VertexRangeError`` and ``CapacityError``; nothing has changed then.
         """
-        xp, edit = self.device.xp, None
-        if recycle and self.live.most_deleted:
+        xp, recycle = self.device.xp, recycle and self.live.most_deleted > 0
+        if recycle:
             self.raise_pending()
-            edit = self.live.recycling(count)
+        edit = self.live.recycling(count) if recycle else None
         revived = xp.empty(0, np.uint32) if edit is None else edit.at.astype(np.uint32)
+        names = None if edit is None else forgetting(self.device.to_numpy(revived))
         before, after = self.num_vertices, self.num_vertices + count - len(revived)
         if after > MAX_VERTICES:
             raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
         ids = xp.concatenate((revived, xp.arange(before, after, dtype=np.uint32)))
-        with self.whole(live=True):
+        with self.whole(live=True), kept_with(names):
             self._resize(after)
             if edit is not None:
                 self.live.apply(edit)
@@ -408,10 +409,10 @@ class Updater:
         """
         self.raise_pending()
         given = checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids")
-        distinct = self.live.among(sorted_distinct(given.copy()))
+        distinct, directed = self.live.among(sorted_distinct(given.copy())), self.options.directed
         if not len(distinct):
             return self._delta()
-        directed, vertices = self.options.directed, self.device.xp.asarray(distinct)
+        vertices = self.device.xp.asarray(distinct)
         arcs = incident_arcs(self.out, self.into, vertices, directed=directed)
         inside = member(self.device, self.num_vertices, vertices)
         edges = incident_edges(arcs, inside, self.device, directed=directed)
@@ -436,12 +437,11 @@ class Updater:
         if len(towards.src):
             self.out.delete(towards.src, towards.dst)
         self.out.delete_vertices(vertices)
-        if self.into is None:
-            return
-        outside = picked(away, ~inside[away.dst])
-        if len(outside.src):
-            self.into.delete(outside.dst, outside.src)
-        self.into.delete_vertices(vertices)
+        if self.into is not None:
+            outside = picked(away, ~inside[away.dst])
+            if len(outside.src):
+                self.into.delete(outside.dst, outside.src)
+            self.into.delete_vertices(vertices)
 
     # -- validation ----------------------------------------------------------------------------------------------------
 

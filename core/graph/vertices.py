@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,51 +13,78 @@ from suricate.base.types import EdgeList
 from suricate.graph.delta import Delta
 from suricate.graph.liveness import Edit
 from suricate.intake.arrays import joined, picked
+from suricate.intake.name_table import Prepared
 from suricate.store import Store
 
 if TYPE_CHECKING:
     from suricate.graph.update import Given, Updater
 
 
+Forgetting = Callable[[np.ndarray], Prepared | None]
+
+
+@contextmanager
+def kept_with(names: Prepared | None) -> Iterator[None]:
+    """Make a context for a change of a graph, with which that of the names is kept; None: there is none.
+
+    If the change of the graph raises, the names stay as they were. Raises ``MemoryError`` before anything has changed.
+    """
+    if names is None:
+        yield
+        return
+    with names.lock:
+        names.ready()
+        yield
+        names.keep()
+
+
 class Coming(NamedTuple):
     """Changes of vertices that go with a batch of edges.
 
     ``more``: number of vertices to add. ``gone``: ids of live vertices to delete, which the batch leaves without edges
-    (``uint32[k]``, on the host, distinct).
+    (``uint32[k]``, on the host, distinct). ``names``: the change of their names, or None.
     """
 
     more: int
     gone: np.ndarray
+    names: Prepared | None = None
 
-    def apply(self, updater: Updater, delete: Given | None, insert: Given | None) -> Delta:
-        """Add vertices, apply a batch of edges, and delete vertices, as one change with one delta.
+    def apply(
+        self, updater: Updater, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (1, 2)
+    ) -> Delta:
+        """Add vertices, apply a batch of edges, delete vertices, and keep names, as one change with one delta.
 
-        ``updater``: that of the graph. ``delete`` and ``insert``: as ``Updater.apply`` takes them. Raises as
-        ``Updater.apply`` does; nothing has changed then.
+        ``updater``: that of the graph. Other arguments, and errors, are as of ``Updater.apply``; nothing has changed
+        after one.
         """
-        before, live, xp = updater.num_vertices, updater.live, updater.device.xp
-        with updater.whole(live=True):
-            updater._resize(before + self.more)
-            gone: Any = live.among(self.gone)
-            try:
-                edit = live.deletion(gone) if len(gone) else None
-                if edit is not None:
-                    live.apply(edit)
-                try:
-                    delta = updater.apply(delete, insert, (1, 2))
-                except BaseException:
-                    if edit is not None:
-                        live.refresh()
-                        live.apply(Edit(edit.at, True, None))
-                    raise
-            except BaseException as error:
-                updater.undo_growth(before, error)
-                raise
+        with updater.whole(live=True), kept_with(self.names):
+            return self._changed(updater, delete, insert, parts)
+
+    def _changed(self, updater: Updater, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:
+        before, version, live = updater.num_vertices, updater.version, updater.live
+        updater._resize(before + self.more)
+        try:
+            gone: Any = live.among(self.gone) if len(self.gone) else self.gone
+            edit = live.deletion(gone) if len(gone) else None
             if edit is not None:
-                live.forget_values(edit)
+                live.apply(edit)
+            try:
+                delta = updater.apply(delete, insert, parts)
+            except BaseException:
+                if edit is not None:
+                    live.refresh()
+                    live.apply(Edit(edit.at, True, None))
+                raise
+        except BaseException as error:
+            updater.undo_growth(before, error)
+            raise
+        if edit is not None:
+            live.forget_values(edit)
+        if self.more or len(gone):
+            updater.version = max(updater.version, version + 1)
         delta.num_vertices_before = before
         if len(gone):
-            delta._deleted_vertices = xp.asarray(np.sort(gone))
+            delta._deleted_vertices = updater.device.xp.asarray(np.sort(gone))
         return delta
 
 

@@ -14,6 +14,7 @@ from suricate.intake.name_values import (
     KINDS,
     LONGEST,
     NUM_FREE,
+    NUM_FREED,
     NUM_IDS,
     NUM_NAMES,
     SLIDE,
@@ -37,15 +38,16 @@ _NO_BYTES, _NO_OFFSETS = np.empty(0, np.uint8), np.zeros(1, np.int64)
 
 def state_of(names: Names) -> dict[str, np.ndarray]:
     """Return all that ``names`` hold as arrays by name."""
-    ids, values = names.ids, names.values_of(names.ids)
+    table, ids = names._whole(), names.ids
+    values = names.values_of(ids)
     text = values.kind == TEXT
     return {
         "about": np.array([FORMAT, (None, *KINDS).index(names.dtype), names.keep, names.num_ids, names.version]),
         "ids": ids,
-        "counts": names._counts[ids],
-        "since": names._since[ids],
-        "freed": np.sort(np.concatenate([np.empty(0, np.uint32), *names._freed])),
-        "free": _free(names),
+        "counts": table.counts[ids],
+        "since": table.since[ids],
+        "freed": _set_in(table.freed),
+        "free": _set_in(table.free),
         "data": values.data if text else values.numbers.view(np.uint64),
         "offsets": values.numbers if text else _NO_OFFSETS,
     }
@@ -82,27 +84,30 @@ def _check(parts: dict[str, np.ndarray], num_ids: int, version: int) -> None:
 
 
 def _fill(names: Names, parts: dict[str, np.ndarray], num_ids: int, version: int) -> None:
-    ids, freed = parts["ids"], parts["freed"]
-    names._allot(max(num_ids, len(names._words)))
-    data, text = parts["data"], names.dtype == TEXT
+    ids, data, text = parts["ids"], parts["data"], names.dtype == TEXT
+    names._allot(max(num_ids, len(names._table.words)))
+    table = names._table
     _demand(data.dtype == (np.uint8 if text else np.uint64))
     if text:
         offsets = parts["offsets"].astype(np.int64)
         lengths = np.diff(offsets)
         _demand(len(lengths) == len(ids) and int(offsets[0]) == 0 and int(offsets[-1]) == len(data))
         _demand(bool((lengths >= 0).all() and (lengths <= LONGEST).all()))
-        names._heap = np.concatenate((data, np.empty(len(data) // 2 + 1024, np.uint8)))
-        names._words[ids] = (offsets[:-1].astype(np.uint64) << np.uint64(24)) | lengths.astype(np.uint64)
-        names._head[USED] = len(data)
+        table = table._replace(heap=np.concatenate((data, np.empty(len(data) // 2 + 1024, np.uint8))))
+        table.words[ids] = (offsets[:-1].astype(np.uint64) << np.uint64(24)) | lengths.astype(np.uint64)
+        table.head[USED] = len(data)
     else:
-        names._words[ids] = data
-    names._counts[ids], names._since[ids] = parts["counts"], parts["since"]
-    names._head[[NUM_IDS, NUM_NAMES, SLIDE]] = num_ids, len(ids), version
-    names._freed = [freed.copy()] if len(freed) else []
-    set_free(names, parts["free"])
-    slots = max(11, (2 * len(ids)).bit_length())
-    names._table, names._shift = np.zeros((1 << slots, 2), np.uint64), 32 - slots
-    names._loops.enter(names._words, ids, names._heap, text, names._table, names._shift)
+        table.words[ids] = data
+    table.counts[ids], table.since[ids] = parts["counts"], parts["since"]
+    table.head[[NUM_IDS, NUM_NAMES, SLIDE]] = num_ids, len(ids), version
+    for part, bits, number in (("free", table.free, NUM_FREE), ("freed", table.freed, NUM_FREED)):
+        wide = parts[part].astype(np.int64)
+        np.bitwise_or.at(bits, wide >> 6, np.uint64(1) << (wide & 63).astype(np.uint64))
+        table.head[number] = len(wide)
+    table.kept[:] = table.head
+    slots = np.zeros((1 << max(11, (2 * len(ids)).bit_length()), 2), np.uint64)
+    names._loops.enter(ids, text, slots, table.words, table.heap)
+    names._table = table._replace(slots=slots)
     _demand(np.array_equal(_found(names, ids), ids))
 
 
@@ -111,37 +116,30 @@ def _found(names: Names, ids: np.ndarray) -> np.ndarray:
     return names._ids_of(names.values_of(ids), adds=False) if names.dtype is not None else ids
 
 
-def set_free(names: Names, ids: np.ndarray) -> None:
-    """Make ``ids``, which are distinct, free in ``names``, in place: set their bits in the bitmap, count them."""
-    if not len(ids):
-        return
-    wide = ids.astype(np.int64)
-    np.bitwise_or.at(names._free, wide >> 6, np.uint64(1) << (wide & 63).astype(np.uint64))
-    first = int(wide.min()) >> 6
-    names._head[FIRST_FREE] = min(first, int(names._head[FIRST_FREE])) if names._head[NUM_FREE] else first
-    names._head[NUM_FREE] += len(ids)
-
-
-def _free(names: Names) -> np.ndarray:
-    """Return the ids in the bitmap of free ids, ascending."""
-    return np.flatnonzero(np.unpackbits(names._free.view(np.uint8), bitorder="little")).astype(np.uint32)
+def _set_in(bits: np.ndarray) -> np.ndarray:
+    """Return the ids in a bitmap, ascending."""
+    return np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")).astype(np.uint32)
 
 
 def check(names: Names) -> None:
     """Verify every invariant of ``names``; raises ``CheckFailed``."""
-    ids, head = names.ids, names._head
-    free = _free(names)
-    everything = np.sort(np.concatenate((ids, free, *names._freed)))
+    table, ids = names._whole(), names.ids
+    head, free, freed = table.head, _set_in(table.free), _set_in(table.freed)
+    everything = np.sort(np.concatenate((ids, free, freed)))
     require(bool((everything[1:] > everything[:-1]).all()), "an id has a name, or is free, or will be")
     require(not len(everything) or everything[-1] < names.num_ids, "the largest id is known")
     require(len(ids) == len(names), "the number of names is that of ids with a name")
-    require(len(free) == head[NUM_FREE], "the number of free ids is that of the bitmap")
-    require(not len(free) or head[FIRST_FREE] <= free[0] >> 6, "no free id is before the first one")
-    require(np.count_nonzero(names._table[:, 0]) == len(ids), "the table has an entry per name")
+    require((len(free), len(freed)) == (head[NUM_FREE], head[NUM_FREED]), "the free ids are those of the bitmaps")
+    require(not len(free) or head[FIRST_FREE] <= free[0], "no free id is before the first one")
+    require(len({len(part) for part in (table.words, table.counts, table.since)}) == 1, "arrays by id are equally long")
+    require(bool((table.counts[names.num_ids :] < 0).all()), "ids that were not given out have no names")
+    require(bool((table.since[ids] <= names.version).all()), "no name is of a later slide")
+    require(np.count_nonzero(table.slots[:, 0]) == len(ids), "the table has an entry per name")
     require(np.array_equal(_found(names, ids), ids), "the table finds every name")
     if names.dtype == TEXT:
-        used = int((names._words[ids] & np.uint64(LONGEST)).sum())
+        used = int((table.words[ids] & np.uint64(LONGEST)).sum())
         require(used == head[USED] - head[DEAD], "the bytes of forgotten texts are counted")
+        require(head[USED] <= len(table.heap), "the texts fit into their bytes")
 
 
 def _demand(holds: bool) -> None:

@@ -21,9 +21,12 @@ from suricate.intake.arrays import as_array, on_host
 TEXT, NUMBERS = "text", ("int64", "uint64")
 KINDS = (TEXT, *NUMBERS)
 LONGEST = (1 << 24) - 1  #: bytes of a text
-NUM_IDS, NUM_NAMES, NUM_FREE, FIRST_FREE, USED, DEAD, SLIDE = range(
-    7
-)  #: what the table counts (``head``, ``int64[7]``)
+#: what a table counts (``head``): ids given out, names, free ids, the id from which on free ones are searched for,
+#: bytes of texts, those of forgotten ones, slides, ids that the next slide frees, times that names were forgotten, the
+#: index in ``KINDS`` of what names are (-1: not known yet); and serial numbers of changes: of the pending one (0: there
+#: is none), of the last one, of the last one that was kept; whether the pending one has changed counts
+(NUM_IDS, NUM_NAMES, NUM_FREE, FIRST_FREE, USED, DEAD, SLIDE, NUM_FREED, TIMES, KIND,
+ PENDING, SERIAL, KEPT, COUNTED) = range(14)  # fmt: skip
 BLOCK = 1 << 16  #: names whose keys are made at a time
 _NO_BYTES = np.empty(0, np.uint8)
 
@@ -84,11 +87,16 @@ class Values:
 
 
 class Left(NamedTuple):
-    """Names that were forgotten together: their ids, the version in which each id was given out, and the names."""
+    """Names that were forgotten together: their ids, the version in which each id was given out, and the names.
+
+    ``version`` is that in which they were forgotten, ``number`` counts the times that names were forgotten.
+    """
 
     ids: np.ndarray
     since: np.ndarray
     names: Values
+    version: int
+    number: int
 
     @property
     def nbytes(self) -> int:
