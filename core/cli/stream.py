@@ -64,6 +64,7 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
 )
 @click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices or groups per slide.")
 @click.option("--names", is_flag=True, help="Sources and destinations are names (texts, any integers), not ids from 0.")
+@click.option("--texts", is_flag=True, help="Names are texts even if they look like integers.")
 @click.option(
     "--columns", type=ColumnsType(), metavar="ROLE=COLUMN,...", help="As src=payer,dst=payee,time=ts; also kind."
 )
@@ -115,7 +116,10 @@ def stream(
     given = params_of(kinds, params, options["attributes"])
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
-    source = st.scan(file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"])
+    source = st.scan(
+        file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"],
+        texts=options.pop("texts"),
+    )  # fmt: skip
     options["lateness"] = options["lateness"] or 0
     job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)
     trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}

@@ -25,7 +25,7 @@ from suricate.io import files
 from suricate.io.formats import MOST_EDGES, Layout, Line, declared_count, lines_of
 from suricate.io.parallel import parsed
 from suricate.io.parsing.tokenizer import Tokenizer
-from suricate.io.times import LOOKS_LIKE_TIME
+from suricate.io.times import LOOKS_LIKE_TIME, looks_zoned
 
 if TYPE_CHECKING:
     from suricate.graph.delta import Batch
@@ -180,8 +180,10 @@ def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
         raise FileFormatError(path, first.number, "no event: a line must start with I or D, or with +, - or =")
     if first.text[:1] in b"ID":
         fields = ["src", "dst"] if len(first.text.split()) == 3 else ["src", "dst", "time"]
-        iso = len(fields) == 3 and LOOKS_LIKE_TIME.fullmatch(first.text.split()[-1]) is not None
-        return Layout("events", {"I": fields, "D": fields}, comments=b"#", time_ticks=int(not iso)), _WINDOW
+        time = first.text.split()[-1]
+        iso = len(fields) == 3 and LOOKS_LIKE_TIME.fullmatch(time) is not None
+        records = {"I": fields, "D": fields}
+        return Layout("events", records, comments=b"#", time_ticks=int(not iso), zoned=looks_zoned(time)), _WINDOW
     insertion = _INSERTION.search(head)
     records = {"+": ["src", "dst"], "-": ["src", "dst"]}
     if insertion is None or len(insertion[0].split()) > 3:

@@ -17,8 +17,9 @@ from suricate.base.errors import FileFormatError, ParameterError, UnknownNameErr
 from suricate.base.types import MAX_VERTICES
 from suricate.io.comments import Konect, direction, konect_header
 from suricate.io.files import split_suffix
-from suricate.io.options import Columns, ReadOptions
-from suricate.io.times import LOOKS_DECIMAL, LOOKS_LIKE_TIME
+from suricate.io.first_row import has_texts, time_facts
+from suricate.io.options import READ, Advice, Columns, ReadOptions
+from suricate.io.times import LOOKS_LIKE_TIME
 
 TABLE_FORMATS = ("parquet", "arrow")  #: formats of columns with types; the others are text
 #: formats of :func:`suricate.read` and :func:`suricate.write`
@@ -58,7 +59,11 @@ class Layout:
         delimiter: what separates columns; None: blanks and tabs.
         first_id: the least id of the file; after reading ids are counted from 0.
         text_ids: ids are text, not numbers. signed_ids: they are numbers that may be negative.
-        time_ticks: 1: times are whole numbers; 0: texts in ISO 8601; above 1: decimals, multiplied by this factor.
+        canonical_ids: ids that are numbers have no + and no leading zeros.
+        time_ticks: 1: times are whole numbers; above 1: decimals, multiplied by this factor; 0: ISO 8601, as
+            microseconds; -1: as nanoseconds.
+        finer_ticks: the same for chunks with a time that ``time_ticks`` cannot hold; None: that is an error.
+        zoned: whether times in ISO 8601 have a zone.
         header_bytes, header_lines: length of the header, which the tokenizer does not see.
         counts_line: number of the header's line that declares the counts.
         num_vertices: (sources, destinations) declared by the header; None if it declares none or ids may exceed them.
@@ -67,6 +72,7 @@ class Layout:
         whole_weights: weights are integers. directed: what the header says, or None.
         skipped: how many numbers precede the neighbours in a row of a METIS file.
         dst_offset: added to the ids of destinations; in a bipartite file they are counted separately from the sources.
+        advice: what messages advise.
     """
 
     format: str
@@ -76,7 +82,10 @@ class Layout:
     first_id: int = 0
     text_ids: bool = False
     signed_ids: bool = False
+    canonical_ids: bool = False
     time_ticks: int = 1
+    finer_ticks: int | None = None
+    zoned: bool = False
     header_bytes: int = 0
     header_lines: int = 0
     counts_line: int = 0
@@ -87,6 +96,7 @@ class Layout:
     skipped: int = 0
     dst_offset: int = 0
     directed: bool | None = None
+    advice: Advice = READ
     fields: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +105,7 @@ class Layout:
     @property
     def iso_times(self) -> bool:
         """Whether times are texts in ISO 8601."""
-        return self.time_ticks == 0
+        return self.time_ticks <= 0
 
 
 class Line(NamedTuple):
@@ -211,20 +221,24 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
             raise ParameterError("format 'metis' has its ids and its number of vertices: no relabel, no num_vertices")
         return fixed[format](path, head)
     if format == "csv":
-        layout = _csv_layout(path, head, columns, delimiter)
+        layout = _csv_layout(path, head, columns, delimiter, options.advice)
     else:
-        layout = _text_layout(path, head, format, columns)
+        layout = _text_layout(path, head, format, columns, options.advice)
     tokens = _first_tokens(layout, head)
-    text_ids = options.relabel == "text"
-    if options.relabel is True:
-        text_ids = not all(re.fullmatch(rb"-?\d+", tokens[role]) for role in ("src", "dst") if role in tokens)
+    text_ids = options.relabel == "text" or (options.relabel and has_texts(layout.first_id, tokens, options))
     if text_ids and layout.dst_offset:
-        raise ParameterError("the ids of a bipartite file are numbers that count apart: relabel=True keeps them apart")
-    time = tokens.get("time", b"")
-    ticks = 0 if LOOKS_LIKE_TIME.fullmatch(time) else options.time_ticks if LOOKS_DECIMAL.fullmatch(time) else 1
+        raise ParameterError("the ids of a bipartite file are numbers that count apart: they are not read as texts")
     first_id = layout.first_id if options.first_id is None else options.first_id
-    signed_ids = options.relabel is True and not text_ids and first_id == 0
-    return replace(layout, first_id=first_id, text_ids=text_ids, signed_ids=signed_ids, time_ticks=ticks)
+    numbers = options.relabel is True and not text_ids
+    return replace(
+        layout,
+        first_id=first_id,
+        text_ids=bool(text_ids),
+        signed_ids=numbers and first_id == 0,
+        canonical_ids=numbers and options.names is not False and layout.first_id == 0,
+        advice=options.advice,
+        **time_facts(tokens.get("time", b""), options),
+    )
 
 
 def head_and_layout(
@@ -265,11 +279,13 @@ def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
     return [token.strip().removeprefix(b'"').removesuffix(b'"') for token in tokens]
 
 
-def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: Columns, line: int | None) -> list[str]:
+def place_columns(
+    path: Path, names: Sequence[str] | None, count: int, columns: Columns, line: int | None, advice: Advice = READ
+) -> list[str]:
     """Return the field (``"src"``, ``"-"`` for none, ...) of each of ``count`` columns.
 
     ``columns`` gives the column of each role, by name or position; ``names`` are the names of all columns, or None;
-    ``line`` is the number of the header line for errors, or None.
+    ``line`` is the number of the header line for errors, or None; ``advice`` is what they advise.
 
     Raises:
         UnknownNameError: a role or name is unknown. FileFormatError: a position is out of range, or source or
@@ -297,9 +313,7 @@ def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: 
     missing = [role for role in ("src", "dst") if role not in fields]
     if missing:
         known = f" among {', '.join(names)}" if names else ""
-        raise FileFormatError(
-            path, line, f"no column for {' and '.join(missing)}{known}: say with columns which they are"
-        )
+        raise FileFormatError(path, line, f"no column for {' and '.join(missing)}{known}: give {advice.columns}")
     return fields
 
 
@@ -314,20 +328,20 @@ def usual_columns(names: Sequence[str]) -> dict[str, str | int]:
     return columns
 
 
-def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None) -> Layout:
+def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None, advice: Advice) -> Layout:
     first = next(_body(head, _TEXT_COMMENT), None)
     count = len(first.text.split()) if first else 2
     number = first.number if first else 1
     konect = _konect(path, head)
     if columns is not None:
-        fields = place_columns(path, None, count, columns, number)
+        fields = place_columns(path, None, count, columns, number, advice)
     elif format == "temporal":
         fields = ["src", "dst", "weight", "time"] if count == 4 else ["src", "dst", "time"]
     else:
         third = "-" if konect and not konect.weighted else "weight"
         fields = ["src", "dst", third, "time"][: max(count, 2)]
     if first and count > len(fields):
-        raise FileFormatError(path, number, f"{count} columns; say which is which with columns={{'src': 0, ...}}")
+        raise FileFormatError(path, number, f"{count} columns: give {advice.columns}, for instance")
     if konect is not None:
         return _konect_layout(format, fields, konect)
     comments = _comments(head)
@@ -366,7 +380,7 @@ def _konect_layout(format: str, fields: list[str], header: Konect) -> Layout:
     )
 
 
-def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str | None) -> Layout:
+def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str | None, advice: Advice) -> Layout:
     header = next(_body(head, _CSV_COMMENT), None)
     if header is None:
         return Layout("csv", {"": ["src", "dst"]}, comments=b"#", delimiter=delimiter or ",")
@@ -379,11 +393,11 @@ def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str
         skipped = _start_of(head, header.number)
         roles = ("src", "dst", "time") if LOOKS_LIKE_TIME.fullmatch(tokens[-1]) and len(tokens) == 3 else _ROLES
         usual = columns or {role: place for place, role in enumerate(roles[: len(tokens)])}
-        fields = place_columns(path, None, len(tokens), usual, header.number)
+        fields = place_columns(path, None, len(tokens), usual, header.number, advice)
         return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=skipped, header_lines=header.number - 1)
     names = [token.decode("utf-8", "replace") for token in tokens]
     columns = usual_columns(names) if columns is None else columns
-    fields = place_columns(path, names, len(names), columns, header.number)
+    fields = place_columns(path, names, len(names), columns, header.number, advice)
     return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=header.end, header_lines=header.number)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,11 +17,39 @@ from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
 Columns = Mapping[str, str | int]
 
 
+class Advice(NamedTuple):
+    """What messages advise: options that the function has which the user called."""
+
+    texts: str  #: how ids are read as texts
+    columns: str  #: how columns are chosen
+
+
+READ = Advice("relabel='text' (--relabel text)", "columns={'src': 0, 'dst': 1} (--columns)")
+SCAN = Advice("texts=True (--texts)", "src=0, dst=1 (--columns src=0,dst=1)")
+
+
+@dataclass
+class FirstRow:
+    """What the first row of a source says about all its files: None: nothing yet.
+
+    Attributes:
+        texts: whether ids are texts.
+        zoned: whether its times in ISO 8601 have a zone.
+    """
+
+    texts: bool | None = None
+    zoned: bool | None = None
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """The options of ``suricate.read``, validated; see there for their meaning.
 
-    ``time_ticks``, for windows, is the power of ten by which times with fractions are multiplied.
+    Further attributes, for windows:
+        time_scale: nanoseconds per unit of times that are numbers, which may then have fractions; 0: whole numbers.
+        names: whether ids become names, so that ``007`` is not ``7``; None: if they are mapped.
+        first: what the first row says; known for the later files of a source.
+        advice: what messages advise.
 
     Raises:
         ParameterError: an option of the wrong type or value.
@@ -35,7 +63,10 @@ class ReadOptions:
     weight_dtype: DTypeLike | None = None
     directed: bool | None = None
     edge_columns: Mapping[str, str | int] | Sequence[str] = ()
-    time_ticks: int = 1
+    time_scale: int = 0
+    names: bool | None = None
+    first: FirstRow = field(default_factory=FirstRow)
+    advice: Advice = READ
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edge_columns", _named_columns(self.edge_columns))

@@ -51,7 +51,7 @@ def read(
         format: one of :data:`FORMATS` or ``"metis"``; None: by the extension, else by the first bytes.
         relabel: map ids to 0..n-1 in the order of their first appearance (source before destination) and keep the
             original ids in ``labels``. They may be any integers of 64 bits, negative ones too, or texts if the first
-            line has texts. ``"text"``: always texts.
+            row has one that is no integer as it is written (``007``). ``"text"``: always texts.
         columns: which column holds ``"src"``, ``"dst"``, ``"weight"``, ``"time"``: its name in the header or schema,
             or its position from 0. Other columns are skipped.
         delimiter: what separates the columns of CSV; None: by the first line.

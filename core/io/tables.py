@@ -1,4 +1,4 @@
-"""Parquet and Arrow IPC files, through pyarrow (extra ``arrow``).
+"""Reading Parquet and Arrow IPC files, through pyarrow (extra ``arrow``).
 
 Ids, weights and times mean what they mean in CSV. The number of vertices and the direction are kept in the metadata of
 the schema, so that they survive a round trip. Messages name an entry as ``column[row]``, counted from 0.
@@ -22,15 +22,16 @@ from suricate.intake.arrays import checked_weights
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, Progress
 from suricate.io.formats import BY_SUFFIX, STREAM_SUFFIX, place_columns, usual_columns
-from suricate.io.options import ReadOptions
-from suricate.io.times import microseconds
+from suricate.io.options import FirstRow, ReadOptions
+from suricate.io.parsing.codes import BAD_TIME, FINE_TIME, OK, OTHER_ZONE
+from suricate.io.times import LARGEST, looks_zoned, parse, zone_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SMALL_COLUMN = 1 << 14  #: times in ISO 8601 that are parsed without compiled code
 EDGE_COLUMN = "edge column "  #: what the roles of further columns begin with
-_VERTICES, _DIRECTED = b"suricate.num_vertices", b"suricate.directed"
+VERTICES, DIRECTED = b"suricate.num_vertices", b"suricate.directed"
 
 
 def load_pyarrow() -> Any:
@@ -44,9 +45,6 @@ def load_pyarrow() -> Any:
         reason = "Parquet and Arrow files need pyarrow: pip install 'suricate[arrow]'"
         raise MissingLibraryError(reason) from error
     return pyarrow
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFile:
@@ -85,7 +83,7 @@ def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions
         weight = _weights(columns["weight"], options.dtype)
     if "time" in columns:
         time, unit = _times(columns["time"])
-    directions = {{b"true": True, b"false": False}.get(part.metadata.get(_DIRECTED, b"")) for part in parts}
+    directions = {{b"true": True, b"false": False}.get(part.metadata.get(DIRECTED, b"")) for part in parts}
     directed = directions.pop() if len(directions) == 1 else None
     return EdgeFile(
         src=src,
@@ -102,7 +100,7 @@ def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions
     )
 
 
-def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
+def _joined(parts: list[_Part], *, text: bool) -> dict[str, Column]:
     """Return the columns of all ``parts`` by role, concatenated in order; with ``text`` ids become texts.
 
     Raises:
@@ -135,7 +133,7 @@ def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
 def _family(type: Any) -> str:
     """Return the family of a type of pyarrow within which columns can be joined: "text", "number", or its name."""
     types = load_pyarrow().types
-    if _is_text(type):
+    if is_text(type):
         return "text"
     return "number" if types.is_integer(type) or types.is_floating(type) else str(type)
 
@@ -169,7 +167,7 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
         else:
             wanted = [name for _, name, _ in fields]
             table = reader.read(columns=[*dict.fromkeys(wanted)]).select(wanted)
-    found = {role: _Column(path, name, table.column(at)) for at, (_, name, role) in enumerate(fields)}
+    found = {role: Column(path, name, table.column(at)) for at, (_, name, role) in enumerate(fields)}
     return _Part(path, found, schema.metadata or {})
 
 
@@ -188,14 +186,14 @@ def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[i
     return found
 
 
-def _attribute(column: _Column) -> np.ndarray:
+def _attribute(column: Column) -> np.ndarray:
     """Return a column as an array of numbers or bools, or of texts as objects.
 
     A missing number is NaN or 0, a missing bool False, a missing text "".
     """
     pa = load_pyarrow()
     values = column.decoded()
-    if _is_text(values.type):
+    if is_text(values.type):
         made = np.empty(len(values), object)
         made[:] = values.fill_null("").to_pylist()
         return made
@@ -227,7 +225,7 @@ def opened(file: IO[bytes] | Path, format: str) -> tuple[Any, Any]:
     return reader, reader.schema
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
     """A column of a file, named ``name``; its values may be dictionary-encoded."""
 
     path: Path
@@ -250,7 +248,7 @@ class _Column(NamedTuple):
         kind = self.values.type
         return self.values.cast(kind.value_type) if load_pyarrow().types.is_dictionary(kind) else self.values
 
-    def plain(self) -> _Column:
+    def plain(self) -> Column:
         """Return the column with decoded values; raises ``FileFormatError`` if a value is null."""
         pa, values = load_pyarrow(), self.decoded()
         if values.null_count:
@@ -278,23 +276,24 @@ class _Part(NamedTuple):
     """The columns of one file by role, and the metadata of its schema."""
 
     path: Path
-    columns: dict[str, _Column]
+    columns: dict[str, Column]
     metadata: dict[bytes, bytes]
 
 
-def _is_text(type: Any) -> bool:
+def is_text(type: Any) -> bool:
+    """Return whether a ``type`` of pyarrow is that of texts."""
     types = load_pyarrow().types
     return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
 
 
-def _ids(src: _Column, dst: _Column, options: ReadOptions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _ids(src: Column, dst: Column, options: ReadOptions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the ids of ``src`` and ``dst`` as uint32, and the original ids (None unless ``options.relabel``)."""
     pa = load_pyarrow()
     src, dst = src.plain(), dst.plain()
     for column in (src, dst):
         kind = column.values.type
-        if options.relabel != "text" and not (pa.types.is_integer(kind) or (options.relabel and _is_text(kind))):
-            hint = "; relabel maps texts to 0..n-1" if _is_text(kind) and not options.relabel else ""
+        if options.relabel != "text" and not (pa.types.is_integer(kind) or (options.relabel and is_text(kind))):
+            hint = "; relabel maps texts to 0..n-1" if is_text(kind) and not options.relabel else ""
             raise column.error(f"has type {kind}: ids are integers{' or texts' if options.relabel else ''}{hint}")
     if not options.relabel:
         most = MAX_VERTICES if options.num_vertices is None else options.num_vertices
@@ -313,7 +312,7 @@ def _least(values: np.ndarray) -> int:
     return int(values.min()) if len(values) else 0
 
 
-def _check_lowest(column: _Column, first_id: int | None) -> None:
+def _check_lowest(column: Column, first_id: int | None) -> None:
     """Raise ``FileFormatError`` if an id in ``column`` is below ``first_id``; None: any id is allowed."""
     values = column.values.to_numpy()
     if first_id is not None and len(values) and _least(values) < first_id:
@@ -324,7 +323,7 @@ def _check_lowest(column: _Column, first_id: int | None) -> None:
         raise column.error(f"is {values[row]}: {reason}", row)
 
 
-def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
+def _numbered(column: Column, options: ReadOptions, most: int) -> np.ndarray:
     """Return the ids in ``column`` less ``options.first_id``, uint32; ``FileFormatError`` unless 0 <= id < ``most``."""
     first_id = options.first_id or 0
     _check_lowest(column, first_id)
@@ -359,7 +358,7 @@ def _mapped(columns: list[pa.ChunkedArray], *, text: bool) -> tuple[np.ndarray, 
     return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1]), labels
 
 
-def _weights(column: _Column, dtype: np.dtype | None) -> np.ndarray:
+def _weights(column: Column, dtype: np.dtype | None) -> np.ndarray:
     pa = load_pyarrow()
     column = column.plain()
     kind = column.values.type
@@ -383,49 +382,79 @@ def _weight_dtype(values: np.ndarray) -> np.dtype:
     return np.dtype(next(fitting, np.float64))
 
 
-def _times(column: _Column) -> tuple[np.ndarray, str | None]:
+def _times(column: Column) -> tuple[np.ndarray, str | None]:
     """Return a column as int64 times, and their unit ("us", ...); None: they are plain numbers."""
     pa = load_pyarrow()
     column = column.plain()
     if pa.types.is_date(column.values.type):
         column = column._replace(values=column.cast(pa.timestamp("s")))
     kind = column.values.type
-    if _is_text(kind):
-        return _iso_times(column), "us"
+    if is_text(kind):
+        times = iso_times(column, FirstRow())
+        if (abs(times.view(np.int64)) == LARGEST).any():
+            row = int(np.argmax(abs(times.view(np.int64)) == LARGEST))
+            raise column.error("is not in the years 1678 to 2261, as nanoseconds have to be, which others have", row)
+        return times.view(np.int64), np.datetime_data(times.dtype)[0]
     if not (pa.types.is_integer(kind) or pa.types.is_timestamp(kind)):
         raise column.error(f"has type {kind}: times are integers, timestamps, dates or texts in ISO 8601")
     return column.cast(pa.int64()).to_numpy(), kind.unit if pa.types.is_timestamp(kind) else None
 
 
-def _iso_times(column: _Column) -> np.ndarray:
-    """Return a column of ISO 8601 texts as microseconds since 1970; long columns are parsed by compiled code."""
-    pa = load_pyarrow()
-    times = np.empty(len(column.values), np.int64)
-    if len(times) > SMALL_COLUMN:
-        from suricate.io.parsing.parse_loops import parse_times
+def iso_times(column: Column, first: FirstRow, ticks: int = 0) -> np.ndarray:
+    """Return a column of ISO 8601 texts as ``datetime64[us]``, or ``[ns]`` if a time needs it or ``ticks`` is -1.
 
-        begin = 0
-        for chunk in column.cast(pa.large_string()).chunks:
-            _, offsets, data = chunk.buffers()
-            starts = np.frombuffer(offsets, np.int64, len(chunk) + 1, 8 * chunk.offset)
-            bad = parse_times(np.frombuffer(data or b"", np.uint8), starts, times[begin : begin + len(chunk)])
-            if bad >= 0:
-                raise _time_error(column, begin + bad, chunk[bad].as_py())
-            begin += len(chunk)
-        return times
-    for row, text in enumerate(column.values.to_pylist()):
+    ``first`` says, or is told, whether times have a zone. Long columns are parsed by compiled code.
+    """
+    texts, times = column.cast(load_pyarrow().large_string()), np.empty(len(column.values), np.int64)
+    if first.zoned is None and len(texts):
+        first.zoned = looks_zoned(texts[0].as_py().encode())
+    parse_all = _parse_small if len(times) <= SMALL_COLUMN else _parse_large
+    row, error = parse_all(texts, ticks, bool(first.zoned), times)
+    if error == FINE_TIME:
+        ticks = -1
+        row, error = parse_all(texts, ticks, bool(first.zoned), times)
+    if error:
+        reason = zone_message(texts[row].as_py(), zoned=bool(first.zoned))
+        raise column.error(f"is wrong: {reason if error == OTHER_ZONE else _time_reason(texts[row].as_py())}", row)
+    return times.view("M8[us]" if ticks == 0 else "M8[ns]")
+
+
+def _parse_large(texts: pa.ChunkedArray, ticks: int, zoned: bool, times: np.ndarray) -> tuple[int, int]:
+    """Write ``texts`` as ``times``, as ``parse_loops.parse_times`` does; return the first wrong row and the error."""
+    from suricate.io.parsing.parse_loops import parse_times
+
+    begin = 0
+    for chunk in texts.chunks:
+        _, offsets, data = chunk.buffers()
+        starts = np.frombuffer(offsets, np.int64, len(chunk) + 1, 8 * chunk.offset)
+        part = times[begin : begin + len(chunk)]
+        bad, error = parse_times(np.frombuffer(data or b"", np.uint8), starts, ticks, 1 + zoned, part)
+        if error:
+            return begin + bad, error
+        begin += len(chunk)
+    return -1, OK
+
+
+def _parse_small(texts: pa.ChunkedArray, ticks: int, zoned: bool, times: np.ndarray) -> tuple[int, int]:
+    """Do what :func:`_parse_large` does, without compiled code."""
+    for row, text in enumerate(texts.to_pylist()):
         try:
-            times[row] = microseconds(text)
-        except ValueError as error:
-            raise _time_error(column, row, text) from error
-    return times
+            time = parse(text)
+        except ValueError:
+            return row, BAD_TIME
+        if time.zoned != zoned:
+            return row, OTHER_ZONE
+        if ticks == 0 and time.nanoseconds % 1000:
+            return row, FINE_TIME
+        times[row] = time.ticks(nanoseconds=ticks < 0)
+    return -1, OK
 
 
-def _time_error(column: _Column, row: int, text: str) -> FileFormatError:
+def _time_reason(text: str) -> str:
     try:
-        microseconds(text)
+        parse(text)
     except ValueError as error:
-        return column.error(f"is wrong: {error}", row)
+        return str(error)
     raise AssertionError(f"{text!r} is a time of ISO 8601")
 
 
@@ -448,51 +477,6 @@ def _count_vertices(
         return len(labels) if count is None else count
     if count is not None:
         return count
-    declared = [facts.get(_VERTICES, b"0") for facts in metadata]
+    declared = [facts.get(VERTICES, b"0") for facts in metadata]
     least = max(int(count) if count.isdigit() and len(count) < 11 else 0 for count in declared)
     return max(min(least, MAX_VERTICES), 1 + int(max(src.max(), dst.max())) if len(src) else 0)
-
-
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
-def write_table(
-    file: IO[bytes], format: str, columns: dict[str, np.ndarray], labels: np.ndarray | None, **facts: Any
-) -> None:
-    """Write columns (``src``, ``dst``, optionally ``weight`` and ``time``) to an open file.
-
-    Args:
-        file: the file.
-        format: ``"parquet"`` or ``"arrow"``.
-        columns: the columns by name.
-        labels: original ids, written instead of the dense ones, or None.
-        facts: ``num_vertices``, ``directed``, ``time_unit`` (``time`` becomes a timestamp in UTC), and ``stream``
-            (Arrow's stream format instead of its file format).
-    """
-    pa = load_pyarrow()
-    arrays = {name: pa.array(values) for name, values in columns.items()}
-    if labels is not None:
-        known = _label_array(labels)
-        for name in ("src", "dst"):
-            arrays[name] = known.take(arrays[name])
-    if "time" in arrays and facts["time_unit"] is not None:
-        arrays["time"] = arrays["time"].cast(pa.timestamp(facts["time_unit"], "UTC"))
-    metadata = {_DIRECTED: str(facts["directed"]).lower()}
-    if labels is None:
-        metadata[_VERTICES] = str(facts["num_vertices"])
-    table = pa.table(arrays).replace_schema_metadata(metadata)
-    if format == "parquet":
-        pa.parquet.write_table(table, file)
-    else:
-        with (pa.ipc.new_stream if facts["stream"] else pa.ipc.new_file)(file, table.schema) as writer:
-            writer.write_table(table)
-
-
-def _label_array(labels: np.ndarray) -> Any:
-    pa = load_pyarrow()
-    if labels.dtype.kind in "iu":
-        return pa.array(labels)
-    try:
-        return pa.array([str(label) for label in labels], pa.large_string())
-    except (UnicodeEncodeError, pa.ArrowException) as error:
-        raise ParameterError("ids that are not valid UTF-8 fit into text formats only") from error

@@ -251,7 +251,7 @@ def _write_gr(edges: _Edges, path: Path, progress: Any) -> None:
 
 
 def _write_table(format: str, edges: _Edges, path: Path, progress: Any) -> None:
-    from suricate.io.tables import write_table
+    from suricate.io.table_writing import write_table
 
     named = {"src": edges.src, "dst": edges.dst, "weight": edges.weight, "time": edges.time, **edges.columns}
     columns = {name: values for name, values in named.items() if values is not None}

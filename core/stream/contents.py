@@ -12,7 +12,9 @@ from suricate.base.archives import prefixed, state_in
 from suricate.base.devices import CPU, Device
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.intake.arrays import on_host
+from suricate.intake.name_values import TEXT
 from suricate.intake.names import Names
+from suricate.io.options import FirstRow
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment
 from suricate.state.locks import capacity_error
@@ -84,6 +86,11 @@ class Contents:
     def has_unit(self) -> bool:
         """Whether times have a unit."""
         return self._options.mode == TIME and self.intake.has_unit
+
+    def first_row(self) -> FirstRow:
+        """Return what is known about the first row of the source: whether names are texts, if there are any."""
+        kind = None if self.names is None else self.names.kind
+        return FirstRow(None if kind is None else kind == TEXT)
 
     @property
     def weights(self) -> str | None:

@@ -124,7 +124,6 @@ class Window:
         )  # fmt: skip
         self._source = as_source(source, columns, time_unit)
         self._source = self._source if order is None else Sorted(self._source)
-        self._source.want(columns_needed(self._options.attributes))
         if not isinstance(graph if graph is not None else {}, Mapping):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
         options = dict(graph or {})
@@ -417,6 +416,8 @@ class Window:
         yield from self._close(0.0)
         refusals, prefetch = self._source.refusals, self._options.prefetch
         if self._reader is None:
+            attributes, first = columns_needed(self._options.attributes), self.contents.first_row()
+            self._source.want(attributes, names=self.names is not None, first=first)
             self._reader = with_held(self._source.read(self._position), refusals)
             if self._options.order is None and (self._source.reads_ahead if prefetch is None else prefetch > 0):
                 self._reader = ReadAhead(self._reader)

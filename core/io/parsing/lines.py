@@ -14,11 +14,11 @@ import numpy as np
 
 from suricate.io.formats import Layout
 from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
-from suricate.io.times import decimal_ticks, microseconds
+from suricate.io.times import decimal_ticks, parse
 
 MOST_ODD_LINES = 256  #: with more lines left to the interpreted loop in a chunk, compiling it takes less time
 
-_ID, _SIGNED_ID, _TIME = rb"\d{1,19}", rb"-?\d{1,19}", rb"-?\d{1,18}"  # fit into 64 bits
+_TIME = rb"-?\d{1,18}"  # fits into 64 bits, as ids of 19 digits do
 _TOP, _MASK = 1 << 63, (1 << 64) - 1
 _WEIGHT = rb"[+-]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d{1,4})?"
 _ROLES = ("src", "dst", "weight", "time")
@@ -79,15 +79,18 @@ class OrdinaryLines:
         layout: what a line contains.
         limits: largest source and largest destination allowed, before ``first_id`` is subtracted.
         bounds: least and largest weight allowed.
+        ticks: how times are read, see ``parse_loops.parse_lines``.
     """
 
-    def __init__(self, layout: Layout, limits: tuple[int, int], bounds: tuple[float, float]) -> None:
+    def __init__(self, layout: Layout, limits: tuple[int, int], bounds: tuple[float, float], ticks: int) -> None:
         self._blanks = b" \t\r".replace((layout.delimiter or "\n").encode(), b"")
         self._comments = tuple(layout.comments)
-        self._text, self._signed, self._ticks = layout.text_ids, layout.signed_ids, layout.time_ticks
+        self._text, self._signed, self._ticks = layout.text_ids, layout.signed_ids, ticks
+        self._zoned = layout.zoned
         self._first_id, self._limits, self._bounds = layout.first_id, limits, bounds
         self._records = {
-            letter.encode(): _pattern(letter, fields, layout, self._blanks) for letter, fields in layout.records.items()
+            letter.encode(): _pattern(letter, fields, layout, self._blanks, ticks)
+            for letter, fields in layout.records.items()
         }
         self._lettered = "" not in layout.records
 
@@ -153,11 +156,14 @@ class OrdinaryLines:
             if value is None:
                 return None
             time = value
-        elif time_group and self._ticks == 0:
+        elif time_group and self._ticks <= 0:
             try:
-                time = microseconds(found[time_group].strip(self._blanks).strip(b'"').decode("latin1"))
+                moment = parse(found[time_group].strip(self._blanks).strip(b'"').decode("latin1"))
             except ValueError:
                 return None
+            if moment.zoned != self._zoned or (self._ticks == 0 and moment.nanoseconds % 1000):
+                return None
+            time = moment.ticks(nanoseconds=self._ticks < 0)
         elif time_group:
             time = int(found[time_group])
         return Values(src, dst, weight, time, marks)
@@ -178,12 +184,12 @@ class OrdinaryLines:
 
 
 def _pattern(
-    letter: str, fields: Sequence[str], layout: Layout, blanks: bytes
+    letter: str, fields: Sequence[str], layout: Layout, blanks: bytes, ticks: int
 ) -> tuple[re.Pattern[bytes], tuple[int, ...]]:
     """Return the regular expression of a line, and its groups of source, destination, weight and time (0: none).
 
     ``fields`` are the roles of the columns; a line begins with ``letter`` unless that is empty; ``blanks`` are the
-    bytes around columns.
+    bytes around columns; ``ticks`` as in :class:`OrdinaryLines`.
     """
     spaces = b"[" + blanks + b"]"
     if layout.delimiter is None:
@@ -192,9 +198,10 @@ def _pattern(
         sign = re.escape(layout.delimiter.encode())
         texts, separator, around = b'("[^"\\n]*+"|[^"\\n' + sign + b"]*+)", sign, spaces + b"*+"
     kinds = {"-": texts, "weight": b"(" + _WEIGHT + b")"}
-    kinds["src"] = kinds["dst"] = texts if layout.text_ids else b"(" + (_SIGNED_ID if layout.signed_ids else _ID) + b")"
-    kinds["time"] = b"(" + _TIME + (rb"(?:\.\d++)?" if layout.time_ticks > 1 else b"") + b")"
-    if layout.iso_times:
+    digits = (b"-?" if layout.signed_ids else b"") + (rb"[1-9]\d{0,18}|0" if layout.canonical_ids else rb"\d{1,19}")
+    kinds["src"] = kinds["dst"] = texts if layout.text_ids else b"(" + digits + b")"
+    kinds["time"] = b"(" + _TIME + (rb"(?:\.\d++)?" if ticks > 1 else b"") + b")"
+    if ticks <= 0:
         kinds["time"] = texts
     columns = [around + kinds[field] + around for field in fields]
     line = separator.join([re.escape(letter.encode()), *columns] if letter else columns)

@@ -16,19 +16,23 @@ from suricate.io.parsing.codes import (
     BAD_WEIGHT,
     BLANK,
     BREAK,
+    CANONICAL,
     COMMENT,
     DECIMAL,
     DELIMITER,
     DST,
     EMPTY_FIELD,
     EXTRA,
+    FINE_TIME,
     ID_RANGE,
     LARGE,
     MISSING,
     NEGATIVE,
     NEWLINE,
     NO_DELIMITER,
+    NOT_CANONICAL,
     OK,
+    OTHER_ZONE,
     SIGNED,
     SKIP,
     SRC,
@@ -39,13 +43,16 @@ from suricate.io.parsing.codes import (
 
 MINUS, PLUS, POINT, QUOTE, LF = (np.uint8(ord(char)) for char in '-+."\n')
 PERCENT, SPACE, TAB, RETURN = (np.uint8(ord(char)) for char in "% \t\r")
-COLON, COMMA, LETTER_T, LETTER_Z = (np.uint8(ord(char)) for char in ":,TZ")
+COLON, COMMA, LOWER_T, LOWER_Z, OPEN, CLOSE = (np.uint8(ord(char)) for char in ":,tz[]")
+CASE = np.uint8(32)  # the bit that makes a letter lower case
 DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])  # a month starts
 ZERO = np.uint8(ord("0"))
 POWERS = np.array([10.0**k for k in range(23)])  # exact in double precision
 EXACT = np.uint64(1 << 53)
 LAST_SAFE = np.uint64((2**64 - 10) // 10)  # below it another digit fits into 64 bits
 ONE, TEN, SIGN, MOST_TICKS = np.uint64(1), np.uint64(10), np.uint64(1 << 63), np.uint64(1 << 62)
+LARGEST, MOST_SECONDS = np.int64(2**63 - 1), np.int64(2**63 // 10**9 - 1)
+NO_TIME, NAIVE, ZONED = 0, 1, 2  # what a text is: no time, one without a zone, one with a zone
 
 
 @inner
@@ -119,15 +126,12 @@ def parse_two(data, p):
 
 
 @inner
-def parse_date(data, p):
-    """Parse the date ``YYYY-MM-DD`` in ``data[p:p + 10]``; return (days since 1970, whether it is a valid date)."""
-    century, year = parse_two(data, p), parse_two(data, p + 2)
-    month, day = parse_two(data, p + 5), parse_two(data, p + 8)
-    if century < 0 or year < 0 or data[p + 4] != MINUS or data[p + 7] != MINUS or month < 1 or month > 12 or day < 1:
+def days_of(year, month, day):
+    """Return (days from 1970 to a date, whether there is such a date)."""
+    if month < 1 or month > 12 or day < 1 or year < 1:
         return np.int64(0), False
-    year += century * 100
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if year == 0 or day > DAYS_BEFORE[month] - DAYS_BEFORE[month - 1] + (leap and month == 2):
+    if day > DAYS_BEFORE[month] - DAYS_BEFORE[month - 1] + (leap and month == 2):
         return np.int64(0), False
     past = year - 1
     days = past * 365 + past // 4 - past // 100 + past // 400 + DAYS_BEFORE[month - 1] + (leap and month > 2)
@@ -136,67 +140,104 @@ def parse_date(data, p):
 
 @inner
 def parse_iso(data, p, stop):
-    """Parse the ISO 8601 time ``data[p:stop]``; return (microseconds since 1970, whether it is a valid time).
+    """Parse the ISO 8601 time ``data[p:stop]``.
 
-    It accepts the forms that ``suricate.io.times.microseconds`` accepts.
+    It accepts the forms that ``suricate.io.times.parse`` accepts.
+
+    Returns:
+        (seconds since 1970 and nanoseconds after them, ``NAIVE`` or ``ZONED``); ``NO_TIME`` if it is no time.
     """
+    none = np.int64(0), np.int64(0), NO_TIME
     if stop - p < 10:
-        return np.int64(0), False
-    days, fine = parse_date(data, p)
-    p += 10
-    if not fine or p == stop:
-        return days * 86_400_000_000, fine
-    if stop - p < 6 or (data[p] != LETTER_T and data[p] != SPACE) or data[p + 3] != COLON:
-        return np.int64(0), False
-    hour, minute, second, fraction = parse_two(data, p + 1), parse_two(data, p + 4), np.int64(0), np.int64(0)
-    p += 6
-    if stop - p >= 3 and data[p] == COLON:
-        second = parse_two(data, p + 1)
-        p += 3
+        return none
+    dashes = data[p + 4] == MINUS
+    century, year, month, day = (
+        parse_two(data, p), parse_two(data, p + 2), parse_two(data, p + 4 + dashes), parse_two(data, p + 6 + 2 * dashes)
+    )  # fmt: skip
+    if century < 0 or year < 0 or (dashes and data[p + 7] != MINUS):
+        return none
+    days, fine = days_of(century * 100 + year, month, day)
+    p += 8 + 2 * dashes
+    if not fine or (p == stop and dashes):
+        return days * 86_400, np.int64(0), NAIVE if fine else NO_TIME
+    if stop - p < 5 or ((data[p] | CASE) != LOWER_T and data[p] != SPACE):
+        return none
+    colons = data[p + 3] == COLON
+    hour, minute, second, fraction = parse_two(data, p + 1), np.int64(-1), np.int64(0), np.int64(0)
+    p += 3 + colons
+    if stop - p >= 2:
+        minute = parse_two(data, p)
+        p += 2
+    if stop - p >= 2 + colons and (data[p] == COLON if colons else np.uint8(data[p] - ZERO) <= 9):
+        second = parse_two(data, p + colons)
+        p += 2 + colons
         if p < stop and (data[p] == POINT or data[p] == COMMA):
             p += 1
-            start, unit = p, np.int64(100_000)
+            start, unit = p, np.int64(100_000_000)
             while p < stop:
                 digit = np.uint8(data[p] - ZERO)
                 if digit > 9:
                     break
                 if unit == 0 and digit != 0:
-                    return np.int64(0), False
+                    return none
                 fraction += unit * np.int64(digit)
                 unit //= 10
                 p += 1
             if p == start:
-                return np.int64(0), False
+                return none
     if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
-        return np.int64(0), False
-    ahead = np.int64(0)  # minutes of the zone ahead of UTC
-    if p < stop and data[p] == LETTER_Z:
-        p += 1
+        return none
+    ahead, kind = np.int64(0), NAIVE  # minutes of the zone ahead of UTC
+    if p < stop and (data[p] | CASE) == LOWER_Z:
+        p, kind = p + 1, ZONED
     elif stop - p >= 3 and (data[p] == PLUS or data[p] == MINUS):
         hours, minutes, sign = parse_two(data, p + 1), np.int64(0), 1 if data[p] == PLUS else -1
-        p += 3
+        p, kind = p + 3, ZONED
         p += p < stop and data[p] == COLON and stop - p >= 3
-        if stop - p >= 2:
+        if stop - p >= 2 and data[p] != OPEN:
             minutes = parse_two(data, p)
             p += 2
         if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
-            return np.int64(0), False
+            return none
         ahead = sign * (hours * 60 + minutes)
+    if kind == ZONED and stop - p > 2 and data[p] == OPEN and data[stop - 1] == CLOSE:
+        p = stop  # the name of the zone
     seconds = days * 86_400 + hour * 3_600 + (minute - ahead) * 60 + second
-    return seconds * 1_000_000 + fraction, p == stop
+    return seconds, fraction, kind if p == stop else NO_TIME
+
+
+@inner
+def parse_time(data, p, stop, ticks, zone):
+    """Parse the ISO 8601 time ``data[p:stop]``; return (time, error, ``OK`` if there is none).
+
+    The time is in microseconds if ``ticks`` is 0, else in nanoseconds; if these do not fit, the largest or least int64.
+    ``zone``: ``NAIVE`` or ``ZONED``, which the time has to be; 0: either.
+    """
+    seconds, fraction, kind = parse_iso(data, p, stop)
+    if kind == NO_TIME:
+        return np.int64(0), BAD_TIME
+    if zone and kind != zone:
+        return np.int64(0), OTHER_ZONE
+    if ticks == 0:
+        return seconds * 1_000_000 + fraction // 1_000, FINE_TIME if fraction % 1_000 else OK
+    if seconds > MOST_SECONDS or seconds < -MOST_SECONDS:
+        return LARGEST if seconds > 0 else -LARGEST, OK
+    return seconds * 1_000_000_000 + fraction, OK
 
 
 @inner
 def parse_ticks(data, p, ticks):
     """Read a decimal number from ``data[p]``; return (number times ``ticks``, position after it, whether valid).
 
-    ``ticks`` is a power of ten; the product is rounded to an integer, as by ``suricate.io.times.decimal_ticks``.
+    ``ticks`` is a power of ten; the product is rounded to an integer, as by ``suricate.io.times.decimal_ticks``. Of a
+    whole number whose product does not fit, it is the largest or least int64.
     """
     negative = data[p] == MINUS
     start = p + negative
     value, p, fits = parse_whole(data, start)
-    fine = p > start and fits and value < MOST_TICKS // np.uint64(ticks)
-    total, part = np.int64(value if fine else np.uint64(0)) * ticks, ticks
+    fine = p > start and fits and value < SIGN
+    fits = value < MOST_TICKS // np.uint64(ticks)
+    total, part = np.int64(value if fits else np.uint64(0)) * ticks, ticks
     if p < len(data) and data[p] == POINT:
         p += 1
         start = p
@@ -209,21 +250,23 @@ def parse_ticks(data, p, ticks):
                 total += digit >= 5
                 part = 0
             p += 1
-        fine = fine and p > start
+        fine = fine and fits and p > start
+    elif not fits:
+        total = LARGEST
     return -total if negative else total, p, fine
 
 
 @kernel
-def parse_times(data, starts, times):
-    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]`` into ``times``, microseconds since 1970.
+def parse_times(data, starts, ticks, zone, times):
+    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]`` into ``times``, as :func:`parse_time` does.
 
-    Returns the index of the first invalid one, or -1.
+    Returns the index of the first that has an error, or -1, and the error.
     """
     for row in range(len(times)):
-        times[row], fine = parse_iso(data, starts[row], starts[row + 1])
-        if not fine:
-            return row
-    return -1
+        times[row], error = parse_time(data, starts[row], starts[row + 1], ticks, zone)
+        if error != OK:
+            return row, error
+    return -1, OK
 
 
 @inner
@@ -259,17 +302,18 @@ def parse_lines(data, form, rows, hard):
 
     Args:
         data: whole lines; the last one may lack its newline at the end of the file.
-        form: ``classes, delimited, record_of, layout, widths, ids, ticks, first_id, limits, bounds``.
+        form: ``classes, delimited, record_of, layout, widths, ids, ticks, zone, first_id, limits, bounds``.
         rows: ``src, dst, weight, time, op``, the columns to fill.
         classes: uint8[256], the class bits of every byte.
         delimited: whether columns are separated by a delimiter (and may be quoted) rather than by blanks.
         record_of: int8[256], the row of ``layout`` for a line by its first letter, -1 if none; ``record_of[0]`` is 0
             if lines have no letter in front.
         layout: int8[records, columns], the field of every column. ``widths``: int64[records], columns of a record.
-        ids: ``NUMBERS``, ``SIGNED`` (negative ids are stored as two's complement) or ``TEXTS`` (``start << 32 |
-            length`` of the token is stored).
-        ticks: int64: 1: times are whole numbers; 0: texts (ISO 8601), stored as microseconds since 1970; above 1:
-            decimal numbers, stored multiplied by ``ticks``.
+        ids: bits ``TEXTS`` (``start << 32 | length`` of the token is stored), ``SIGNED`` (negative ids are stored as
+            two's complement) and ``CANONICAL`` (a leading zero is an error).
+        ticks: int64: 1: times are whole numbers; above 1: decimal numbers, stored multiplied by ``ticks``; 0: ISO 8601,
+            stored as microseconds since 1970; -1: the same as nanoseconds.
+        zone: what :func:`parse_time` takes.
         first_id: uint64, subtracted from every id. ``limits``: uint64[2], largest src and dst before that.
         bounds: float64[2], least and largest weight. ``op``: uint8[rows], the letter.
         src, dst: uint64[rows]. weight: float64[rows]. time: int64[rows].
@@ -280,7 +324,7 @@ def parse_lines(data, form, rows, hard):
         (rows, hard weights, marks (``DECIMAL``, ``NEGATIVE``, ``LARGE``: kinds of numbers found), error, line from 0,
         column from 0, start and stop of the wrong token).
     """
-    classes, delimited, record_of, layout, widths, ids, ticks, first_id, limits, bounds = form
+    classes, delimited, record_of, layout, widths, ids, ticks, zone, first_id, limits, bounds = form
     src, dst, weight, time, op = rows
     n, p, line, row, hards, marks = len(data), 0, 0, 0, 0, 0
     prefixed = record_of[0] != 0
@@ -334,16 +378,18 @@ def parse_lines(data, form, rows, hard):
             if field == SKIP:
                 p = close if close >= 0 else text_end(data, p, classes, delimited)
             elif field <= DST:
-                if ids == TEXTS:
+                if ids & TEXTS:
                     p = close if close >= 0 else text_end(data, p, classes, delimited)
                     value = (np.uint64(start) << np.uint64(32)) | np.uint64(p - start)
                     if p == start:
                         error = EMPTY_FIELD
                 else:
-                    negative = ids == SIGNED and data[p] == MINUS
+                    negative = ids & SIGNED != 0 and data[p] == MINUS
                     value, p, fits = parse_whole(data, p + negative)
                     if p == start + negative:
                         error = BAD_ID
+                    elif ids & CANONICAL and data[start + negative] == ZERO and (negative or p > start + 1):
+                        error = NOT_CANONICAL
                     elif negative:
                         if not fits or value > SIGN:
                             error = ID_RANGE
@@ -373,11 +419,9 @@ def parse_lines(data, form, rows, hard):
                 time[row], p, fine = parse_ticks(data, p, ticks)
                 if not fine:
                     error = BAD_TIME
-            elif ticks == 0:
+            elif ticks <= 0:
                 p = close if close >= 0 else text_end(data, p, classes, delimited)
-                time[row], fine = parse_iso(data, start, p)
-                if not fine:
-                    error = BAD_TIME
+                time[row], error = parse_time(data, start, p, ticks, zone)
             else:
                 negative = data[p] == MINUS
                 value, p, fits = parse_whole(data, p + negative)

@@ -28,6 +28,7 @@ from suricate.io.parsing.labels import DictLabels, Labels, TableLabels
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.metis import LITTLE, read_rows
 from suricate.io.parsing.tokenizer import Tokenizer
+from suricate.io.times import LARGEST, to_nanoseconds
 
 
 class _Column:
@@ -49,13 +50,31 @@ class _Column:
         return self._data
 
 
+class _Times(_Column):
+    """A column of times: of ``unit``, ``"us"`` or ``"ns"``, or None for plain numbers."""
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(np.int64)
+        self.unit = "us" if layout.iso_times else None
+
+    def extend(self, values: np.ndarray) -> None:
+        if self.unit is None:
+            super().extend(values)
+            return
+        unit = np.datetime_data(values.dtype)[0]
+        if unit == "ns" != self.unit:
+            self._data[: self._size], self.unit = to_nanoseconds(self._data[: self._size]), unit
+        ticks = values.view(np.int64)
+        super().extend(ticks if unit == self.unit else to_nanoseconds(ticks))
+
+
 class _Edges:
     """The edges read so far, as arrays that grow: ``weight`` and ``time`` only if the ``layout`` has them."""
 
     def __init__(self, layout: Layout) -> None:
         self.src, self.dst = _Column(np.uint32), _Column(np.uint32)
         self.weight = _Column(np.float64) if "weight" in layout.fields else None
-        self.time = _Column(np.int64) if "time" in layout.fields else None
+        self.time = _Times(layout) if "time" in layout.fields else None
         self.columns: dict[str, list[np.ndarray]] = {}  # attributes, as texts, by chunk
 
     def extend(self, rows: Rows, src: np.ndarray, dst: np.ndarray) -> None:
@@ -88,6 +107,11 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     if layout.format != "metis" and layout.num_edges not in (None, len(src)):
         reason = f"the header declares {layout.num_edges} edges, the file has {len(src)}"
         raise FileFormatError(source.path, layout.counts_line, reason)
+    time = None if edges.time is None else edges.time.finish()
+    if time is not None and edges.time.unit == "ns" and (abs(time) == LARGEST).any():
+        row = int(np.argmax(abs(time) == LARGEST))
+        reason = f"time {row} is not in the years 1678 to 2261, as nanoseconds have to be, which other times have"
+        raise FileFormatError(source.path, None, reason)
     weight = None
     if edges.weight is not None:
         weight = _with_dtype(edges.weight.finish(), options.dtype, layout, not marks & DECIMAL)
@@ -97,14 +121,14 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
         src=src,
         dst=dst,
         weight=weight,
-        time=None if edges.time is None else edges.time.finish(),
+        time=time,
         num_vertices=num_vertices,
         directed=layout.directed if options.directed is None else options.directed,
-        labels=None if labels is None else original_ids(labels.labels(layout.first_id), marks, source.path),
+        labels=None if labels is None else original_ids(labels.labels(layout.first_id), marks, source.path, layout),
         table=labels.names if isinstance(labels, TableLabels) and layout.text_ids else None,
         path=source.path,
         format=layout.format,
-        time_unit="us" if layout.iso_times else None,
+        time_unit=None if edges.time is None else edges.time.unit,
         columns={name: _attribute(edges.columns.get(name, ())) for name in options.further},
     )
 
@@ -170,13 +194,13 @@ def _parse(
     return edges, functools.reduce(operator.or_, (tokenizer.marks for tokenizer in tokenizers))
 
 
-def original_ids(labels: np.ndarray, marks: int, path: Path) -> np.ndarray:
+def original_ids(labels: np.ndarray, marks: int, path: Path, layout: Layout) -> np.ndarray:
     """Return ids (uint64) with their signs: viewed as int64 if some are negative, else unchanged.
 
     Args:
         labels: the ids, negative ones in two's complement.
         marks: the kinds of numbers found in the file (see ``codes``).
-        path: the file, for messages.
+        path, layout: of the file, for messages.
 
     Raises:
         FileFormatError: some ids are negative and some at least 2**63.
@@ -184,7 +208,8 @@ def original_ids(labels: np.ndarray, marks: int, path: Path) -> np.ndarray:
     if not marks & NEGATIVE:
         return labels
     if marks & LARGE:
-        raise FileFormatError(path, None, "it has ids below 0 and ids from 2**63 on: relabel='text' reads both")
+        reason = f"it has ids below 0 and ids from 2**63 on: {layout.advice.texts} takes both"
+        raise FileFormatError(path, None, reason)
     return labels.view(np.int64)
 
 

@@ -8,6 +8,7 @@ interpreted, for the few lines that are not ordinary, so that nothing has to be 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +24,27 @@ from suricate.io.parsing.codes import (
     BAD_TIME,
     BAD_WEIGHT,
     BLANK,
+    CANONICAL,
     COMMENT,
     DECIMAL,
     DELIMITER,
     EMPTY_FIELD,
     EXTRA,
     FIELDS,
+    FINE_TIME,
     ID_RANGE,
     MISSING,
     NEWLINE,
     NO_DELIMITER,
-    NUMBERS,
+    NOT_CANONICAL,
+    OTHER_ZONE,
     SIGNED,
     SRC,
     TEXTS,
     WEIGHT_RANGE,
 )  # fmt: skip
 from suricate.io.parsing.lines import End, OrdinaryLines, Rows
-from suricate.io.times import LOOKS_DECIMAL, microseconds
+from suricate.io.times import LOOKS_DECIMAL, parse, zone_message
 
 
 class Tokenizer:
@@ -73,8 +77,7 @@ class Tokenizer:
         self._limits = np.array([min(max(limit, 1) + layout.first_id, 2**64) - 1 for limit in id_limits], np.uint64)
         self._bounds = np.array(weight_bounds, np.float64)
         self._whole = whole_weights and "weight" in layout.fields
-        limits, bounds = self._limits.tolist(), self._bounds.tolist()
-        self._ordinary = OrdinaryLines(layout, (limits[0], limits[1]), (bounds[0], bounds[1])) if small else None
+        self._small, self._ordinary = small, dict[int, OrdinaryLines]()  # by ticks
         self._tables()
         self._reserve(0)
 
@@ -108,15 +111,18 @@ class Tokenizer:
         """Return the rows of ``chunk`` (whole lines), which follows ``lines_before`` lines of the file.
 
         The columns are views of buffers, valid until the next chunk; those that the layout lacks have arbitrary values.
+        Times are ``int64``, or ``datetime64`` if their unit is known.
 
         Raises:
             FileFormatError: with the number of the first line that is wrong.
         """
         if len(chunk) // 4 >= len(self._rows.src):  # the shortest line is "0 0" and a newline
             self._reserve(len(chunk) // 4 + 1)
-        end = None if self._ordinary is None else self._ordinary.parse(chunk, self._rows, self._parse_odd)
-        if end is None:
-            end = self._run(_loop(), chunk, self._rows)
+        ticks, finer = self.layout.time_ticks, self.layout.finer_ticks
+        end = self._parse(chunk, ticks)
+        fraction = end.error == BAD_TIME and ticks == 1 and b"." in chunk[end.start : end.stop]
+        if finer is not None and (fraction or end.error == FINE_TIME):
+            ticks, end = finer, self._parse(chunk, finer)
         self.marks |= int(end.marks)
         hard = self._hard[: end.hards]
         self._round(chunk, hard[hard[:, 0] < end.rows], lines_before)
@@ -125,30 +131,43 @@ class Tokenizer:
         if end.error:
             token, letter = chunk[end.start : end.stop], chr(self._rows.op[end.rows])
             at_end = end.stop == len(chunk) and not chunk.endswith(b"\n")
-            self._fail(lines_before + end.line + 1, end.error, end.column, token, letter, at_end)
+            self._fail(lines_before + end.line + 1, end.error, end.column, token, letter, at_end, ticks)
         if end.rows and not self._has_vertices:
             line = lines_before + _line_of_row(chunk, 0, self._classes) + 1
             raise FileFormatError(self.path, line, "there is an edge, but the number of vertices is declared as 0")
-        return Rows(*(column[: end.rows] for column in self._rows))
+        rows = Rows(*(column[: end.rows] for column in self._rows))
+        return rows._replace(time=rows.time.view({0: "M8[us]", 1: "int64"}.get(ticks, "M8[ns]")))
 
-    def _run(self, loop: Callable[..., tuple], chunk: bytes, rows: Rows) -> End:
+    def _parse(self, chunk: bytes, ticks: int) -> End:
+        """Parse ``chunk`` into the buffers, times as ``ticks`` says (see ``parse_lines``); return where it ended."""
+        end = None
+        if self._small:
+            if ticks not in self._ordinary:
+                limits, bounds = self._limits.tolist(), self._bounds.tolist()
+                self._ordinary[ticks] = OrdinaryLines(self.layout, (*limits,), (*bounds,), ticks)
+            end = self._ordinary[ticks].parse(chunk, self._rows, partial(self._parse_odd, ticks))
+        return self._run(_loop(), chunk, self._rows, ticks) if end is None else end
+
+    def _run(self, loop: Callable[..., tuple], chunk: bytes, rows: Rows, ticks: int) -> End:
         """Parse ``chunk`` into ``rows`` by ``loop``, ``parse_lines`` compiled or interpreted; return where it ended."""
         layout = self.layout
-        ids = TEXTS if layout.text_ids else SIGNED if layout.signed_ids else NUMBERS
+        ids = TEXTS * layout.text_ids + SIGNED * layout.signed_ids + CANONICAL * layout.canonical_ids
         form = (
             self._classes, layout.delimiter is not None, self._record_of, self._kinds, self._widths, ids,
-            np.int64(layout.time_ticks), np.uint64(layout.first_id), self._limits, self._bounds,
+            np.int64(ticks), 1 + layout.zoned, np.uint64(layout.first_id), self._limits, self._bounds,
         )  # fmt: skip
         return End(*loop(np.frombuffer(chunk, np.uint8), form, rows, self._hard))
 
-    def _parse_odd(self, line: bytes, at: int, row: int) -> End:
+    def _parse_odd(self, ticks: int, line: bytes, at: int, row: int) -> End:
         """Parse one line into row ``row`` of the buffers, by the loop ``parse_lines`` run as plain Python.
+
+        ``ticks`` says how times are read.
 
         The line begins at byte ``at`` of its chunk. ``start`` and ``stop`` of the result count from that chunk's begin.
         """
         rows = Rows(*(column[row : row + 1] for column in self._rows))
         with np.errstate(over="ignore"):  # the loop wraps unsigned integers on purpose
-            end = self._run(_loop().py_func, line, rows)
+            end = self._run(_loop().py_func, line, rows, ticks)
         if end.hards and not end.error:
             _, start, stop, _ = self._hard[0].tolist()
             rows.weight[0] = float(line[start:stop])
@@ -174,10 +193,12 @@ class Tokenizer:
             line = lines_before + _line_of_row(chunk, int(bad[0]), self._classes) + 1
             raise FileFormatError(self.path, line, f"weight {weight[bad[0]]} is not a whole number")
 
-    def _fail(self, line: int, error: int, column: int, token: bytes, letter: str = "", at_end: bool = False) -> None:
-        raise FileFormatError(self.path, line, self._reason(error, column, token, letter, at_end))
+    def _fail(
+        self, line: int, error: int, column: int, token: bytes, letter: str = "", at_end: bool = False, ticks: int = 1
+    ) -> None:
+        raise FileFormatError(self.path, line, self._reason(error, column, token, letter, at_end, ticks))
 
-    def _reason(self, error: int, column: int, token: bytes, letter: str, at_end: bool) -> str:
+    def _reason(self, error: int, column: int, token: bytes, letter: str, at_end: bool, ticks: int) -> str:
         layout = self.layout
         fields = layout.records.get(letter, next(iter(layout.records.values())))
         if any(byte < 32 and byte not in b"\t\r" for byte in token):
@@ -197,27 +218,30 @@ class Tokenizer:
             return f"a quoted field is not closed on its line: {shown}"
         if error == BAD_RECORD:
             return f"a line must start with one of {', '.join(layout.records)}, not {shown}"
-        if error == BAD_TIME:
-            if layout.time_ticks > 1:
-                return f"time {shown} is no number, or out of range: time_unit= says which unit numbers have"
-            hint = " (a window reads fractions of s, ms and us, if the first row has one)"
-            hint = hint if LOOKS_DECIMAL.fullmatch(token) else ""
-            return _time_reason(token) if layout.iso_times else f"time {shown} is not a whole number of 64 bits{hint}"
+        if error == OTHER_ZONE:
+            return zone_message(_unquoted(token), zoned=layout.zoned)
+        if error in (BAD_TIME, FINE_TIME):
+            if ticks > 1:
+                return f"time {shown} is no number, or out of range: time_unit= (--time-unit) says which unit they have"
+            hint = " (a window reads fractions of s, ms and us)" if LOOKS_DECIMAL.fullmatch(token) else ""
+            return _time_reason(token) if ticks <= 0 else f"time {shown} is not a whole number of 64 bits{hint}"
         if error == WEIGHT_RANGE:
             hint = "" if abs(self._bounds[1]) > 2**32 else " (weight_dtype='float64' takes it)"
             return f"weight {shown} is not between {self._bounds[0]:.10g} and {self._bounds[1]:.10g}{hint}"
         if error == BAD_WEIGHT:
             finite = token.lower().lstrip(b"+-") not in (b"nan", b"inf", b"infinity")
-            hint = "; columns={'src': 0, 'dst': 1} leaves other columns out" if free and finite else ""
+            hint = f"; {layout.advice.columns} leaves other columns out" if free and finite else ""
             return f"weight {shown} is not {'a number' if finite else 'finite'}{hint}"
         digits = token[: len(token) - len(token.lstrip(b"0123456789"))]
         if error == BAD_ID and token[:1] == b"-" and token[1:].isdigit():
             return f"id {shown} is negative{' (relabel maps any 64-bit ids to 0..n-1)' if free else ''}"
         if error == ID_RANGE and token[:1] == b"-":
             return f"id {shown} is too large: ids have at most 64 bits"
+        if layout.canonical_ids and error in (BAD_ID, NOT_CANONICAL):
+            reason = f"id {_unquoted(token[:40])!r} is not the text of an integer, as the ids before it"
+            return f"{reason}: {layout.advice.texts} takes texts"
         if error == BAD_ID or token not in (digits, digits + b'"'):
-            hint = " (relabel='text' maps texts to 0..n-1)" if free else ""
-            return f"id {shown} is not a whole number{hint}"
+            return f"id {shown} is not a whole number{f' ({layout.advice.texts} takes texts)' if free else ''}"
         return self._range_reason(shown, digits, fields[column])
 
     def _range_reason(self, shown: str, digits: bytes, field: str) -> str:
@@ -228,20 +252,24 @@ class Tokenizer:
             return f"id {shown} is below {layout.first_id}: ids of this file are counted from {layout.first_id}"
         highest = int(self._limits[FIELDS[field] - SRC])
         if highest == 2**64 - 1:
-            return f"id {shown} is too large: ids have at most 64 bits (relabel='text' maps any texts to 0..n-1)"
+            return f"id {shown} is too large: ids have at most 64 bits ({layout.advice.texts} takes any texts)"
         if highest - layout.first_id >= MAX_VERTICES - 1:
             return f"id {shown} is too large: ids go up to {highest} (relabel maps any 64-bit ids to 0..n-1)"
         return f"id {shown} is too large: with the number of vertices that is declared, ids go up to {highest}"
 
 
+def _unquoted(token: bytes) -> str:
+    return token.removesuffix(b'"').decode("utf-8", "replace")
+
+
 def _time_reason(token: bytes) -> str:
     """Return a text that says why ``token`` is not a time in ISO 8601."""
-    for text in (token.removesuffix(b'"'), token):  # a quote may belong to the field
+    for text in (_unquoted(token), token.decode("utf-8", "replace")):  # a quote may belong to the field
         try:
-            microseconds(text.decode("utf-8", "replace"))
+            parse(text)
         except ValueError as error:
             return str(error)
-    raise AssertionError(f"{token!r} is a time of ISO 8601")
+    return f"time {_unquoted(token)!r} is finer than microseconds"  # in an event file
 
 
 def _loop() -> Any:

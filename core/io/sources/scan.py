@@ -23,8 +23,8 @@ from suricate.base.files import as_path, is_special
 from suricate.base.parameters import flag, shown
 from suricate.io import events
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import head_and_layout, table_format, usual_columns
-from suricate.io.options import ReadOptions
+from suricate.io.formats import Layout, head_and_layout, table_format, usual_columns
+from suricate.io.options import SCAN, FirstRow, ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.fields import Fields, has_header, texts_at
 from suricate.io.parsing.lines import Rows
@@ -57,6 +57,7 @@ class Scan(Source):
     ) -> None:  # fmt: skip
         self._given, self._paths, self._format, self._columns = path, _files_of(path), format, columns
         self.time_unit, self._texts, self._bad = time_unit, texts, bad
+        self._first = FirstRow()
 
     @property
     def refusals(self) -> Sequence[Refusals]:
@@ -69,6 +70,7 @@ class Scan(Source):
         Raises:
             ParameterError: the file at ``position`` has another name now.
         """
+        self._first = self.first or FirstRow()
         number, rows, wrong, name = (0, 0, 0, self._paths[0].name) if position is None else position
         if [path.name for path in self._paths[number : number + 1]] != [name]:
             raise ParameterError(f"scan: file {number} was {name} when the position was taken; add files behind it")
@@ -115,11 +117,76 @@ class Scan(Source):
                 head = file.read(8)
         kind = table_format(path, head, self._format)
         if kind in TABLES:
-            yield from ((chunk, ()) for chunk in _table(path, kind, self._columns, self.attributes))
+            yield from ((chunk, ()) for chunk in self._table(path, kind))
         else:
-            parse = partial(parse_pieces, raises=self._bad.raises)
-            columns, unit = self._columns, self.time_unit or "s"
-            yield from _text(path, self._format, columns, self.attributes, parse, texts=self._texts, unit=unit)
+            yield from self._text(path, partial(parse_pieces, raises=self._bad.raises))
+
+    def _table(self, path: Path, kind: str) -> Iterator[Chunk]:
+        """Yield the chunks of a table, of the format ``kind``."""
+        from suricate.io.sources.tables import event_columns
+        from suricate.io.tables import errors_of, opened
+
+        with errors_of(path):
+            reader, schema = opened(path, kind)
+            names = schema.names
+            chosen = {**usual_columns(names), **({"kind": "kind"} if "kind" in names else {}), **self._columns}
+            chosen |= {name: name for name in self.attributes if name not in chosen}
+            roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
+            roles = {role: name for role, name in roles.items() if role in COLUMNS or role in self.attributes}
+            if kind == "parquet":
+                batches = reader.iter_batches(ROWS, columns=[*dict.fromkeys(roles.values())])
+            elif hasattr(reader, "get_batch"):  # of the file format
+                batches = map(reader.get_batch, range(reader.num_record_batches))
+            else:
+                batches = reader
+            for batch in batches:
+                batch = event_columns(path, batch, roles, self._first, names=self.names, texts=self._texts)
+                yield columns_of(batch, roles, self.attributes)
+
+    def _text(self, path: Path, parse: Callable[..., Parsed]) -> Iterator[tuple[Chunk, list[BadLine]]]:
+        """Yield the chunks of a text file, each with its malformed lines; ``parse`` is :func:`parse_pieces`."""
+        columns = self._columns
+        options = ReadOptions(
+            "text" if self._texts else True,
+            {role: column for role, column in columns.items() if role in PARSED} or None,
+            time_scale=NANOSECONDS[self.time_unit or "s"],
+            names=self.names,
+            first=self._first,
+            advice=SCAN,
+        )
+        with ByteSource(path, None) as source:
+            chunks = source.chunks()
+            head, layout = head_and_layout(path, chunks, self._format, options)
+            chunks, small = rest_of(chunks, head)
+            if layout.format == "metis":
+                raise FileFormatError(path, None, "METIS files list neighbours, not events")
+            further = {name: columns.get(name, name) for name in ("kind", *self.attributes)}
+            if "kind" not in columns and not has_header(head, layout, "kind"):
+                del further["kind"]
+            fields = Fields(path, head, layout, further)
+            # the window says which ids are vertices
+            make = partial(Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small)
+            body = itertools.chain([head[layout.header_bytes :]], chunks)
+            tokenizers = [make()]
+            pieces = parsed(source, body, parse, tokenizers, make, layout.header_lines)
+            for chunk, rows, bad in itertools.chain.from_iterable(piece for _, piece in pieces):
+                marks = reduce(operator.or_, (each.marks for each in tokenizers))
+                found = columns_in(chunk, rows, layout, marks, path)
+                for name, (_, spans) in fields.of(chunk, len(rows.src)).items():
+                    found[name] = texts_of(chunk, spans, quotes=layout.delimiter is not None)
+                yield found, bad
+
+
+def columns_in(chunk: bytes, rows: Rows, layout: Layout, marks: int, path: Path) -> dict[str, Any]:
+    """Return the columns of ``rows``, parsed from ``chunk``: copies; ``marks``: kinds of numbers so far in ``path``."""
+    found: dict[str, Any] = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
+    for name, part in found.items():
+        if layout.text_ids:
+            found[name] = texts_of(chunk, part, quotes=layout.delimiter is not None)
+        else:
+            found[name] = original_ids(part, marks, path, layout)
+    found |= {name: getattr(rows, name).copy() for name in ("weight", "time") if name in layout.fields}
+    return found
 
 
 def scan(
@@ -145,9 +212,10 @@ def scan(
         format: ``"events"`` for event files (windows with ``slide="step"`` move by their steps), else one of the
             formats of ``suricate.read``; None: by the extension, else by the first bytes.
         time_unit: the unit of times that are numbers: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``. They may
-            have fractions, in text and CSV files if the first row has one; the nearest nanosecond is taken.
-        texts: read sources and destinations of text and CSV files as texts even if they look like integers; by default
-            the first row decides. Windows take texts with ``names=True``.
+            have fractions; the nearest nanosecond is taken. Texts in ISO 8601 are times, too, all of them with a zone
+            or none.
+        texts: read sources and destinations as texts even if they look like integers; by default the first row decides
+            for all files. Windows take texts with ``names=True``.
         on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
             them), or the name of a CSV file to write them to.
         attributes: the column, by name or position, of each attribute that has another name in the file.
@@ -183,45 +251,6 @@ def _files_of(path: Any) -> list[Path]:
 
 def _expanded(path: Path) -> Iterable[Path]:
     return files_in(path) if path.is_dir() else (path,)
-
-
-def _text(
-    path: Path, format: str | None, columns: Mapping[str, Any], attributes: Sequence[str],
-    parse: Callable[..., Parsed], *, texts: bool, unit: str,
-) -> Iterator[tuple[Chunk, list[BadLine]]]:  # fmt: skip
-    named = {role: column for role, column in columns.items() if role in PARSED}
-    options = ReadOptions("text" if texts else True, named or None, time_ticks=NANOSECONDS[unit])
-    with ByteSource(path, None) as source:
-        chunks = source.chunks()
-        head, layout = head_and_layout(path, chunks, format, options)
-        chunks, small = rest_of(chunks, head)
-        if layout.format == "metis":
-            raise FileFormatError(path, None, "METIS files list neighbours, not events")
-        further = {name: columns.get(name, name) for name in ("kind", *attributes)}
-        if "kind" not in columns and not has_header(head, layout, "kind"):
-            del further["kind"]
-        fields = Fields(path, head, layout, further)
-        make = partial(
-            Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small
-        )  # the window says which are vertices
-        body = itertools.chain([head[layout.header_bytes :]], chunks)
-        tokenizers = [make()]
-        pieces = parsed(source, body, parse, tokenizers, make, layout.header_lines)
-        for chunk, rows, bad in itertools.chain.from_iterable(found for _, found in pieces):
-            found: dict[str, Any] = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
-            quotes = layout.delimiter is not None
-            if layout.text_ids:
-                found |= {name: texts_of(chunk, found[name], quotes=quotes) for name in found}
-            else:
-                marks = reduce(operator.or_, (each.marks for each in tokenizers))
-                found = {name: original_ids(part, marks, path) for name, part in found.items()}
-            if "weight" in layout.fields:
-                found["weight"] = rows.weight.copy()
-            if "time" in layout.fields:
-                dates = {0: "M8[us]", 1: "int64"}.get(layout.time_ticks, "M8[ns]")
-                found["time"] = rows.time.copy().view(dates)
-            spans = {name: at for name, (_, at) in fields.of(chunk, len(rows.src)).items()}
-            yield found | {name: texts_of(chunk, at, quotes=quotes) for name, at in spans.items()}, bad
 
 
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
@@ -261,26 +290,6 @@ def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
     """
     data = np.frombuffer(chunk, np.uint8)
     return texts_at(data, spans, quotes=True) if quotes and b'""' in chunk else Texts(data, spans)
-
-
-def _table(path: Path, kind: str, columns: Mapping[str, Any], attributes: Sequence[str]) -> Iterator[Chunk]:
-    from suricate.io.tables import errors_of, opened
-
-    with errors_of(path):
-        reader, schema = opened(path, kind)
-        names = schema.names
-        chosen = {**usual_columns(names), **({"kind": "kind"} if "kind" in names else {}), **columns}
-        chosen |= {name: name for name in attributes if name not in chosen}
-        roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
-        roles = {role: name for role, name in roles.items() if role in COLUMNS or role in attributes}
-        if kind == "parquet":
-            batches = reader.iter_batches(ROWS, columns=[*dict.fromkeys(roles.values())])
-        elif hasattr(reader, "get_batch"):  # of the file format
-            batches = map(reader.get_batch, range(reader.num_record_batches))
-        else:
-            batches = reader
-        for batch in batches:
-            yield columns_of(batch, roles, attributes)
 
 
 def _steps(path: Path) -> Iterator[Any]:

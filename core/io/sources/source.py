@@ -17,6 +17,7 @@ from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.arrays import as_array, is_cuda_array, on_host
 from suricate.intake.tables import column_names
+from suricate.io.options import FirstRow
 from suricate.io.sources.columns import in_order, part_of
 from suricate.io.sources.times import demand_unit, ticks_of
 
@@ -52,10 +53,12 @@ class Source:
     resumes = False
     reads_ahead = False
     attributes: Sequence[str] = ()  #: further columns that chunks must have
+    names = False  #: whether sources and destinations are names, so that ``007`` is not ``7``
+    first: FirstRow | None = None  #: what the first row says about all chunks; None: what that of this source says
 
-    def want(self, attributes: Sequence[str]) -> None:
-        """Have :meth:`read` include the columns ``attributes`` in its chunks."""
-        self.attributes = attributes
+    def want(self, attributes: Sequence[str], *, names: bool, first: FirstRow) -> None:
+        """Have :meth:`read` include the columns ``attributes`` in its chunks; see the attributes of this class."""
+        self.attributes, self.names, self.first = attributes, names, first
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield ``(position behind the chunk, chunk)``; ``MARK`` in place of a chunk ends a step.
@@ -170,10 +173,10 @@ class Several(Source):
         self.resumes = all(source.resumes for source in self._sources)
         self.reads_ahead = bool(self._sources) and all(source.reads_ahead for source in self._sources)
 
-    def want(self, attributes: Sequence[str]) -> None:
-        """Have the chunks of all its sources include the columns ``attributes``."""
+    def want(self, attributes: Sequence[str], *, names: bool, first: FirstRow) -> None:
+        """Call :meth:`Source.want` of all its sources, so that the first row of the first one counts for all."""
         for source in self._sources:
-            source.want(attributes)
+            source.want(attributes, names=names, first=first)
 
     @property
     def refusals(self) -> Sequence[Any]:

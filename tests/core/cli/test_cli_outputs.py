@@ -111,7 +111,9 @@ def test_relabel_may_stand_before_a_file(weighted: Path, tmp_path: Path) -> None
     options = ("--device", "cpu", "--top", 5)
     assert {row[0] for row in rows(call("run", "bfs", "--relabel", weighted, *options))} == {"ann", "bob", "cid"}
     assert {row[0] for row in rows(call("run", "bfs", "--relabel", "text", numbers, *options))} == {"07", "7"}
-    assert {row[0] for row in rows(call("run", "bfs", numbers, "--relabel", *options))} == {"7"}
+    assert {row[0] for row in rows(call("run", "bfs", numbers, "--relabel", *options))} == {"07", "7"}
+    numbers.write_text("src,dst\n8,7\n")
+    assert {row[0] for row in rows(call("run", "bfs", numbers, "--relabel", *options))} == {"8", "7"}
 
 
 def test_parts_are_one_file(tmp_path: Path) -> None:

@@ -159,3 +159,16 @@ def test_a_signal_ends_the_slide_and_the_next_call_goes_on(tmp_path: Path) -> No
     assert (tmp_path / "out.csv").stat().st_size < (tmp_path / "whole.csv").stat().st_size
     assert call(*command).exit_code == 0
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_names_are_what_the_file_says(tmp_path: Path) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text("src,dst,time\n7,1,5\n007,1,6\n")
+    result = call("run", "wcc", file, "--relabel", *CPU)
+    assert result.exit_code == 2
+    assert "names.csv:3: id '007' is not the text of an integer" in result.stderr
+    stream = ["stream", file, "--slide", "10s", "--names", *CPU, "--format", "csv"]
+    result = call(*stream)
+    assert result.exit_code == 2
+    assert "texts=True (--texts) takes texts" in result.stderr
+    assert call(*stream, "--texts").stdout.splitlines()[1].split(",")[3:] == ["3", "2"]

@@ -72,10 +72,12 @@ def test_insertions_without_weights(put):
 
 
 def test_times_in_iso_8601(put):
-    (step,) = io.read_events(put("# window 1\nI 0 1 1970-01-01T00:00:02Z\nD 0 1 1970-01-02\n"))
+    (step,) = io.read_events(put("# window 1\nI 0 1 1970-01-01T00:00:02\nD 0 1 1970-01-02\n"))
     assert step.time.tolist() == [2_000_000, 86_400_000_000]
     with pytest.raises(FileFormatError, match=r":2: '1970-13-01' is no time of ISO 8601"):
         io.read_events(put("I 0 1 1970-01-01\nI 0 1 1970-13-01\n"))
+    with pytest.raises(FileFormatError, match=r":2: time '.*' is finer than microseconds"):
+        io.read_events(put("I 0 1 1970-01-01\nI 0 1 1970-01-01T00:00:00.0000001\n"))
 
 
 def test_no_marks_is_one_step(put):

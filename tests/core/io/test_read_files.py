@@ -246,7 +246,7 @@ def test_unknown_names(put):
 
 
 def test_times_in_iso_8601(put):
-    path = put("u,v,t\n1,2,2024-05-17T13:45:00.25Z\n2,3, 2024-05-17 15:45:00.25+02:00 \n3,4,2024-05-17\n", "e.csv")
+    path = put("u,v,t\n1,2,2024-05-17T13:45:00.25Z\n2,3, 2024-05-17 15:45:00.25+02:00 \n3,4,20240517t0000Z\n", "e.csv")
     file = io.read(path)
     assert file.time.tolist() == [1_715_953_500_250_000] * 2 + [1_715_904_000_000_000]
     assert (file.time.dtype, file.time_unit) == (np.int64, "us")
@@ -324,13 +324,13 @@ def test_relabel_texts(tmp_path_factory, edges):
 
 
 def test_relabel_negative_numbers(put):
-    file = io.read(put("-1 2\n2 -9223372036854775808\n-0 9223372036854775807\n"), relabel=True)
+    file = io.read(put("-1 2\n2 -9223372036854775808\n0 9223372036854775807\n"), relabel=True)
     assert (file.labels.tolist(), file.labels.dtype) == ([-1, 2, -(2**63), 0, 2**63 - 1], np.int64)
     assert rows(io.read(put("7 -3 5\n-3 8 -5\n"), relabel=True)) == [(0, 1, 5), (1, 2, -5)]
     for text, reason in {
         "-1 2\n3 9223372036854775808\n": "ids below 0 and ids from 2",
         "1 -9223372036854775809\n": "too large",
-        "1 -x\n": "not a whole number",
+        "1 -x\n": "'-x' is not the text of an integer",
     }.items():
         with pytest.raises(FileFormatError, match=reason):
             io.read(put("0 0\n" + text), relabel=True)

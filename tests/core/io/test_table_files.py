@@ -45,7 +45,7 @@ def csv_file(tmp_path):
     path.write_text(
         "payer,payee,amount,ts\n"
         "bob,ann,1.5,2024-05-17T13:45:00.25Z\n"
-        "ann,bob,2,2024-05-17\n"
+        "ann,bob,2,2024-05-17T00:00Z\n"
         "bob,cid,3,1969-12-31T23:59:59Z\n"
     )
     return path

@@ -70,10 +70,8 @@ def test_what_is_no_time(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError, match=r":3: time '.*' is no number, or out of range: time_unit="):
             times_in(file)
     file.write_text("src,dst,time\n1,2,1\n1,2,1.5\n")
-    with pytest.raises(FileFormatError, match=r":3: time '1.5' is not a whole number.*if the first row has one"):
-        times_in(file)
     with pytest.raises(FileFormatError, match="not a whole number"):
         su.read(file)
     file.write_text("src,dst,time\n1,2,1.5\n")
-    with pytest.raises(FileFormatError, match=r"not a whole number.*fractions of s, ms and us, if"):
+    with pytest.raises(FileFormatError, match=r"not a whole number.*fractions of s, ms and us\)"):
         times_in(file, time_unit="ns")
