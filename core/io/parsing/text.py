@@ -67,6 +67,15 @@ class _Times(_Column):
         ticks = values.view(np.int64)
         super().extend(ticks if unit == self.unit else to_nanoseconds(ticks))
 
+    def checked(self, path: Path) -> np.ndarray:
+        """Return what :meth:`finish` does; raise ``FileFormatError`` if a time does not fit into nanoseconds."""
+        times = self.finish()
+        if self.unit == "ns" and (abs(times) == LARGEST).any():
+            row = int(np.argmax(abs(times) == LARGEST))
+            reason = f"time {row} is not in the years 1678 to 2261, as nanoseconds have to be, which other times have"
+            raise FileFormatError(path, None, reason)
+        return times
+
 
 class _Edges:
     """The edges read so far, as arrays that grow: ``weight`` and ``time`` only if the ``layout`` has them."""
@@ -107,11 +116,6 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     if layout.format != "metis" and layout.num_edges not in (None, len(src)):
         reason = f"the header declares {layout.num_edges} edges, the file has {len(src)}"
         raise FileFormatError(source.path, layout.counts_line, reason)
-    time = None if edges.time is None else edges.time.finish()
-    if time is not None and edges.time.unit == "ns" and (abs(time) == LARGEST).any():
-        row = int(np.argmax(abs(time) == LARGEST))
-        reason = f"time {row} is not in the years 1678 to 2261, as nanoseconds have to be, which other times have"
-        raise FileFormatError(source.path, None, reason)
     weight = None
     if edges.weight is not None:
         weight = _with_dtype(edges.weight.finish(), options.dtype, layout, not marks & DECIMAL)
@@ -121,7 +125,7 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
         src=src,
         dst=dst,
         weight=weight,
-        time=time,
+        time=None if edges.time is None else edges.time.checked(source.path),
         num_vertices=num_vertices,
         directed=layout.directed if options.directed is None else options.directed,
         labels=None if labels is None else original_ids(labels.labels(layout.first_id), marks, source.path, layout),
