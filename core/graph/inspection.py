@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from suricate.base.devices import DeviceLike, resolve_device
 from suricate.base.errors import RequirementError, require
 from suricate.base.parameters import integer
 from suricate.base.types import EdgeList, edge_keys
+from suricate.graph.edge_columns import compact as compact_rows
 from suricate.graph.edge_columns import table_of
 from suricate.graph.naming import check as check_names
 from suricate.graph.options import GraphOptions
@@ -96,26 +98,34 @@ def reserve(graph: Graph, num_edges: int) -> None:
     """Reserve memory, so that inserting any ``num_edges`` edges will not run out of it.
 
     Raises:
-        CapacityError: there is not enough memory.
+        CapacityError: there is not enough memory. One of two stores may keep what it has reserved, see :func:`compact`.
         ParameterError: ``num_edges`` is not an integer, or negative.
     """
     if graph.partition is not None:
         graph.partition.comm.same({"num_edges": num_edges})
     num_edges = integer("num_edges", num_edges, low=0)
     graph._drop_views()
-    with graph._updater.whole():
+    with graph._updater.whole(live=True):
         for store in graph._stores:
             store.reserve(num_edges if graph.directed else 2 * num_edges)
 
 
 @on_graph_device
 def compact(graph: Graph) -> None:
-    """Remove tombstones and repack the storage; edges and version do not change. Waits for the device."""
+    """Remove tombstones, and repack the storage and the columns; edges and version do not change. Waits for the device.
+
+    What memory does not suffice for is left as it is. Rows of edge columns get other numbers.
+    """
     graph._updater.raise_found()
     graph._drop_views()
-    with graph._updater.whole():
+    with graph._updater.whole(live=True):
         for store in graph._stores:
             store.compact()
+        if graph.edge_table is not None:
+            compact_rows(graph)
+        for column in graph._columns.values():
+            with suppress(MemoryError):
+                column.compact()
 
 
 @on_graph_device

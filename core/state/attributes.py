@@ -71,6 +71,11 @@ class Column:
         self.reserve(size)
         self.size = size
 
+    def compact(self) -> None:
+        """Free unused memory behind the last vertex; raises ``MemoryError``, and nothing has changed."""
+        if len(self._buffer) > self.size:
+            self._buffer = self.array.copy()
+
     def reset(self, vertices: Array) -> None:
         """Set the values of vertices (integers, on any device) to ``missing``."""
         if len(vertices):

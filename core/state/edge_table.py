@@ -137,6 +137,26 @@ class EdgeTable:
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
         self._unread, self._waiting, self.is_lost = [], 0, False
 
+    def move(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Copy values so that the first ``len(rows)`` rows have those of ``rows``, which are all that edges have.
+
+        Returns:
+            The rows whose edges have to move, ascending, and where to, ``uint32[k]`` each.
+        """
+        old = rows[rows >= len(rows)]
+        new = np.setdiff1d(np.arange(len(rows), dtype=ROW), rows)
+        for name, column in self.columns.items():
+            column.write(new, self.values(name, old))
+        return old, new
+
+    def cut(self, count: int) -> None:
+        """Free the memory of all but the first ``count`` rows, which are those of the edges."""
+        self._free, self._tail = self._free[:0], count
+        for column in self.columns.values():
+            column.resize(max(count, _LEAST))
+        for column in self.columns.values():
+            column.compact()
+
     # -- values --------------------------------------------------------------------------------------------------------
 
     def column(self, name: Any) -> Column:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.devices import CPU, Array
 from suricate.base.errors import ParameterError, RequirementError
-from suricate.base.types import edge_keys
+from suricate.base.types import EdgeList, edge_keys
 from suricate.graph.naming import are_texts, known_edges
-from suricate.intake.arrays import as_ids, on_host, same_length
+from suricate.graph.rollback import in_parts, insert_into
+from suricate.intake.arrays import as_ids, on_host, picked, same_length, sorted_distinct
 from suricate.state.attributes import TEXT, Column
 from suricate.state.edge_table import WEIGHT, EdgeTable
 from suricate.state.locks import on_device_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.graph.update import Given
+    from suricate.store import Store
 
 
 SORTED = 1 << 14  #: edges of a batch from which on their rows are in the order of sources, as they will be read
@@ -74,7 +76,7 @@ class EdgeColumns(Mapping[str, Array]):
     def at_rows(self, name: str, rows: Any) -> Array:
         """Return the values at row numbers, which are the weights of ``edges()`` and of deltas.
 
-        Rows of deleted edges and of ``replaced_old`` are valid until the next change of the graph.
+        Rows are valid until ``compact``; those of deleted edges and of ``replaced_old`` until the next change.
 
         Raises:
             UnknownNameError: there is no such column.
@@ -188,6 +190,29 @@ def with_rows(graph: Graph, insert: Given) -> Given:
             rows = by_source(src, rows)
         table.write(rows, values)
     return src, dst, rows
+
+
+def compact(graph: Graph) -> None:
+    """Move all edges to the first rows of their columns, and free the others, as far as memory allows."""
+    table, xp = table_of(graph), graph.device.xp
+    stores = [getattr(store, "local", store) for store in graph._stores]  # the latter of this rank
+    with suppress(MemoryError):
+        table.read_deltas()
+        held = [store.edges() for store in stores]
+        rows = sorted_distinct(np.concatenate([on_host(edges.weight) for edges in held]))
+        old, new = table.move(rows)
+        moving = [picked(edges, xp.flatnonzero(edges.weight >= len(rows))) for edges in held]
+        places = [xp.asarray(new)[xp.searchsorted(xp.asarray(old), edges.weight)] for edges in moving]
+        done: list[tuple[Store, EdgeList]] = []
+        try:
+            for store, edges, weight in zip(stores, moving, places, strict=True):
+                store.insert(edges.src, edges.dst, weight)
+                done.append((store, edges))
+        except BaseException:
+            for store, edges in done:
+                in_parts(store, insert_into, edges, None, 0)
+            raise
+        table.cut(len(rows))
 
 
 def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:

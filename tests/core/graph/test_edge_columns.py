@@ -248,6 +248,37 @@ def test_bad_columns_change_nothing(device):
     assert graph.edge_columns["amount"].tolist() == [2]
 
 
+@pytest.mark.parametrize("kind", [{}, {"in_edges": True}, {"directed": False}], ids=["out", "in", "undirected"])
+def test_compact_shrinks_columns(backend, device, kind):
+    pair = Pair(5, backend=backend, device=device, **kind)
+    graph = pair.graph
+    graph.insert_vertices(90)
+    src, dst = np.divmod(np.arange(60 * 60), 60)
+    graph.insert_edges(src, dst, {"amount": src, "count": dst, "channel": "web"})
+    graph.mark()
+    graph.insert_edges([70], [71], {"amount": 7})
+    tracker = graph.track("sssp", source=0, weight="amount")
+    graph.delete_edges(src[:3000], dst[:3000])
+    graph.columns["age"] = np.arange(102)
+    graph.columns["name"] = "?"
+    graph.insert_vertices(1)
+    before, updated, version, memory = of(graph), listed(graph.updated()), graph.version, graph.memory_usage().parts
+    graph.compact()
+    graph.check()
+    assert same(of(graph), before)
+    assert (listed(graph.updated()), graph.version) == (updated, version)
+    after = graph.memory_usage().parts
+    assert after["edge_columns"][1] == 1024 * (8 + 4 + 8) < memory["edge_columns"][1]
+    assert after["columns"][1] == 103 * 16 < memory["columns"][1]
+    graph.insert_edges([60], [61], {"amount": 9})
+    graph.check()
+    assert tracker.result.distance.tolist() == graph.compute("sssp", source=0, weight="amount").distance.tolist()
+
+
+def listed(edges):
+    return sorted(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
+
+
 def test_refused_batches_take_no_rows(device):
     graph = su.Graph(2, device=device, edge_columns={"amount": "float64"}, memory_limit="64KB")
     graph.insert_edges([0], [1], {"amount": 2})
