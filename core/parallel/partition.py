@@ -61,6 +61,7 @@ class Partition:
         memory_limit: bytes; determines the slices in which data comes from other ranks. None: no limit.
         table: the columns of this rank's edges; None: the graph has no edge columns.
         held: number of arcs of each rank, of all its stores; None: not known.
+        refused: whether a batch was refused for want of memory, so that stores may have reserved more than they need.
         stores: the stores of the divided graph.
         local: a graph of all vertices and the arcs of this rank.
     """
@@ -93,6 +94,7 @@ class Partition:
         self._own: Frontier | None = None
         self.table: DividedTable | None = None
         self.held: list[int] | None = None
+        self.refused = False
         self.arriving: PinnedCounters | None = None  # counts of the last batch
         self._part_counts: PartCounts | None = None
         self._tally: Tally | None = None  # of the last batch, until it is counted,

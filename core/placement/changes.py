@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList, Outcome, ValidEdges
-from suricate.graph.rollback import delete_from, in_parts, insert_into
+from suricate.graph.rollback import beyond_limit, delete_from, in_parts, insert_into
 from suricate.graph.stores import Stores
 from suricate.graph.update import Given, Updater
 from suricate.intake.arrays import bits, both_arcs, picked
 from suricate.placement.results import DELETED, INSERTED, Results, Tally
 from suricate.placement.split import OwnEdges, Picking, report
-from suricate.store import checked_outcome
+from suricate.store import Store, checked_outcome
 from suricate.store.slices import joined_outcomes, slices_of
 
 if TYPE_CHECKING:
@@ -154,14 +156,18 @@ class Batch:
         part: how the graph is divided.
         stores: the stores to change, one or two; a second takes edges with sources and destinations swapped.
         removed, added: the valid edges to delete and to insert, the same on all ranks, or None.
+
+    Attributes:
         sliced: whether the batch may be applied in slices if memory is short: then a failed reservation is no error.
+        deletes_and_inserts: whether it has both halves.
     """
 
     def __init__(
-        self, part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None, *,
-        sliced: bool,
-    ) -> None:  # fmt: skip
-        self.part, self._stores, self._given, self._sliced = part, stores, (removed, added), sliced
+        self, part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
+    ) -> None:
+        self.part, self._stores, self._given = part, stores, (removed, added)
+        sizes = [len(edges.src) for edges in self._given if edges is not None]
+        self.sliced, self.deletes_and_inserts = max(sizes) >= LEAST, len(sizes) > 1
         self.halves: list[Half] = []
         self.results: Results
         self._held = 0  # arcs before it
@@ -191,7 +197,7 @@ class Batch:
             try:
                 self.halves[-1].reserve()
             except MemoryError:
-                if not self._sliced:
+                if not self.sliced:
                     raise
         self._is_prepared = True
 
@@ -214,6 +220,21 @@ class Batch:
         before = self.part.comm.together(problem, self._held)  # while a device is busy with the stores
         self.results.merge()
         return before
+
+    def make_room(self) -> None:
+        """Have the stores give back what a batch that was refused had them reserve; collective.
+
+        Then they reserve memory for this batch, if they have it. For a moment they may pass their memory limits.
+        """
+        owns = self.halves[-1].own if self.halves else []
+        with self.part.comm.alike():
+            for store, own in zip_longest(self._stores, owns):
+                _compact(store.local)
+                with beyond_limit(store.local), suppress(MemoryError):
+                    store.local.reserve(0 if own is None else len(own.edges.src))
+                limit = store.local.memory_limit
+                if limit is not None and sum(size for _, size in store.local.memory().values()) > limit:
+                    _compact(store.local)
 
     def undo(self, error: BaseException) -> bool:
         """Undo what was done to this rank's stores; return whether that worked. Failures become notes of ``error``."""
@@ -242,23 +263,17 @@ def change(
     Raises:
         Exception: on all ranks, the exception of one of them; nothing has changed.
     """
-    sliced = max(len(edges.src) for edges in (removed, added) if edges is not None) >= LEAST
-    batch, before = Batch(part, stores, removed, added, sliced=sliced), list[int]()
-    if removed is not None and added is not None:  # to undo a deletion takes memory, which insertions may have taken
-        with part.comm.alike():
-            batch.prepare()
-    for number in SLICES:
-        try:
-            before = batch.carry_out(number)
-        except BaseException as error:
-            undone = batch.undo(error)
-            if not (sliced and isinstance(error, MemoryError)) or number == SLICES[-1]:
-                raise
-            if not all(everywhere := part.comm.allgather(undone)):  # edges that are lost must not be passed over
-                error.add_note(f"undoing the change failed on rank {everywhere.index(False)}")
-                raise
-        else:
-            break
+    batch = Batch(part, stores, removed, added)
+    try:
+        before = _carried_out(batch)
+    except MemoryError:
+        if not part.refused:
+            part.refused = True
+            raise
+        batch.make_room()
+        batch = Batch(part, stores, removed, added)
+        before = _carried_out(batch)
+        part.refused = False
     results = batch.results
     try:
         found = [half.outcome(results) for half in batch.halves]
@@ -268,6 +283,34 @@ def change(
     gone, come = (0 if edges is None else len(edges.src) * len(stores) for edges in (removed, added))
     part.note(Tally(results, stores, before, (gone, come)))
     return [None if removed is None else found[0], None if added is None else found[-1]]
+
+
+def _compact(store: Store) -> None:
+    """Compact a store, which needs memory for that, for a moment without a memory limit."""
+    limit, store.memory_limit = store.memory_limit, None
+    try:
+        store.compact()
+    finally:
+        store.memory_limit = limit
+
+
+def _carried_out(batch: Batch) -> list[int]:
+    """Apply a batch, in slices if need be; return what :meth:`Batch.carry_out` does, or raise as :func:`change`."""
+    comm = batch.part.comm
+    if batch.deletes_and_inserts:  # to undo a deletion takes memory, which insertions may have taken
+        with comm.alike():
+            batch.prepare()
+    for number in SLICES:
+        try:
+            return batch.carry_out(number)
+        except BaseException as error:
+            undone = batch.undo(error)
+            if not (batch.sliced and isinstance(error, MemoryError)) or number == SLICES[-1]:
+                raise
+            if not all(everywhere := comm.allgather(undone)):  # edges that are lost must not be passed over
+                error.add_note(f"undoing the change failed on rank {everywhere.index(False)}")
+                raise
+    raise AssertionError("the last number of slices returns or raises")
 
 
 def rows_of_batch(
