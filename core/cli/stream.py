@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import plugins
+from suricate.cli.group import Failed
 from suricate.cli.run import literal, options_for
 from suricate.cli.sources import GRAPH_FILE, STDOUT, ColumnsType, TargetType
 from suricate.cli.terminal import console, plain_table, printable_rows, records, rounded
@@ -52,7 +53,11 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
     help="How far it moves: a duration, a number of events, or step.",
 )  # fmt: skip
 @click.option("--lateness", metavar="TIME", help="How long a slide waits for events behind the newest one.")
+@click.option("--ahead", metavar="TIME", help="How far past the others a time may be before --on-error takes it.")
 @click.option("--combine", type=COMBINE, default="last", show_default=True, help="Weight of an edge from its events.")
+@click.option(
+    "--max-late", type=click.FloatRange(0, 1), metavar="SHARE", help="End with an error if more of the events are late."
+)
 @click.option("--order", type=click.Choice(["time"]), help="Sort the events in memory first.")
 @click.option("--late", default="drop", show_default=True, help="Late events: drop, raise, or a CSV file.")
 @click.option(
@@ -120,7 +125,7 @@ def stream(
         file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"],
         texts=options.pop("texts"),
     )  # fmt: skip
-    options["lateness"] = options["lateness"] or 0
+    options["lateness"], max_late = options["lateness"] or 0, options.pop("max_late")
     job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)
     trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}
     sinks = {name: job.sink(target_of(output, name, len(kinds))) for name in kinds} if output is not None else {}
@@ -134,6 +139,8 @@ def stream(
                 show(facts_of(w), tops)
             progress(w, job)
     click.echo(summary(job), err=True)
+    if max_late is not None and job.late > max_late * job.read:
+        raise Failed(f"{job.late} of {job.read} events are late, more than --max-late {max_late:g} allows")
 
 
 def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:

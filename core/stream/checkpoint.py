@@ -26,7 +26,7 @@ from suricate.io.sources.times import duration
 if TYPE_CHECKING:
     from suricate.stream.window import Window
 
-FORMAT, VERSION, ABOUT = "suricate stream", 1, "about"
+FORMAT, VERSION, ABOUT = "suricate stream", 2, "about"
 GRAPH = {"directed": True, "weight_dtype": "by default", "self_loops": "allow"}  #: options that must not change
 KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
 
@@ -184,4 +184,4 @@ def without_events(saved: Any) -> Any:
     if saved is None:
         return None
     about, arrays = saved
-    return about, {name: part for name, part in arrays.items() if not name.startswith(("ring.", "waiting."))}
+    return about, {name: part for name, part in arrays.items() if not name.startswith(("ring.", "waiting.", "ahead."))}

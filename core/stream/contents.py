@@ -21,12 +21,13 @@ from suricate.state.locks import capacity_error
 from suricate.stream.intake import Intake
 from suricate.stream.naming import VertexNames
 from suricate.stream.ranks import Head
+from suricate.windows.counters import Counters
 from suricate.windows.events import Events, joined, nothing, number_before, times_of
 from suricate.windows.options import STEP, TIME, WindowOptions
 from suricate.windows.ring import Change
 from suricate.windows.ring.attributes import AttributeIntake, EdgeValues
 from suricate.windows.ring.device_ring import AnyRing, ring_on
-from suricate.windows.rule import AHEAD, LATE, TAKEN
+from suricate.windows.rule import AHEAD, DOUBTED, LATE, TAKEN
 
 _NO_IDS = np.empty(0, np.uint32)
 
@@ -39,6 +40,7 @@ class Due(NamedTuple):
         entered: number of events that entered.
         partial: whether it closed only because the source has ended. lag: ticks from its end to the newest event.
         num_pairs: number of edges with live events.
+        late, skipped: numbers of such events up to the slide.
         change: the net change of the edges, ``Change``; on a rank without its arrays, a ``Head``.
         free: ids of vertices whose names are forgotten, ``uint32[k]``; on a rank without the arrays, the names of the
             slide's new vertices (``Values``), or None if vertices have no names.
@@ -51,6 +53,8 @@ class Due(NamedTuple):
     partial: bool
     lag: int
     num_pairs: int
+    late: int
+    skipped: int
     change: Any
     free: Any
     took: tuple[float, float]
@@ -81,6 +85,8 @@ class Contents:
         self._waiting: list[Events] = []  # taken, not yet in a slide
         self._sorted: Events | None = None  # the same, sorted by time, or None
         self._doubted: tuple[Any, ...] | None = None  # see _was_valid
+        self._ahead: Events | None = None  # far past the watermark, not yet believed or refused
+        self.counters, self.read = Counters(), 0  #: refused events by slide; how many events came
 
     @property
     def has_unit(self) -> bool:
@@ -107,7 +113,7 @@ class Contents:
     @property
     def memory(self) -> int:
         """Bytes of the events, and of the tables of names and texts."""
-        waiting = sum(getattr(column, "nbytes", 0) for part in self._waiting for column in part)
+        waiting = sum(getattr(column, "nbytes", 0) for part in (*self._waiting, *self._held) for column in part)
         parts = [each.memory for each in (self.intake.attributes, self.names, self.ring) if each is not None]
         return waiting + sum(parts)
 
@@ -120,6 +126,7 @@ class Contents:
         """
         arrivals = None if on_host or self.ring is None else self.ring.arrivals
         before = () if arrivals is None else (self.intake.position, self.rule.state.copy(), [*self._waiting])
+        self.read += 0 if on_host else len(chunk["src"])
         with self._place.current():
             events = self.intake.events(chunk, arrivals)
             if self.ring is None:
@@ -127,12 +134,39 @@ class Contents:
             self._doubted = None if arrivals is None else (arrivals, chunk, *before)
             if (self._waiting or self._options.mode == TIME) and not self._was_valid():
                 return  # to sort and join what waits may fail
-            verdict = self.rule.judge(events.time)
-            if verdict is not None:
-                events = self._in_time(events, verdict)
+            self._judge(events, self.intake.gaps)
+
+    @property
+    def _held(self) -> tuple[Events, ...]:
+        """The events in doubt: ``(events,)``, or ``()`` if there are none."""
+        return () if self._ahead is None else (self._ahead,)
+
+    def _judge(self, events: Events, gaps: np.ndarray, *, ended: bool = False) -> None:
+        """Store the ``events`` that the window takes, with those in doubt before them, and refuse others.
+
+        ``gaps``: for each invalid event that came, the number of ``events`` before it. ``ended``: no more will come.
+        """
+        if self._ahead is not None:
+            gaps, events, self._ahead = gaps + self._ahead.number, joined([self._ahead, events]), None
+        verdict, moves = self.rule.judge(events.time, ended=ended)
+        self.counters.take(moves, gaps)
+        if verdict is not None:
+            events = self._in_time(events, verdict)
         if len(events.time):
             self._waiting.append(events)
             self._sorted = None
+
+    def skip(self, number: int) -> None:
+        """Count malformed rows that came behind the newest chunk."""
+        self.counters.skip(number)
+        self.read += number
+
+    def finish(self) -> None:
+        """Record that the source has ended: judge the events in doubt, and let all slides close."""
+        if self._ahead is not None:
+            with self._place.current():
+                self._judge(self._ahead.taken(slice(0)), np.empty(0, np.int64), ended=True)
+        self.rule.finish()
 
     def _was_valid(self) -> bool:
         """Return whether the newest chunk has valid ids only; if not, undo :meth:`take` and repeat it on the host."""
@@ -172,6 +206,7 @@ class Contents:
             time_of = moment(int(ahead.time[0]), has_unit=self.has_unit)
             raise ParameterError(f"an event at {time_of} is further ahead of the watermark than ahead= allows")
         self.intake.refuse(self.bad, ahead, "ahead of the watermark")
+        self._ahead = events.taken(verdict == DOUBTED) if (verdict == DOUBTED).any() else None
         return events.taken(verdict == TAKEN)
 
     def mark(self) -> None:
@@ -198,11 +233,13 @@ class Contents:
         self._sorted, self._waiting = left, [] if left is None else [left]
         self.rule.last = end
         if self.intake.attributes.texts and self.intake.attributes.has_many_texts:
-            waits = [] if left is None or left.attributes is None else [left.attributes]
+            waits = [
+                each.attributes for each in (left, self._ahead) if each is not None and each.attributes is not None
+            ]
             self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
-        newest, size = self.rule.newest, self.rule.grid.size
+        newest, size = self.counters.close(end), self.rule.grid.size
         lag, start = 0 if newest is None else max(newest - end, 0), None if size is None else end - size
-        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs
+        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs, *self.counters.counts
         return Due(*facts, change, free, (spent, time.perf_counter() - begin))
 
     def _next_end(self) -> tuple[Events, int] | None:
@@ -294,17 +331,17 @@ class Contents:
             "intake": [intake.position, intake.has_unit, intake.begun, None if dtype is None else dtype.name,
                        None if attributes is None else attributes.descr],
             "texts": [*intake.attributes.texts], "late": self.late.save(), "last": self.rule.last,
+            "read": self.read,
         }  # fmt: skip
-        arrays = {"rule": self.rule.state}
+        arrays = {"rule": self.rule.state, "counters": self.counters.save()}
         for number, table in enumerate(intake.attributes.texts.values()):
             arrays |= prefixed(f"text{number}.", table.state())
         if self.names is not None:
             arrays |= self.names.save()
         if self.ring is not None:
-            waits = self._by_time()
-            waits = waits._replace(time=times_of(waits.time), src=on_host(waits.src), dst=on_host(waits.dst))
-            waiting = {name: part for name, part in waits._asdict().items() if part is not None}
-            arrays |= prefixed("ring.", self.ring.save()) | prefixed("waiting.", waiting)
+            arrays |= prefixed("ring.", self.ring.save()) | prefixed("waiting.", _arrays_of(self._by_time()))
+            for events in self._held:
+                arrays |= prefixed("ahead.", _arrays_of(events))
         return about, arrays
 
     def load(self, about: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -322,7 +359,21 @@ class Contents:
         saved = state_in(arrays, "ring.")
         if saved:
             self._begin().load(saved)
-            waiting = state_in(arrays, "waiting.")
-            events = Events(*(waiting.get(name) for name in Events._fields))  # type: ignore[arg-type]
+            events = _events_of(state_in(arrays, "waiting."))
             self._waiting = [events] if events.number else []
+            if ahead := state_in(arrays, "ahead."):
+                self._ahead = _events_of(ahead)
         self.rule.load(arrays["rule"], about["last"])
+        self.counters.load(arrays["counters"])
+        self.read = about["read"]
+
+
+def _arrays_of(events: Events) -> dict[str, np.ndarray]:
+    """Return the columns of events as arrays on the host, by name."""
+    events = events._replace(time=times_of(events.time), src=on_host(events.src), dst=on_host(events.dst))
+    return {name: part for name, part in events._asdict().items() if part is not None}
+
+
+def _events_of(arrays: Mapping[str, np.ndarray]) -> Events:
+    """Return the events whose columns are ``arrays``, as :func:`_arrays_of` returned them."""
+    return Events(*(arrays.get(name) for name in Events._fields))  # type: ignore[arg-type]

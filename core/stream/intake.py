@@ -19,6 +19,7 @@ from suricate.windows.events import Events, bad_id, both_ids, checked_ids, check
 from suricate.windows.ring.arrivals import Arrivals
 from suricate.windows.ring.attributes import AttributeIntake
 
+_NONE = np.empty(0, np.int64)
 SKIPS = "on_error='skip' leaves such events out"
 _CHECKED = "time", "src", "dst", "weight", "attributes"  # columns that may have bad values
 
@@ -48,6 +49,7 @@ class Intake:
         self.weight_dtype: np.dtype | None = None
         self.position = 0  #: valid events, or steps, so far
         self.begun = False  #: whether a chunk has said which columns there are
+        self.gaps = _NONE  #: of the newest chunk: how many valid events came before each invalid one
 
     def events(self, chunk: Mapping[str, Any], arrivals: Arrivals | None = None) -> Events:
         """Return the valid events of a chunk, copies; invalid rows are handled as ``refusals`` says.
@@ -69,6 +71,7 @@ class Intake:
             bad_attributes &= kind != DELETE  # what a deletion has there is not used
         events = Events(time, src, dst, weight, kind, attributes)
         masks = bad_times, bad_src, bad_dst, bad_weights, bad_attributes
+        self.gaps = _NONE
         if not bad_times is bad_src is bad_dst is bad_weights is bad_attributes is None:
             events = self._valid(events, chunk, masks)
         self.position += events.number if self._mode == "count" else 0
@@ -84,6 +87,7 @@ class Intake:
                 raise WeightError(f"{label}: a value is missing or infinite; {SKIPS}")
         bad = np.logical_or.reduce([*problems.values()])
         refused, events = events.taken(bad), events.taken(~bad)
+        self.gaps = np.flatnonzero(bad) - np.arange(refused.number)
         if self._mode != "time":  # only valid events have a number
             refused = refused._replace(time=np.zeros(refused.number, np.int64))
             events = events._replace(time=self._numbers(events.number))

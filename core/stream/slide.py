@@ -24,10 +24,10 @@ class Slide:
         events: number of events that entered. left: number of live events that left by time.
         taken: number of events that deletions and sets removed.
         unmatched: number of deletions and sets that found no event.
-        late: number of late events so far. skipped: number of invalid events so far.
+        late, skipped: numbers of late and of invalid events that came before the slide closed, since the beginning.
         partial: whether it closed only because the source has ended.
         delta: what changed, as ``Graph.apply`` returns it.
-        lag: how far the newest event is past the end, in ticks of the time.
+        lag: how far past the end the event was that closed the slide, in ticks of the time; 0 if it is partial.
         took: seconds by part: ``source``, ``window`` (to find the change), ``graph`` (with its trackers), ``total``.
     """
 
@@ -37,7 +37,7 @@ class Slide:
         self.end = moment(due.end, has_unit=True) if unit else due.end
         self.start = moment(due.start, has_unit=True) if unit and due.start is not None else due.start
         self.events, self.left, self.taken, self.unmatched = due.entered, change.left, change.taken, change.unmatched
-        self.late, self.skipped, self.partial, self.lag = job.late, job.skipped, due.partial, due.lag
+        self.late, self.skipped, self.partial, self.lag = due.late, due.skipped, due.partial, due.lag
         self.took = took
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
@@ -38,6 +39,7 @@ from suricate.windows.options import WindowOptions
 from suricate.windows.ring.attributes import columns_needed
 
 ENDED = "ended"  #: in place of a slide: there are no more
+ENOUGH = 1000  #: events of which so many may be late that it is told before the source ends
 
 
 class Window:
@@ -59,7 +61,8 @@ class Window:
             a number of events, or of steps if ``slide="step"``; None: everything since the beginning.
         slide: likewise, at most ``size``; ``"step"``: the source marks where slides end (``st.MARK``).
         lateness: a duration: how long a slide waits for events that are behind the newest one.
-        ahead: a duration: events further past the watermark are handled as ``on_error`` says; None: no limit.
+        ahead: a duration, longer than ``lateness``: events further past the watermark are handled as ``on_error`` says,
+            unless further ones follow them that agree, see ``docs/streams.md``; None: no limit.
         combine: the weight of an edge from those of its events: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
             ``"min"`` or ``"max"``. Sums of whole numbers are exact.
         late: what happens to events that come after their slide: ``"drop"`` (they are counted), ``"raise"``, or the
@@ -148,7 +151,7 @@ class Window:
         self.current: Slide | None = None  #: the newest slide
         self.past = History()  #: what :attr:`history` is made from
         self.stopped: str | None = None  #: the signal that ended the loop
-        self._stop = threading.Event()
+        self._stop, self._has_warned = threading.Event(), False
         self._background: Background | None = None  # what runs the loop in a thread
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
@@ -182,8 +185,13 @@ class Window:
 
     @property
     def late(self) -> int:
-        """The number of events so far that came after their slide had closed."""
+        """The number of events read so far that came after their slide had closed; ``w.late``: up to a slide."""
         return self.contents.late.count
+
+    @property
+    def read(self) -> int:
+        """The number of events read so far, with late and skipped ones."""
+        return self.contents.read
 
     @property
     def skipped(self) -> int:
@@ -430,14 +438,27 @@ class Window:
                 self.contents.take(chunk)
             for each, rows in zip(refusals, held, strict=True):
                 each.put(len(rows), rows)
+                if rows:
+                    self.contents.skip(len(rows))
             self._position, last = position, self.contents.rule.last
             yield from self._close(time.perf_counter() - begin)
             if self.contents.rule.last == last:
                 yield None
+            if self.read >= ENOUGH:
+                self._warn_of_late()
             begin = time.perf_counter()
         if self._options.at_end == "close":
-            self.contents.rule.finish()
+            self.contents.finish()
             yield from self._close(time.perf_counter() - begin)
+        self._warn_of_late()
+
+    def _warn_of_late(self) -> None:
+        """Warn once if more than a tenth of what was read is late."""
+        if 10 * self.late > self.read and not self._has_warned:
+            self._has_warned = True
+            told = f"{self.late} of {self.read} events read so far are late and in no window"
+            cause = "a time far ahead has closed their slides (ahead='1d', --ahead 1d, refuses it)"
+            warnings.warn(f"{told}: {cause}, or lateness is too small", stacklevel=2)
 
     def _close(self, spent: float) -> Iterator[Due]:
         """Close and yield the slides that are due; ``spent``: seconds spent on reading, which count for the first."""

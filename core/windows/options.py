@@ -87,6 +87,11 @@ class WindowOptions:
         lateness = duration(self.lateness, "lateness", has_unit=has_unit)
         origin = duration(self.origin, "origin", has_unit=has_unit)
         ahead = None if self.ahead is None else duration(self.ahead, "ahead", has_unit=has_unit)
+        if ahead is not None and ahead <= lateness:
+            reason = "the watermark is lateness behind the newest event, so no event could move it"
+            raise ParameterError(
+                f"ahead={shown(self.ahead)} must be longer than lateness={shown(self.lateness)}: {reason}"
+            )
         return Rule(Grid(size, slide, origin), lateness, ahead, every=every)
 
     def _size(self, has_unit: bool | None) -> int:

@@ -6,8 +6,14 @@ end. The first end is that of the oldest event when the first slide closes. Ever
 a stream is cut into chunks changes nothing. Windows of counts and of steps are windows over positions and numbers of
 steps.
 
-``state`` is ``int64[5]``: the watermark, the end of the last closed slide, the oldest time of an event, whether a slide
-has closed (1 or 0), and the newest time; ``NEVER`` or, for the oldest time, ``FAR`` where there is none yet.
+Times too far past the watermark (``ahead``) are in doubt: wrong clocks, or the stream was quiet for long. Such events
+wait. One that the window takes refutes those before it, they are refused; so many of them in a row as have followed the
+present clock, 2 to ``MOST``, are believed: the oldest of them sets the watermark, and all are judged once more. The
+first events are in doubt, too. Late events prove nothing.
+
+``state`` is ``int64[6]``: the watermark, the end of the last closed slide, the oldest time of an event, whether a slide
+has closed (1 or 0), the newest time, and how many events (at most ``MOST``) were taken by the present clock; ``NEVER``
+or, for the oldest time, ``FAR`` where there is none yet.
 """
 
 from __future__ import annotations
@@ -21,8 +27,10 @@ from suricate.windows.events import times_of
 
 NEVER = np.iinfo(np.int64).min  #: a watermark before the first event
 FAR = np.iinfo(np.int64).max  #: no oldest event
-TAKEN, LATE, AHEAD = 0, 1, 2  #: verdicts
-_WATERMARK, _CLOSED, _OLDEST, _STARTED, _NEWEST = range(5)  # of the state
+TAKEN, LATE, AHEAD, DOUBTED = range(4)  #: verdicts
+EVENT, END, NEWEST, LATER, SKIPPED = range(5)  #: of a row of the moves that ``judge`` writes
+MOST = 10  #: events in a row that overrule the clock of any number of others
+_WATERMARK, _CLOSED, _OLDEST, _STARTED, _NEWEST, _TAKEN = range(6)  # of the state
 
 
 @inner
@@ -44,8 +52,61 @@ def advance(state, origin, slide):
         state[_CLOSED] = max(state[_CLOSED], grid_floor(state[_WATERMARK], origin, slide))
 
 
+@inner
+def take(now, delay, ahead, origin, slide, state):
+    """Judge an event at the time ``now``: return its verdict; if that is ``TAKEN``, update ``state``."""
+    if ahead >= 0 and (state[_WATERMARK] == NEVER or now > state[_WATERMARK] + ahead):
+        return DOUBTED
+    if state[_STARTED] != 0 and now < state[_CLOSED]:
+        return LATE
+    state[_OLDEST] = min(state[_OLDEST], now)
+    state[_NEWEST] = max(state[_NEWEST], now)
+    if ahead >= 0:
+        state[_TAKEN] = min(state[_TAKEN] + 1, MOST)
+    if now - delay > state[_WATERMARK]:
+        state[_WATERMARK] = now - delay
+        advance(state, origin, slide)
+    elif state[_STARTED] == 0:
+        advance(state, origin, slide)
+    return TAKEN
+
+
+@inner
+def refuse(doubted, count, verdict, move):
+    """Give the events ``doubted[:count]`` the verdict ``AHEAD``; return 0, the number of those in doubt now."""
+    for j in range(count):
+        verdict[doubted[j]] = AHEAD
+    move[SKIPPED] += count
+    return 0
+
+
+@inner
+def believe(time, doubted, count, delay, ahead, origin, slide, state, verdict, move):
+    """Set the clock by the oldest of the events ``doubted[:count]``, and judge them; return how many are in doubt now.
+
+    These are the first entries of ``doubted`` then.
+    """
+    oldest = time[doubted[0]]
+    for j in range(1, count):
+        oldest = min(oldest, time[doubted[j]])
+    state[_WATERMARK], state[_TAKEN] = oldest - delay, 0
+    advance(state, origin, slide)
+    left = 0
+    for j in range(count):
+        i = doubted[j]
+        verdict[i] = take(time[i], delay, ahead, origin, slide, state)
+        if verdict[i] == DOUBTED:
+            doubted[left] = i
+            left += 1
+        elif verdict[i] == TAKEN:
+            left = refuse(doubted, left, verdict, move)
+        else:
+            move[LATER] += 1
+    return left
+
+
 @kernel
-def judge(time, delay, ahead, origin, slide, state, verdict):
+def judge(time, delay, ahead, origin, slide, ended, state, doubted, verdict, moves):
     """Decide for each event, in the order of arrival, whether the window takes it, and update ``state`` in place.
 
     Args:
@@ -53,24 +114,41 @@ def judge(time, delay, ahead, origin, slide, state, verdict):
         delay: ticks by which the watermark is behind the newest event.
         ahead: ticks by which an event may be past the watermark; -1: any number.
         origin, slide: the grid of ends.
+        ended: whether the source ends here, so that two events in a row are believed, and one if there was no clock.
         state: see the module.
-        verdict: uint8[n], written: ``TAKEN``, ``LATE`` or ``AHEAD`` for each event.
+        doubted: int64[MOST], written: the events in doubt, the last ones; none if ``ended``.
+        verdict: uint8[n], written for each event; ``DOUBTED`` for those that wait for the next call.
+        moves: int64[n + 1, 5], written: a row for the beginning, and one whenever slides close: the number of the event
+            that closes them, the end of the last, the newest time; how many events were late and too far ahead from
+            there to the next row.
+
+    Returns:
+        The number of ``moves``.
     """
+    count, number = 0, 1
+    moves[0] = 0
+    moves[0, EVENT], moves[0, END], moves[0, NEWEST] = -1, state[_CLOSED], state[_NEWEST]
     for i in range(len(time)):
-        now = time[i]
-        if ahead >= 0 and state[_WATERMARK] != NEVER and now > state[_WATERMARK] + ahead:
-            verdict[i] = AHEAD
-        elif state[_STARTED] != 0 and now < state[_CLOSED]:
-            verdict[i] = LATE
+        move = moves[number - 1]
+        verdict[i] = take(time[i], delay, ahead, origin, slide, state)
+        if verdict[i] == TAKEN:
+            count = refuse(doubted, count, verdict, move)
+        elif verdict[i] == LATE:
+            move[LATER] += 1
         else:
-            verdict[i] = TAKEN
-            state[_OLDEST] = min(state[_OLDEST], now)
-            state[_NEWEST] = max(state[_NEWEST], now)
-            if now - delay > state[_WATERMARK]:
-                state[_WATERMARK] = now - delay
-                advance(state, origin, slide)
-            elif state[_STARTED] == 0:
-                advance(state, origin, slide)
+            doubted[count] = i
+            count += 1
+            while count >= min(max(state[_TAKEN], 2), MOST):
+                count = believe(time, doubted, count, delay, ahead, origin, slide, state, verdict, move)
+        if ended and i == len(time) - 1:
+            while count >= (1 if state[_WATERMARK] == NEVER else 2):
+                count = believe(time, doubted, count, delay, ahead, origin, slide, state, verdict, move)
+            count = refuse(doubted, count, verdict, move)
+        if state[_CLOSED] != move[END]:
+            moves[number] = 0
+            moves[number, EVENT], moves[number, END], moves[number, NEWEST] = i, state[_CLOSED], state[_NEWEST]
+            number += 1
+    return number
 
 
 @kernel
@@ -123,7 +201,8 @@ class Rule:
 
     def __init__(self, grid: Grid, delay: int, ahead: int | None, *, every: bool = False) -> None:
         self.grid, self.delay, self.ahead, self._every = grid, delay, -1 if ahead is None else ahead, every
-        self.state = np.array([NEVER, NEVER, FAR, 0, NEVER], np.int64)
+        self.state = np.array([NEVER, NEVER, FAR, 0, NEVER, 0], np.int64)
+        self._doubted = np.empty(MOST, np.int64)
         self.last: int | None = None  #: the end that closed last
         self._limit: int | None = None  # the end up to which an ended source closes
 
@@ -139,19 +218,27 @@ class Rule:
         newest = int(self.state[_NEWEST])
         return None if newest == NEVER else newest
 
-    def judge(self, time: np.ndarray | range) -> np.ndarray | None:
+    def judge(self, time: np.ndarray | range, *, ended: bool = False) -> tuple[np.ndarray | None, list[list[int]]]:
         """Decide whether the window takes each event, in order of arrival; advance the watermark.
 
-        ``time``: ticks. Returns ``uint8[n]`` of ``TAKEN``, ``LATE`` (its slide has closed) and ``AHEAD`` (too far past
-        the watermark); None if all are taken.
+        Args:
+            time: ticks.
+            ended: whether the source ends behind these events.
+
+        Returns:
+            ``uint8[n]`` of ``TAKEN``, ``LATE`` (its slide has closed), ``AHEAD`` (too far past the watermark) and
+                ``DOUBTED`` (it is to be judged again, before later events), None if all are taken; and ``moves`` as of
+                :func:`judge`.
         """
         grid = self.grid.origin, self.grid.slide
         if self.delay < 0 and len(time):
-            take_positions(time[0], time[-1], *grid, self.state)
-            return None
-        verdict = np.empty(len(time), np.uint8)
-        judge(times_of(time), self.delay, self.ahead, *grid, self.state, verdict)
-        return verdict if verdict.any() else None
+            first, last = int(time[0]), int(time[-1])
+            take_positions(first, last, *grid, self.state)
+            ends = range(self.grid.after(first) - self.grid.slide, last + 2, self.grid.slide)
+            return None, [[end - first - 1, end, end - 1, 0, 0] for end in ends]
+        verdict, times, moves = np.empty(len(time), np.uint8), times_of(time), np.empty((len(time) + 1, 5), np.int64)
+        number = judge(times, self.delay, self.ahead, *grid, ended, self.state, self._doubted, verdict, moves)
+        return verdict if verdict.any() else None, moves[:number].tolist()
 
     def load(self, state: np.ndarray, last: int | None) -> None:
         """Restore a saved ``state``; ``last`` is the end of the slide that closed last, None if none did.

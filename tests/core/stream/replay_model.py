@@ -17,6 +17,9 @@ class Shown(NamedTuple):
     taken: int
     unmatched: int
     partial: bool
+    late: int
+    skipped: int
+    lag: int
     edges: dict[tuple[Any, Any], Any]
     ids: dict[Any, int]
 
@@ -45,8 +48,12 @@ class Replay:
     every: bool = False
     hold: bool = False
     keep: bool = False
-    late: int = 0
-    skipped: int = 0
+    late: list[int] = field(default_factory=list)  # the newest end that had closed when each of them was refused
+    skipped: list[int] = field(default_factory=list)
+    doubted: list[tuple] = field(default_factory=list)
+    open: int = 0
+    followed: int = 0
+    closed: int = -(10**9)
     accepted: list[tuple] = field(default_factory=list)
     live: list[Live] = field(default_factory=list)
     done: int = -(10**9)
@@ -58,27 +65,65 @@ class Replay:
     shown: list[Shown] = field(default_factory=list)
 
     def run(self, events: Sequence[tuple]) -> list[Shown]:
-        """Take events (time, source, destination, weight, kind), one after the other."""
-        closed = None
+        """Take events (time, source, destination, weight, kind), one after the other; invalid ones have no weight."""
         for event in events:
-            time = event[0]
-            if None not in (self.ahead, self.watermark) and time > self.watermark + self.ahead:
-                self.skipped += 1
-            elif closed is not None and time < closed:
-                self.late += 1
+            before, self.open = len(self.shown), self.closed
+            if event[3] is None:
+                self.skipped.append(self.open)
             else:
-                self.accepted.append(event)
-                mark = time - self.lateness
-                self.watermark = mark if self.watermark is None else max(self.watermark, mark)
-                if closed is None and self.watermark >= self.after(min(each[0] for each in self.accepted)):
-                    closed = min(each[0] for each in self.accepted)
-                if closed is not None:
-                    closed = max(closed, self.after(self.watermark) - self.slide)
-                    self.close(closed, None)
+                self.judge(event)
+                self.believe(max(2, min(self.followed, 10)))
+            self.lags(before)
+        before, self.open = len(self.shown), self.closed
+        if not self.hold:
+            self.believe(1 if self.watermark is None else 2)
+            self.believe(2)
+            self.skipped += [self.open] * len(self.doubted)
+            self.lags(before)
         if self.accepted and not self.hold:
             limit = self.after(max(each[0] for each in self.accepted))
             self.close(limit, limit)
-        return self.shown
+        return [
+            each._replace(
+                late=sum(open_ < each.end for open_ in self.late),
+                skipped=sum(open_ < each.end for open_ in self.skipped),
+            )
+            for each in self.shown
+        ]
+
+    def lags(self, before: int) -> None:
+        """Complete the slides from number ``before`` on, which the newest event has closed."""
+        newest = max((each[0] for each in self.accepted), default=0)
+        self.shown[before:] = [each._replace(lag=max(newest - each.end, 0)) for each in self.shown[before:]]
+
+    def judge(self, event: tuple) -> None:
+        time = event[0]
+        if self.ahead is not None and (self.watermark is None or time > self.watermark + self.ahead):
+            self.doubted.append(event)
+        elif time < self.closed:
+            self.late.append(self.open)
+        else:
+            self.skipped += [self.open] * len(self.doubted)
+            self.doubted, self.followed = [], self.followed + 1
+            self.accepted.append(event)
+            self.reach(time)
+
+    def believe(self, needed: int) -> None:
+        """Set the clock by the oldest of the events in doubt, as long as so many are."""
+        while len(self.doubted) >= needed:
+            waiting, self.doubted, self.followed = self.doubted, [], 0
+            self.reach(min(event[0] for event in waiting))
+            for event in waiting:
+                self.judge(event)
+            needed = max(2, min(self.followed, needed))
+
+    def reach(self, time: int) -> None:
+        mark = time - self.lateness
+        self.watermark = mark if self.watermark is None else max(self.watermark, mark)
+        first = min((each[0] for each in self.accepted), default=None)
+        if first is not None and self.watermark >= self.after(first):
+            self.closed = max(self.closed, self.after(self.watermark) - self.slide)
+            self.close(self.closed, None)
 
     def after(self, time: int) -> int:
         return self.origin + ((time - self.origin) // self.slide + 1) * self.slide
@@ -118,7 +163,7 @@ class Replay:
         for each in self.live:
             weights.setdefault(each.pair, []).append(each.weight)
         edges = {pair: combined(values, self.combine) for pair, values in weights.items()}
-        self.shown.append(Shown(end, len(entering), left, taken, unmatched, partial, edges, dict(self.ids)))
+        self.shown.append(Shown(end, len(entering), left, taken, unmatched, partial, 0, 0, 0, edges, dict(self.ids)))
 
     def name(self) -> None:
         """Give ids to new names in the order of their first live event; free those of names without events."""
