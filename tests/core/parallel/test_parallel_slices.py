@@ -136,6 +136,40 @@ def test_where_slices_do_not_fit_either_nothing_has_changed(seed: int, monkeypat
     assert all(other == fitted for other in others)
 
 
+@pytest.mark.compiled
+@pytest.mark.every_backend
+@pytest.mark.parametrize(
+    ("backend", "limit", "more"),
+    [
+        ("blocked", 22_000, 300), ("blocked", 38_000, 1500), ("csr_baseline", 16_000, 1500), ("gpma", 20_000, 1500),
+        ("hornet_like", 28_000, 3), ("hornet_like", 44_000, 300), ("slabhash", 40_000, 300),
+    ],
+)  # fmt: skip
+def test_what_went_in_before_a_batch_was_refused_goes_in_after_it(backend: str, limit: int, more: int) -> None:
+    """Also where stores that had grown for slices of the refused batch leave no memory for a copy of their arrays."""
+    rng = np.random.default_rng(2)
+    few, many, others = (
+        rng.integers(0, 600, (2, 600)),
+        rng.integers(0, 600, (2, 12000)),
+        rng.integers(0, 600, (2, more)),
+    )
+
+    def job(comm: Comm, *, refused: bool) -> list[tuple[float, ...]]:
+        graph = made(comm, 600, backend=backend, in_edges=True, memory_limit=limit)
+        graph.insert_edges(*cut(comm, *few))
+        if refused:
+            with pytest.raises(CapacityError):
+                graph.insert_edges(*cut(comm, *many))
+        graph.insert_edges(*cut(comm, *others))
+        graph.check()
+        for store in graph.partition.stores:
+            assert sum(size for _, size in store.memory().values()) <= limit == store.local.memory_limit
+        return listed(graph.edges())
+
+    expected = sorted({*zip(*few.tolist(), strict=True)} | {*zip(*others.tolist(), strict=True)})
+    assert run(partial(job, refused=False), 3) == run(partial(job, refused=True), 3) == [expected] * 3
+
+
 def limited(real: Any, most: int) -> Any:
     """A method of a store that has the memory for so many edges at a time."""
 
