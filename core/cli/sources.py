@@ -120,7 +120,7 @@ def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> b
 
 
 def reading_options(function: Function) -> Function:
-    """Decorate a :class:`ReadingCommand` with ``--from``, ``--relabel``, ``--columns`` and ``--edge-columns``."""
+    """Decorate a :class:`ReadingCommand` with ``--from``, ``--relabel``, ``--encoding`` and columns."""
     for option in (
         click.option("--edge-columns", type=FurtherType(), default="", metavar="NAME[=COLUMN],...", help=(
             "Further columns of such a file, which edges keep: fee, or fee=4 by position. --param weight=fee uses one."
@@ -131,6 +131,9 @@ def reading_options(function: Function) -> Function:
         )),
         click.option("--relabel", type=click.Choice(RELABEL), callback=_relabel, help=(
             "Map arbitrary ids to 0, 1, 2, ... in order of appearance; text: even if they are numbers."
+        )),
+        click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help=(
+            "Encoding of a text file: latin-1, cp1252, utf-16, ...; bytes: texts may have any bytes."
         )),
         click.option("--from", "format", metavar="NAME", help="Format of the file; default: by its name and content."),
     ):  # fmt: skip
@@ -163,6 +166,7 @@ def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
     from suricate.graph import Graph
 
     options_of = {"format": "from", "edge_columns": "edge-columns"}
+    reading = {**reading, "encoding": reading.get("encoding", "utf-8") != "utf-8"}
     given = ", ".join(f"--{options_of.get(name, name)}" for name, value in reading.items() if value)
     if given:
         raise click.UsageError(f"{path} is a snapshot: {given} cannot be used with it")

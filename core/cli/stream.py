@@ -86,6 +86,7 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
     "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Unit of times that are numbers.  [default: s]"
 )
 @click.option("--from", "source_format", metavar="NAME", help="Format of the file; events: an event file.")
+@click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help="Of a text file: latin-1; bytes.")
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--directed/--undirected", default=None, help="Default: what the algorithms need, else directed.")
@@ -123,7 +124,7 @@ def stream(
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
     source = st.scan(
         file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"],
-        texts=options.pop("texts"),
+        texts=options.pop("texts"), encoding=options.pop("encoding"),
     )  # fmt: skip
     options["lateness"], max_late = options["lateness"] or 0, options.pop("max_late")
     job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)

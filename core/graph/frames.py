@@ -15,6 +15,7 @@ from suricate.graph.interface import html
 from suricate.graph.interop import library
 from suricate.graph.naming import columns_of, named_vertices, names_of, vertices_of
 from suricate.intake.arrays import few_valid
+from suricate.intake.name_values import utf8_only
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -64,11 +65,13 @@ class Frame:
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``; raises ``MissingLibraryError`` without pandas."""
-        return library("pandas", "pandas").DataFrame(self._columns)
+        with utf8_only():
+            return library("pandas", "pandas").DataFrame(self._columns)
 
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table``; raises ``MissingLibraryError`` without pyarrow."""
-        return library("pyarrow", "arrow").table(self._columns)
+        with utf8_only():
+            return library("pyarrow", "arrow").table(self._columns)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -32,6 +32,7 @@ from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_
 from suricate.graph.naming import are_texts
 from suricate.graph.options import checked_count
 from suricate.intake.arrays import as_array, as_ids, on_host
+from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
 from suricate.intake.tables import as_numpy, column_names
 from suricate.state.attributes import as_values, dtype_of
@@ -365,7 +366,8 @@ def to_pandas_edgelist(
     ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}
     if flag("names", names) and graph.names is not None:
         ends = {label: _named(graph, ids) for label, ids in ends.items()}
-    return pandas.DataFrame({**ends, **columns})
+    with utf8_only():
+        return pandas.DataFrame({**ends, **columns})
 
 
 def _named(graph: Graph, ids: np.ndarray) -> np.ndarray:

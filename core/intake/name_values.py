@@ -6,6 +6,7 @@ stand for invalid bytes (``surrogateescape``) are written as these bytes.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 from collections.abc import Iterator
@@ -273,6 +274,16 @@ def _of_arrow(values: Any) -> Values | None:
         return _empty(TEXT)
     places = np.frombuffer(offsets, dtype, len(values) + 1, values.offset * dtype.itemsize)
     return Values(TEXT, places, _NO_BYTES if data is None else np.frombuffer(data, np.uint8))
+
+
+@contextlib.contextmanager
+def utf8_only() -> Iterator[None]:
+    """A context in which texts that are not UTF-8 raise ``ParameterError``: frames and tables cannot hold them."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        reason = f"{shown(error.object)} is not UTF-8: text formats alone hold it"
+        raise ParameterError(f"{reason}; read the file with its encoding=, as 'latin-1'") from error
 
 
 def _pyarrow() -> Any:

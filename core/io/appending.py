@@ -15,7 +15,7 @@ from suricate.base.files import is_special, sync
 def write_rows(path: Path, header: Sequence[str], rows: Iterable[Any]) -> None:
     """Append rows to a CSV file, which gets the header if it is new."""
     is_new = not path.exists() or path.stat().st_size == 0
-    with open(path, "a", newline="", encoding="utf-8") as file:
+    with open(path, "a", newline="", encoding="utf-8", errors="surrogateescape") as file:
         writer = csv.writer(file)
         if is_new:
             writer.writerow(header)

@@ -17,6 +17,7 @@ import numpy as np
 from suricate.base.errors import FileFormatError
 from suricate.base.files import as_path, open_for_reading, replacing
 from suricate.io.compression import compressed, decompressor, kind_of, other_kind, split_suffix
+from suricate.io.encodings import BYTES, UTF8, as_utf8
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
 SMALL = CHUNK  #: bytes (uncompressed) up to which a file is read without compiled code
@@ -40,6 +41,7 @@ class ByteSource:
     Args:
         path: the file.
         progress: called with (bytes of the file consumed, bytes of the file); None: nothing is called.
+        encoding: what :meth:`chunks` translates to UTF-8; ``"utf-8"`` and ``"bytes"``: nothing.
 
     Attributes:
         start: the first bytes of the file.
@@ -52,8 +54,8 @@ class ByteSource:
         FileFormatError: compressed data is damaged or ends too early, or a line is longer than ``longest_line``.
     """
 
-    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        self.path = as_path(path)
+    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None, encoding: str = UTF8) -> None:
+        self.path, self._encoding = as_path(path), encoding
         self.lines, self.longest_line = 0, MAX_LINE
         self._progress = progress
         self._consumed = 0
@@ -146,8 +148,10 @@ class ByteSource:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the bytes in chunks that end with a line; only the last chunk may lack its newline."""
-        carry = b""
-        for number, piece in enumerate(self.pieces()):
+        carry, pieces = b"", self.pieces()
+        if self._encoding not in (UTF8, BYTES):
+            pieces = as_utf8(pieces, self._encoding, self.path)
+        for number, piece in enumerate(pieces):
             if number == 0:
                 self._refuse_binary(piece)
                 piece = piece.removeprefix(b"\xef\xbb\xbf")

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import dtype, flag, integer, shown
 from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
+from suricate.io.encodings import UTF8, checked_encoding
 
 #: the column of a role, by its name in the header or its position from 0
 Columns = Mapping[str, str | int]
@@ -63,6 +64,7 @@ class ReadOptions:
     weight_dtype: DTypeLike | None = None
     directed: bool | None = None
     edge_columns: Mapping[str, str | int] | Sequence[str] = ()
+    encoding: str = UTF8
     time_scale: int = 0
     names: bool | None = None
     first: FirstRow = field(default_factory=FirstRow)
@@ -70,6 +72,7 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edge_columns", _named_columns(self.edge_columns))
+        object.__setattr__(self, "encoding", checked_encoding(self.encoding))
         if not (isinstance(self.relabel, bool) or self.relabel == "text"):
             raise ParameterError(f"relabel must be True, False or 'text', got {self.relabel!r}")
         _check_columns(self.columns)

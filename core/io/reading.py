@@ -21,7 +21,7 @@ from suricate.io.parsing.text import read_text
 from suricate.io.parts import parts_of
 
 
-def read(
+def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions holds it from here on
     path: str | os.PathLike[str],
     format: str | None = None,
     *,
@@ -33,6 +33,7 @@ def read(
     weight_dtype: DTypeLike | None = None,
     directed: bool | None = None,
     edge_columns: Mapping[str, str | int] | Sequence[str] = (),
+    encoding: str = "utf-8",
     sort_by_time: bool = False,
     progress: files.Progress | None = None,
 ) -> EdgeFile:
@@ -62,17 +63,22 @@ def read(
         directed: ``directed`` of the result; None: what the file says. With True the entries of a METIS file are arcs.
         edge_columns: further columns, by name, or ``{name: column or its position}``: attributes of the edges, in CSV,
             plain text, Parquet and Arrow. A column with a text that is not a number is one of texts.
+        encoding: of a text file: a codec of Python (``"latin-1"``, ``"cp1252"``, ``"utf-16"``), or ``"bytes"``: texts
+            may have any bytes, which become surrogates (``errors="surrogateescape"``), and text formats write them
+            again; other ways out refuse them.
         sort_by_time: order the edges by time; edges of equal time keep their order.
         progress: called with (bytes of the file consumed, bytes of the file) after every chunk.
 
     Raises:
         OSError: the file is missing or cannot be read.
-        FileFormatError: the file is malformed; has the number of the line.
+        FileFormatError: the file is malformed, or a text is not in its encoding; has the number of the line.
         UnknownNameError: there is no such format or column.
         ParameterError: an argument of the wrong type or value.
         MissingLibraryError: the file needs a package that is not installed.
     """
-    options = ReadOptions(relabel, columns, delimiter, first_id, num_vertices, weight_dtype, directed, edge_columns)
+    options = ReadOptions(
+        relabel, columns, delimiter, first_id, num_vertices, weight_dtype, directed, edge_columns, encoding
+    )
     flag("sort_by_time", sort_by_time)
     path = as_path(path)
     parts = parts_of(path)
@@ -81,7 +87,7 @@ def read(
 
         file = read_parts(path, parts, options, progress)
         return _sorted_by_time(file) if sort_by_time else file
-    with files.ByteSource(path, progress) as source:
+    with files.ByteSource(path, progress, options.encoding) as source:
         table = table_format(source.path, source.start, format)
         if table is None:
             file = read_text(source, format, options)

@@ -20,6 +20,7 @@ from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import checked_weights
 from suricate.io.edge_file import EdgeFile
+from suricate.io.encodings import UTF8
 from suricate.io.files import ByteSource, Progress
 from suricate.io.formats import BY_SUFFIX, STREAM_SUFFIX, place_columns, usual_columns
 from suricate.io.options import FirstRow, ReadOptions
@@ -155,6 +156,8 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
     """
     if options.delimiter is not None:
         raise ParameterError(f"format {format!r} has no delimiter")
+    if options.encoding != UTF8:
+        raise ParameterError(f"encoding is for text files: texts in format {format!r} are UTF-8")
     with errors_of(path):
         reader, schema = opened(file, format)
         names = list(schema.names)

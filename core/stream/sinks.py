@@ -15,6 +15,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.files import as_path, in_errors, is_special, replacing
 from suricate.base.parameters import shown
+from suricate.intake.name_values import utf8_only
 from suricate.intake.tables import column_names
 from suricate.io.appending import cut_to, size_on_disk
 from suricate.io.sources.refusals import Refusals
@@ -86,7 +87,7 @@ class _File(Sink):
         if saved is not None:
             cut_to(path, saved[0])
         mode = "w" if saved is None else "a"
-        self._file: IO[str] = open(path, mode, newline="", encoding="utf-8")  # noqa: SIM115 - until the job closes it
+        self._file: IO[str] = open(path, mode, newline="", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115 - until the job closes it
 
     def save(self) -> tuple[int, list[str] | None]:
         """Return the size of the file in bytes, and the names of its columns, None before the first table."""
@@ -140,7 +141,8 @@ class _Parquet(Sink):
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
         rows = len(next(iter(columns.values()), ()))
-        table = self._arrow.table({"end": np.full(rows, end), **columns})
+        with utf8_only():
+            table = self._arrow.table({"end": np.full(rows, end), **columns})
         with replacing(part_name(self._folder, self._number)) as file:
             self._arrow.parquet.write_table(table, file)
         self._number += 1

@@ -13,6 +13,7 @@ from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
 from suricate.graph.interop import library
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
 from suricate.intake.tables import as_numpy, column_names
 from suricate.state.locks import on_graph_device
@@ -97,13 +98,15 @@ def to_arrow(graph: Graph) -> GraphTables:
         MissingLibraryError: pyarrow is not installed.
         RequirementError: a column has the name of another column of the tables.
     """
-    return GraphTables(*map(library("pyarrow", "arrow").table, _tables(graph)))
+    with utf8_only():
+        return GraphTables(*map(library("pyarrow", "arrow").table, _tables(graph)))
 
 
 @on_graph_device
 def to_polars(graph: Graph) -> GraphTables:
     """Return the graph as two frames of polars (``polars.DataFrame``); see :func:`to_arrow`."""
-    return GraphTables(*map(library("polars", "polars").DataFrame, _tables(graph)))
+    with utf8_only():
+        return GraphTables(*map(library("polars", "polars").DataFrame, _tables(graph)))
 
 
 def _tables(graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.types import MAX_VERTICES
 from suricate.io.edge_file import EdgeFile
+from suricate.io.encodings import BYTES
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, head_and_layout
 from suricate.io.options import ReadOptions
@@ -184,6 +185,7 @@ def _parse(
         weight_bounds=_bounds(dtype),
         whole_weights=layout.whole_weights or (dtype is not None and dtype.kind in "iu"),
         small=small,
+        encoding=options.encoding if layout.text_ids or fields.places else BYTES,
     )
     edges, tokenizers = _Edges(layout), [make()]
     for chunk, rows in parsed(source, body, Tokenizer.parse, tokenizers, make, layout.header_lines):

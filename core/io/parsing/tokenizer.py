@@ -16,6 +16,7 @@ import numpy as np
 
 from suricate.base.errors import FileFormatError
 from suricate.base.types import MAX_VERTICES
+from suricate.io.encodings import BYTES, first_wrong, reason
 from suricate.io.formats import Layout
 from suricate.io.parsing.codes import (
     BAD_ID,
@@ -60,6 +61,7 @@ class Tokenizer:
         weight_bounds: least and largest weight allowed.
         whole_weights: refuse a weight with a fraction.
         small: parse without compiled code; for files of a few chunks at most.
+        encoding: of the file, if texts are read, ``"bytes"``: they may have any bytes.
     """
 
     def __init__(
@@ -71,8 +73,9 @@ class Tokenizer:
         weight_bounds: tuple[float, float] = (-np.finfo(np.float64).max, np.finfo(np.float64).max),
         whole_weights: bool = False,
         small: bool = False,
+        encoding: str = BYTES,
     ) -> None:
-        self.path, self.layout, self.marks = path, layout, 0
+        self.path, self.layout, self.marks, self._encoding = path, layout, 0, encoding
         self._has_vertices = min(id_limits) > 0
         self._limits = np.array([min(max(limit, 1) + layout.first_id, 2**64) - 1 for limit in id_limits], np.uint64)
         self._bounds = np.array(weight_bounds, np.float64)
@@ -123,6 +126,8 @@ class Tokenizer:
         fraction = end.error == BAD_TIME and ticks == 1 and b"." in chunk[end.start : end.stop]
         if finer is not None and (fraction or end.error == FINE_TIME):
             ticks, end = finer, self._parse(chunk, finer)
+        if self._encoding != BYTES:
+            self._check_texts(chunk, end, lines_before)
         self.marks |= int(end.marks)
         hard = self._hard[: end.hards]
         self._round(chunk, hard[hard[:, 0] < end.rows], lines_before)
@@ -185,6 +190,15 @@ class Tokenizer:
             _, start, stop, line = hard[bad[0]].tolist()
             self._fail(lines_before + line + 1, WEIGHT_RANGE, 0, chunk[start:stop])
         self._rows.weight[hard[:, 0]] = values
+
+    def _check_texts(self, chunk: bytes, end: End, lines_before: int) -> None:
+        """Raise ``FileFormatError`` if a line is not in the file's encoding, unless ``end`` has an earlier error."""
+        found = first_wrong(chunk, self.layout.comments)
+        if found is not None:
+            start, at = found
+            line = chunk.count(b"\n", 0, start)
+            if not end.error or line <= end.line:
+                raise FileFormatError(self.path, lines_before + line + 1, reason(chunk, at, self._encoding))
 
     def _check_whole(self, chunk: bytes, rows: int, lines_before: int) -> None:
         weight = self._rows.weight[:rows]

@@ -22,6 +22,7 @@ from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.files import as_path, is_special
 from suricate.base.parameters import flag, shown
 from suricate.io import events
+from suricate.io.encodings import BYTES, UTF8, checked_encoding
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, head_and_layout, table_format, usual_columns
 from suricate.io.options import SCAN, FirstRow, ReadOptions
@@ -53,11 +54,11 @@ class Scan(Source):
 
     def __init__(
         self, path: Any, format: str | None, columns: Mapping[str, Any], time_unit: str | None,
-        bad: Refusals, *, texts: bool,
+        bad: Refusals, *, texts: bool, encoding: str,
     ) -> None:  # fmt: skip
         self._given, self._paths, self._format, self._columns = path, _files_of(path), format, columns
         self.time_unit, self._texts, self._bad = time_unit, texts, bad
-        self._first = FirstRow()
+        self._first, self._encoding = FirstRow(), checked_encoding(encoding)
 
     @property
     def refusals(self) -> Sequence[Refusals]:
@@ -109,6 +110,7 @@ class Scan(Source):
 
     def _file(self, path: Path) -> Iterator[Any]:
         if self._format == "events":
+            self._demand_utf8(path)
             yield from ((chunk, ()) for chunk in _steps(path))
             return
         head = b""
@@ -117,9 +119,14 @@ class Scan(Source):
                 head = file.read(8)
         kind = table_format(path, head, self._format)
         if kind in TABLES:
+            self._demand_utf8(path)
             yield from ((chunk, ()) for chunk in self._table(path, kind))
         else:
             yield from self._text(path, partial(parse_pieces, raises=self._bad.raises))
+
+    def _demand_utf8(self, path: Path) -> None:
+        if self._encoding != UTF8:
+            raise ParameterError(f"scan: encoding is for text and CSV files, which {path} is not")
 
     def _table(self, path: Path, kind: str) -> Iterator[Chunk]:
         """Yield the chunks of a table, of the format ``kind``."""
@@ -153,8 +160,9 @@ class Scan(Source):
             names=self.names,
             first=self._first,
             advice=SCAN,
+            encoding=self._encoding,
         )
-        with ByteSource(path, None) as source:
+        with ByteSource(path, None, self._encoding) as source:
             chunks = source.chunks()
             head, layout = head_and_layout(path, chunks, self._format, options)
             chunks, small = rest_of(chunks, head)
@@ -165,7 +173,8 @@ class Scan(Source):
                 del further["kind"]
             fields = Fields(path, head, layout, further)
             # the window says which ids are vertices
-            make = partial(Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small)
+            encoding = self._encoding if layout.text_ids or further else BYTES
+            make = partial(Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small, encoding=encoding)
             body = itertools.chain([head[layout.header_bytes :]], chunks)
             tokenizers = [make()]
             pieces = parsed(source, body, parse, tokenizers, make, layout.header_lines)
@@ -200,6 +209,7 @@ def scan(
     format: str | None = None,
     time_unit: str | None = None,
     texts: bool = False,
+    encoding: str = "utf-8",
     on_error: Any = "raise",
     attributes: Mapping[str, str | int] | None = None,
 ) -> Scan:
@@ -216,6 +226,8 @@ def scan(
             or none.
         texts: read sources and destinations as texts even if they look like integers; by default the first row decides
             for all files. Windows take texts with ``names=True``.
+        encoding: of text and CSV files: a codec of Python (``"latin-1"``, ``"cp1252"``, ``"utf-16"``), or ``"bytes"``:
+            names may have any bytes, which sinks write to CSV again; other ways out refuse them.
         on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
             them), or the name of a CSV file to write them to.
         attributes: the column, by name or position, of each attribute that has another name in the file.
@@ -232,7 +244,7 @@ def scan(
     if not isinstance(attributes or {}, Mapping) or set(attributes or {}) & set(COLUMNS):
         raise ParameterError(f"scan: attributes must map names to columns, got {shown(attributes)}")
     columns |= attributes or {}
-    return Scan(path, format, columns, unit, bad, texts=flag("texts", texts))
+    return Scan(path, format, columns, unit, bad, texts=flag("texts", texts), encoding=encoding)
 
 
 def _files_of(path: Any) -> list[Path]:

@@ -172,3 +172,16 @@ def test_names_are_what_the_file_says(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "texts=True (--texts) takes texts" in result.stderr
     assert call(*stream, "--texts").stdout.splitlines()[1].split(",")[3:] == ["3", "2"]
+
+
+def test_encodings(tmp_path: Path) -> None:
+    file = tmp_path / "latin.csv"
+    file.write_bytes("src,dst,time\nJosé,b,5\n".encode("latin-1"))
+    stream = ["stream", file, "--slide", "10s", "--names", *CPU, "--format", "json", "--track", "wcc"]
+    for args in (["run", "wcc", file, "--relabel", *CPU], stream):
+        result = call(*args)
+        assert result.exit_code == 2
+        assert "latin.csv:2: byte 0xe9 is not UTF-8: encoding='latin-1' (--encoding latin-1)" in result.stderr
+        result = call(*args, "--encoding", "latin-1")
+        assert result.exit_code == 0
+        assert "Jos" in result.stdout

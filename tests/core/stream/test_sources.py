@@ -309,7 +309,7 @@ def test_names_in_files(tmp_path: Path) -> None:
             seen += zip(job.names[src].tolist(), job.names[dst].tolist(), strict=True)
         return seen
 
-    scans = [st.scan(path) for path in (first, second)]
+    scans = [st.scan(path, encoding="bytes") for path in (first, second)]
     assert found(st.chain(*scans), order="time") == pairs
     assert found(st.merge(*scans), lateness="9s") == pairs
     after = next(iter(scans[1].read()))[0]
