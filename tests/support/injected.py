@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ import suricate
 from suricate.testing.failures import Allocations
 
 ROOT = str(Path(suricate.__file__).parent)
+TIMES = 3
 LOOPS = ("loops", "_cpu", "cpu.py", "/cpu/", "/generated", "/cursors/")  #: compiled, if not in tests of plain Python
 
 
@@ -23,17 +25,20 @@ def _is_host_code(path: str) -> bool:
 def interrupted(call: Callable[[], Any], line: int) -> bool | None:
     """Run ``call`` with Ctrl-C before its ``line``-th line of host code of suricate.
 
-    Returns whether it ended by ``KeyboardInterrupt``; None if it has fewer lines.
+    A line that runs again counts ``TIMES`` times at most. Returns whether the call ended by ``KeyboardInterrupt``; None
+    if it has fewer lines.
     """
-    seen = 0
+    seen, times = 0, Counter[Any]()
 
     def trace(frame: Any, event: str, _: Any) -> Any:
         nonlocal seen
         if event == "call" and not _is_host_code(frame.f_code.co_filename):
             return None
         if event == "line":
-            seen += 1
-            if seen == line:
+            place = frame.f_code, frame.f_lineno
+            times[place] += 1
+            seen += times[place] <= TIMES
+            if seen == line and times[place] <= TIMES:
                 signal.raise_signal(signal.SIGINT)
         return trace
 
