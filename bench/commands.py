@@ -151,6 +151,7 @@ def demo(
         where = resolve(device)
         limits = make_limits(where, repeats, time_limit, quiet_core)
         from suricate.bench import inputs, suites
+        from suricate.bench.reports.results import check_versions
 
         selection = suites.Selection(
             suites.backend_names(backends, where), where, seed=seed, batches=batches or (constants.DEMO_BATCH,),
@@ -159,6 +160,7 @@ def demo(
         results = open_results(output)
         data = [inputs.load(str(constants.COLLEGEMSG), seed=seed)]
         tasks = [(item.name, task) for item in data for task in suites.demo_tasks(selection, item)]
+        check_versions(results.path, [(task.backend, task.algorithm) for _, task in tasks])
     run_session(tasks, data, selection, limits, results, table_format)
 
 
@@ -247,7 +249,7 @@ def bench(
         repeats, time_limit = (given(name, options[name], suite) for name in ("repeats", "time_limit"))
         limits = make_limits(where, repeats, time_limit, options["quiet_core"], options["processor_time"])
         from suricate.bench import drawn, inputs, suites
-        from suricate.bench.reports.results import measured, place
+        from suricate.bench.reports.results import check_versions, measured, place
 
         names, batches, quick = suites.backend_names(backends, where), options["batches"], options["quick"]
         if listing:
@@ -270,6 +272,7 @@ def bench(
         if not tasks:
             named = f" has a name with {' or '.join(map(repr, parts))}" if parts else " fits these options"
             raise ValueError(f"no workload of suite {suite!r}{named}")
+        check_versions(results.path, [(task.backend, task.algorithm) for _, task in tasks])
         if options["resume"]:
             done = measured(results.path)
             tasks = [(name, task) for name, task in tasks if place(name, task) not in done]
@@ -287,6 +290,7 @@ def run_scaling(
     with usage_errors():
         from suricate.base.devices import resolve_device
         from suricate.bench import scaling, suites
+        from suricate.bench.reports.results import check_versions
         from suricate.bench.scaling.session import Plan
         from suricate.plugins import default_backend
 
@@ -299,6 +303,7 @@ def run_scaling(
             backend[0] if backend else default_backend(resolve_device(device)).name, sizes, sizes,
             suites.algorithm_names(algorithms), repeats, options["workloads"], options["seed"],
         )  # fmt: skip
+        check_versions(output, [(plan.backend, algorithm) for algorithm in (None, *plan.names())])
         failed = scaling.run(graphs or constants.SCALING_GRAPHS, device, plan, output, options["ranks"])
     raise SystemExit(1 if failed else 0)
 

@@ -17,13 +17,14 @@ from rich.table import Table
 from suricate.bench.inputs import Input
 from suricate.bench.machine.bandwidth import copy_bandwidth
 from suricate.bench.machine.environment import environment
+from suricate.bench.machine.sources import identities
 from suricate.bench.reports import comparison, crossover, dynamic, maps, tables, text
-from suricate.bench.reports.results import ResultsFile, Row, latest_of_files, new_run, to_line
+from suricate.bench.reports.results import ResultsFile, Row, grid, latest_of_files, new_run, to_line
 from suricate.bench.runner import Limits, Task, measure
 from suricate.bench.streams.curve import IGRAPH
 from suricate.bench.suites import Selection
 from suricate.bench.workloads.references import SCIPY
-from suricate.cli.terminal import grid_of, show, show_rich
+from suricate.cli.terminal import show, show_rich
 
 Rows = list[dict[str, Any]]
 STYLES = {"FAIL": "bold red", "ERROR": "bold red"}
@@ -47,11 +48,14 @@ def run(
         limits: how often a task is repeated.
         results: the file to which the header and the rows are appended; it is closed at the end.
         console: where progress and rows are printed, and the final tables if ``table_format`` is "table".
-        table_format: format of the final tables; in any other than "table" they are printed to stdout.
+        table_format: format of the final tables; in any other than "table" the rows are printed to stdout.
     """
     run_id = new_run()
     peak = copy_bandwidth(selection.device) if selection.device.is_cuda else None
-    header = environment(run_id, selection.device, selection.seed, [item.describe() for item in inputs], peak)
+    found = [each for _, task in tasks for each in identities(task.backend, task.algorithm).values()]
+    brought = {each["distribution"]: each["version"] for each in found if each["version"]}
+    described = [item.describe() for item in inputs]
+    header = environment(run_id, selection.device, selection.seed, described, peak, brought)
     asked = {
         "options": selection.options, "checks": selection.checks, "hints": selection.hints,
         "scenario": selection.scenario, "limits": asdict(limits),
@@ -83,7 +87,7 @@ def run(
     if table_format == "table":
         print_tables(console, lines)
     else:
-        show(table_format, [grid_of(table) for table in tables_of(lines)])
+        show(table_format, [grid(lines)])
     failed = [row for row in rows if row.status in ("FAIL", "ERROR")]
     for reason, count in Counter(row.reason for row in rows if row.status == "skip").items():
         console.print(f"{count} rows left out: {reason}", markup=False, soft_wrap=True)
@@ -128,8 +132,8 @@ def report(
     """Print the tables of the results ``files``, and write the reports in ``outputs``: a path (or None) by kind.
 
     Kinds are: ``plot``: pictures; ``html``: a page with tables and pictures; ``page``: the crossover map as Markdown
-    with pictures; ``save_map``: the data of ``suricate advise``. Tables are printed to ``console``, but to stdout if
-    ``table_format`` is not ``"table"``.
+    with pictures; ``save_map``: the data of ``suricate advise``. Tables are printed to ``console``; if ``table_format``
+    is not ``"table"``, the rows to stdout.
 
     Raises:
         ValueError: a line of a file is neither a header nor a row, or there is nothing to draw.
@@ -140,7 +144,7 @@ def report(
     if table_format == "table":
         _print_report(console, headers, rows)
     else:
-        show(table_format, [grid_of(table) for table in tables_of(rows)])
+        show(table_format, [grid(rows)])
     for kind, path in outputs.items():
         for file in _WRITERS[kind](path, headers, rows) if path else ():
             console.print(f"written to {file}", markup=False)

@@ -6,9 +6,11 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from suricate.base.devices import Device
@@ -17,12 +19,13 @@ FORMAT = 1  #: version of the results format, in every header
 
 
 def environment(
-    run: str, device: Device, seed: int, inputs: list[dict[str, Any]], peak: float | None
-) -> dict[str, Any]:
+    run: str, device: Device, seed: int, inputs: list[dict[str, Any]], peak: float | None,
+    brought: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:  # fmt: skip
     """Return the header line of a results file for the run with the id ``run``, as a dict for JSON.
 
     ``seed``: of the run; ``inputs``: the descriptions of the graphs; ``peak``: the device's measured bandwidth in bytes
-    per second, None if unknown.
+    per second, None if unknown; ``brought``: the versions of the distributions that bring plugins, by name.
     """
     return {
         "type": "environment",
@@ -37,7 +40,7 @@ def environment(
         "memory_bytes": _memory_bytes(),
         "platform": platform.platform(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in ("suricate", "numpy", "scipy", "numba")},
+        "versions": {**brought, **{name: _version(name) for name in ("suricate", "numpy", "scipy", "numba")}},
         "gpu": _gpu(device) if device.is_cuda else None,
         "peak_bytes_per_s": peak,
         "git": _git(Path(__file__).resolve().parent),

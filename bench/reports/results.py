@@ -9,12 +9,16 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from suricate.bench import constants
+from suricate.bench.machine.sources import Identity, conflict, identities
 from suricate.bench.runner import Measurement, Task
+from suricate.cli.sources import STDOUT
+from suricate.cli.terminal import Grid
 
 
 @dataclass
@@ -22,7 +26,7 @@ class Row:
     """One row of a results file. Times are in seconds; all of them are None unless ``status`` is "ok".
 
     They are wall-clock times unless processor time was requested. Those of ``quiet_core_*`` were measured on a quiet
-    CPU core, and are None unless requested.
+    CPU core, and are None unless requested. ``plugins`` says which code was measured, see ``machine.sources``.
     """
 
     run: str
@@ -64,7 +68,11 @@ class Row:
     quiet_core_median_s: float | None = None
     quiet_core_p10_s: float | None = None
     quiet_core_p90_s: float | None = None
+    plugins: dict[str, Identity] = field(init=False)
     type: str = "row"
+
+    def __post_init__(self) -> None:
+        self.plugins = identities(self.backend, self.algorithm)
 
     @classmethod
     def of(cls, run: str, graph: str, task: Task, found: Measurement, peak: float | None = None) -> Row:
@@ -183,20 +191,56 @@ def measured(path: Path) -> set[tuple[Any, ...]]:
     return {tuple(row[name] for name in names) for row in rows if row["status"] in ("ok", "over", "skip")}
 
 
+def check_versions(path: Path, tasks: Iterable[tuple[str | None, str | None]]) -> None:
+    """Raise ``ValueError`` if the file has rows of other versions of the plugins of ``tasks``, (backend, algorithm)."""
+    if path != STDOUT and path.is_file():
+        planned = [
+            {"backend": backend, "algorithm": algorithm, "plugins": identities(backend or "", algorithm)}
+            for backend, algorithm in set(tasks)
+        ]
+        if problem := conflict(read([path])[1], planned):
+            raise ValueError(f"{path}: {problem}: rows of two versions are not put together, name another --output")
+
+
+def grid(rows: Iterable[dict[str, Any]]) -> Grid:
+    """Return rows as one table of numbers and texts, for CSV and JSON: a column per field, units in their names.
+
+    Fields of dicts have columns of their own (``extra.iterations``); ``noisy`` says whether the noise is high.
+    """
+    flat = [_flat({**row, "noisy": (row.get("noise") or 0) > constants.NOISY}) for row in rows]
+    columns = list(dict.fromkeys([*(each.name for each in fields(Row)), *(name for row in flat for name in row)]))
+    used = [name for name in columns if name != "type" and any(name in row for row in flat)]
+    return Grid("rows", used, [[row.get(name) for name in used] for row in flat])
+
+
+def _flat(values: dict[str, Any], start: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found.update(_flat(value, f"{start}{name}."))
+        else:
+            found[start + name] = json.dumps(value) if isinstance(value, list) else value
+    return found
+
+
 def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return ``(headers, rows)`` of results files; of equal measurements in one file only the last row.
 
     Measurements are equal if :func:`latest` says so: by graph, device, backend, workload, algorithm, detail, batch
-    size. If several files have a row of one measurement, every row gets the name of its file as ``"file"``, and tables
-    show the rows of all files.
+    size. If several files have a row of one measurement, or of two versions of a plugin, every row gets the name of its
+    file as ``"file"``, and tables show the rows of all files.
 
     Raises:
-        ValueError: a line is neither a header nor a row of this benchmark.
+        ValueError: a line is neither a header nor a row of this benchmark, or one file has rows of two versions of a
+            plugin.
     """
     found = [read([path]) for path in paths]
+    for path, (_, rows) in zip(paths, found, strict=True):
+        if problem := conflict([], rows):
+            raise ValueError(f"{path}: {problem}: divide the file by version")
     headers, each = [line for lines, _ in found for line in lines], [latest(rows) for _, rows in found]
     together = [row for rows in each for row in rows]
-    if len(latest(together)) < len(together):
+    if len(latest(together)) < len(together) or conflict([], together):
         short = len({path.stem for path in paths}) == len(paths)
         for path, rows in zip(paths, each, strict=True):
             for row in rows:

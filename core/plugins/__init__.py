@@ -12,11 +12,12 @@ from suricate.plugins.manager import (
     commands,
     default_backend,
     installed,
+    origin,
     register,
     unregister,
 )
 
 __all__ = [
     "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "default_backend", "hookimpl", "installed",
-    "register", "unregister",
+    "origin", "register", "unregister",
 ]  # fmt: skip

@@ -99,6 +99,18 @@ def algorithm(name: str) -> type[Algorithm]:
     return _lookup("suricate_algorithms", "algorithm", name)
 
 
+def origin(kind: type) -> tuple[str, str]:
+    """Return the distribution (or file) and the version of the plugin that brought a backend or an algorithm.
+
+    ``("", "")``: no plugin did.
+    """
+    for found in _found.values():
+        for name, thing in found.values():
+            if thing is kind:
+                return _plugins[name].source, _plugins[name].version
+    return "", ""
+
+
 def default_backend(device: Device) -> type[Store]:
     """Return the backend that ``SURICATE_BACKEND`` names, else that of highest ``priority`` that runs on ``device``."""
     if os.environ.get("SURICATE_BACKEND"):

@@ -1,15 +1,22 @@
 """Results on disk and the tables made of them."""
 
+import csv
 import io
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from bench_cases import text_of
 from rich.console import Console
 
+import suricate as su
+from suricate import plugins
 from suricate.base.devices import CPU
+from suricate.bench import session
 from suricate.bench.inputs import Input
+from suricate.bench.machine import sources
 from suricate.bench.machine.environment import environment
 from suricate.bench.reports import comparison, plot, results, tables, text
 from suricate.bench.runner import Measurement, Task, Timing
@@ -208,3 +215,86 @@ def test_seconds(value, shown):
 @pytest.mark.parametrize(("value", "shown"), [(None, ""), (12.3e6, "12.3 M/s"), (1.5e9, "1.5 G/s"), (900.0, "0.9 k/s")])
 def test_rate(value, shown):
     assert text.rate(value) == shown
+
+
+class Brought(su.Algorithm):
+    """An algorithm of a plugin, whose source the tests change."""
+
+    name = "brought"
+
+    def compute(self, graph):
+        """Do nothing."""
+
+    @property
+    def result(self):
+        return None
+
+
+@pytest.fixture
+def brought(tmp_path, monkeypatch):
+    """Return a function that makes rows of the algorithm of a plugin with a given source."""
+
+    def rows(source):
+        (tmp_path / "a_plugin.py").write_text(source)
+        monkeypatch.setitem(sys.modules, "a_plugin", SimpleNamespace(__file__=str(tmp_path / "a_plugin.py")))
+        monkeypatch.setattr(Brought, "__module__", "a_plugin")
+        sources._identity.cache_clear()
+        return [row(workload="compute", algorithm="brought")]
+
+    plugins.register(Brought, "a plugin")
+    yield rows
+    plugins.unregister("a plugin")
+    sources._identity.cache_clear()
+
+
+def written(path, rows):
+    path.write_text("".join(json.dumps(line) + "\n" for line in rows))
+    return path
+
+
+def test_a_row_says_which_code_was_measured(brought):
+    first, second = brought("one = 1"), brought("two = 2")
+    assert {**first[0]["plugins"]["backend"]} == {**row()["plugins"]["backend"]}
+    assert first[0]["plugins"]["backend"]["version"] == su.__version__
+    digests = [line["plugins"]["algorithm"]["digest"] for line in (*first, *second, *brought("one = 1"))]
+    assert digests[0] == digests[2] != digests[1]
+    assert all(len(digest) == 16 for digest in digests)
+    assert row(backend="scipy")["plugins"] == {}
+
+
+def test_rows_of_two_versions_are_not_put_together(brought, tmp_path):
+    """Neither by a run into the same file, nor by a report of a file that has both."""
+    old, path, task = brought("one = 1"), tmp_path / "old.jsonl", [("slabhash", "brought")]
+    results.check_versions(path, task)  # there is no file yet
+    early = row()
+    del early["plugins"]  # which says nothing
+    written(path, [early, *old])
+    results.check_versions(path, task)
+    new = brought("two = 2")
+    with pytest.raises(
+        ValueError, match=r"old.jsonl: 'algorithm brought' was measured as .* \(digest .*another --output"
+    ):
+        results.check_versions(path, task)
+    results.check_versions(path, [("slabhash", None)])
+    other = written(tmp_path / "new.jsonl", [{**line, "batch": 2048} for line in new])
+    assert [line["file"] for line in results.latest_of_files([path, other])[1]] == ["old", "old", "new"]
+    with pytest.raises(ValueError, match=r"old.jsonl: 'algorithm brought' was measured as .*divide the file"):
+        results.latest_of_files([written(path, [*old, *new])])
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_a_report_for_programs_has_numbers_with_all_digits(format, tmp_path, capsys):
+    quiet = {**row(median=0.1 + 0.2), "noise": 0.01, "extra": {"fill": 1 / 3, "moments": [1]}}
+    path = written(tmp_path / "some.jsonl", [quiet, {**row(backend="gpma"), "noise": 0.5}])
+    session.report([path], {}, Console(file=io.StringIO()), format)
+    text = capsys.readouterr().out
+    first, second = json.loads(text) if format == "json" else csv.DictReader(io.StringIO(text))
+    assert [float(each["median_s"]) for each in (first, second)] == [0.1 + 0.2, 0.001]
+    assert float(first["edges_per_s"]) == 1024 / (0.1 + 0.2)
+    assert float(first["extra.fill"]) == 1 / 3
+    assert json.loads(first["extra.moments"]) == [1]
+    assert int(first["batch"]) == 1024
+    assert [str(each["noisy"]) for each in (first, second)] == ["False", "True"]
+    assert [first["plugins.backend.version"], second["backend"]] == [su.__version__, "gpma"]
+    assert "type" not in first
+    assert list(first) == list(second)
