@@ -15,7 +15,7 @@ WORDS = {named: "a function", absent: "other than None"}
 def row(function: Served) -> str:
     """The row of a function."""
     limits = [f"`{name}`: {WORDS.get(limit, 'some values')}" for name, limit in function.limits.items()]
-    algorithms = ", ".join(f"`{name}`" for name in function.algorithms) or "degrees"
+    algorithms = ", ".join(f"`{name}`" for name in function.algorithms) or "none"
     cost = function.cost
     if function.part:
         cost += f"; local with {' and '.join(f'`{name}`' for name in function.part)}"

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 
-from suricate.errors import WeightError
 from suricate.networkx.converted import Converted
 
 VERSION = tuple(map(int, nx.__version__.split(".")[:2]))
 FROM_3_5 = VERSION >= (3, 5)
+FIRST = "another one of several shortest paths"
+NEAREST = "nodes by distance, then in the graph's order"
+QUEUED = "nodes by distance, then by parent"
+
+
+class Shares(NamedTuple):
+    """A column of numbers, of which NetworkX gives those that are zero as integers."""
+
+    array: np.ndarray
+
+    def at(self, vertex: int) -> Any:
+        """Return the value of one vertex."""
+        return self.array[vertex].item() or 0
+
+    def of(self, vertices: np.ndarray) -> list[Any]:
+        """Return the values of the vertex ids ``vertices``."""
+        return [value or 0 for value in self.array[vertices].tolist()]
 
 
 class Paths(NamedTuple):
@@ -74,6 +90,10 @@ class Tree(NamedTuple):
         near = (self.distance[self.order] <= cutoff) | (self.parent[self.order] == self.order)
         return self._replace(order=self.order[near])
 
+    def within_steps(self, cutoff: float | None) -> Tree:
+        """Return the tree :meth:`within` a number of edges; NetworkX begins another level while it is below it."""
+        return self.within(cutoff if cutoff is None or cutoff == math.inf else math.ceil(cutoff))
+
     def reaches(self, vertex: int) -> bool:
         """Return whether ``vertex`` is in the tree: a path joins it and a root."""
         return bool(self.parent[vertex] >= 0)
@@ -132,13 +152,7 @@ def _roots(source: int | list[int]) -> dict[str, Any]:
 
 
 def lightest(
-    graph: Converted,
-    source: int | list[int],
-    weight: Any,
-    *,
-    towards: bool = False,
-    keep: bool = True,
-    negative: str = "dijkstra",
+    graph: Converted, source: int | list[int], weight: Any, *, towards: bool = False, keep: bool = True
 ) -> Tree:
     """Return a tree of shortest paths by weight.
 
@@ -148,23 +162,29 @@ def lightest(
         weight: edge attribute with the weights; None: the fewest edges.
         towards: follow edges backwards: paths lead to the root.
         keep: keep the result current for later calls on the same graph.
-        negative: the method named by the caller, which decides what error a negative weight raises.
 
     Raises:
-        ValueError: an edge that is reached has a negative weight, and ``negative`` is ``"dijkstra"``.
-        NotImplementedError: likewise, for another ``negative``.
+        WeightError: an edge that is reached has a negative weight.
     """
     if weight is None:
         return levels(graph, source, towards=towards, keep=keep)
-    try:
-        found = graph.answer("sssp", weight, backwards=towards, keep=keep, **_roots(source))
-    except WeightError as error:
-        if negative == "dijkstra":
-            raise ValueError("Contradictory paths found:", "negative weights?") from error
-        raise NotImplementedError("suricate has no shortest paths with negative weights") from error
+    found = graph.answer("sssp", weight, backwards=towards, keep=keep, **_roots(source))
     distance = found.distance
     if graph.whole.get(weight, True) and distance.dtype.kind == "f":
         distance = np.where(np.isfinite(distance), distance, 0).astype(np.int64)
     reached = np.flatnonzero(found.parent >= 0)
     order = reached[np.argsort(distance[reached], kind="stable")]
     return Tree(distance, found.parent, order, towards)
+
+
+def each_tree(graph: Converted, weight: Any) -> Iterator[tuple[Any, Tree]]:
+    """Yield every node of ``graph`` with the tree of shortest paths by ``weight`` (None: by edges) from this node.
+
+    Raises:
+        NotImplementedError: before the first tree, if any weight is negative.
+    """
+    weights = None if weight is None else graph.graph(weight).edges().weight
+    if weights is not None and len(weights) and weights.min() < 0:
+        raise NotImplementedError(f"the attribute {weight!r} has negative weights")
+    for vertex in graph.all_vertices().tolist():
+        yield graph.nodes[vertex], lightest(graph, vertex, weight, keep=False)

@@ -2,8 +2,8 @@
 
 The functions have the parameters and results of NetworkX's functions of the same name. ``weight`` (or ``distance``) is
 the edge attribute with the lengths of edges; None: all edges count 1. ``cutoff`` is the
-largest distance that counts as reached; None: any. ``usebounds`` makes no difference. ``method``, ``"dijkstra"`` or
-``"bellman-ford"``, only decides which error a negative weight raises.
+largest distance that counts as reached; None: any. ``usebounds`` and ``method`` (``"dijkstra"``, ``"bellman-ford"``)
+make no difference. No weight may be negative.
 """
 
 from __future__ import annotations
@@ -14,24 +14,18 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from suricate.algorithms.networkx._trees import FROM_3_5, Tree, levels, lightest
-from suricate.algorithms.networkx.searches import FIRST, bidirectional_shortest_path
+from suricate.algorithms.networkx._trees import FIRST, FROM_3_5, NEAREST, Shares, Tree, each_tree, levels, lightest
+from suricate.algorithms.networkx.searches import BOTH, bidirectional_shortest_path, nodes_among
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import absent, named, served
+from suricate.networkx.functions import BuiltinError, absent, named, served
 
 WEIGHT = {"weight": named}
-SIGNS = "weights of at least 0"
 
 
-def _tree(graph: Converted, source: Any, weight: Any, *, towards: bool = False, negative: str = "dijkstra") -> Tree:
+def _tree(graph: Converted, source: Any, weight: Any, *, towards: bool = False) -> Tree:
     if source not in graph:
         raise nx.NodeNotFound(f"Node {source} not found in graph")
-    return lightest(graph, graph.index[source], weight, towards=towards, negative=negative)
-
-
-def _trees(graph: Converted, weight: Any, negative: str = "dijkstra") -> Iterator[tuple[Any, Tree]]:
-    for vertex in graph.all_vertices().tolist():
-        yield graph.nodes[vertex], lightest(graph, vertex, weight, keep=False, negative=negative)
+    return lightest(graph, graph.index[source], weight, towards=towards)
 
 
 def _one(graph: Converted, tree: Tree, target: Any, message: str) -> tuple[Any, list[Any]]:
@@ -51,7 +45,7 @@ def _one(graph: Converted, tree: Tree, target: Any, message: str) -> tuple[Any, 
 
 def _several(graph: Converted, sources: Iterable[Any], cutoff: Any, weight: Any) -> Tree:
     if not sources:
-        raise ValueError("sources must not be empty")
+        raise BuiltinError(ValueError("sources must not be empty"))
     for source in sources:
         if source not in graph:
             raise nx.NodeNotFound(f"Node {source} not found in graph")
@@ -59,7 +53,7 @@ def _several(graph: Converted, sources: Iterable[Any], cutoff: Any, weight: Any)
     return lightest(graph, roots if len(roots) > 1 else roots[0], weight).within(cutoff)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",), note=BOTH)
 def multi_source_dijkstra(
     G: Converted,
     sources: Any,
@@ -74,7 +68,7 @@ def multi_source_dijkstra(
     return (0, [target]) if target in sources else _one(G, tree, target, f"No path to {target}.")
 
 
-@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",), note=BOTH)
 def multi_source_dijkstra_path(
     G: Converted,
     sources: Any,
@@ -85,7 +79,7 @@ def multi_source_dijkstra_path(
     return _several(G, sources, cutoff, weight).paths(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",), note=NEAREST)
 def multi_source_dijkstra_path_length(
     G: Converted,
     sources: Any,
@@ -96,7 +90,7 @@ def multi_source_dijkstra_path_length(
     return _several(G, sources, cutoff, weight).distances(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",), note=BOTH)
 def single_source_dijkstra(
     G: Converted,
     source: Any,
@@ -108,7 +102,7 @@ def single_source_dijkstra(
     return multi_source_dijkstra(G, {source}, target=target, cutoff=cutoff, weight=weight)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",), note=BOTH)
 def single_source_dijkstra_path(
     G: Converted,
     source: Any,
@@ -119,7 +113,7 @@ def single_source_dijkstra_path(
     return _tree(G, source, weight).within(cutoff).paths(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",), note=NEAREST)
 def single_source_dijkstra_path_length(
     G: Converted,
     source: Any,
@@ -130,7 +124,7 @@ def single_source_dijkstra_path_length(
     return _tree(G, source, weight).within(cutoff).distances(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT)
+@served("sssp", cost="linear", limits=WEIGHT, note=FIRST)
 def dijkstra_path(G: Converted, source: Any, target: Any, weight: Any = "weight") -> list[Any]:
     """Return a shortest path from ``source`` to ``target`` by ``weight``, a list of nodes."""
     return _one(G, _tree(G, source, weight), target, f"No path to {target}.")[1]
@@ -156,37 +150,37 @@ def bidirectional_dijkstra(
     return _one(G, _tree(G, source, weight), target, f"No path between {source} and {target}.")
 
 
-@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",), note=BOTH)
 def all_pairs_dijkstra(
     G: Converted,
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, tuple[dict, dict]]]:
     """Yield each node with two dicts: distances and paths to the nodes that it reaches within ``cutoff``."""
-    for node, tree in _trees(G, weight):
+    for node, tree in each_tree(G, weight):
         near = tree.within(cutoff)
         yield node, (near.distances(G), near.paths(G))
 
 
-@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",), note=NEAREST)
 def all_pairs_dijkstra_path_length(
     G: Converted,
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, dict]]:
     """Yield each node with a dict of distances to the nodes that it reaches within ``cutoff``."""
-    for node, tree in _trees(G, weight):
+    for node, tree in each_tree(G, weight):
         yield node, tree.within(cutoff).distances(G)
 
 
-@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",))
+@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",), note=BOTH)
 def all_pairs_dijkstra_path(
     G: Converted,
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, dict]]:
     """Yield each node with a dict of paths to the nodes that it reaches within ``cutoff``."""
-    for node, tree in _trees(G, weight):
+    for node, tree in each_tree(G, weight):
         yield node, tree.within(cutoff).paths(G)
 
 
@@ -196,10 +190,10 @@ def all_pairs_dijkstra_path(
 def _found_by_bellman_ford(graph: Converted, source: Any, weight: Any) -> Tree:
     if source not in graph:
         raise nx.NodeNotFound(f"Source {source} not in G")
-    return _tree(graph, source, weight, negative="bellman-ford")
+    return _tree(graph, source, weight)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, note=SIGNS)
+@served("sssp", cost="linear", limits=WEIGHT, note=BOTH)
 def single_source_bellman_ford(
     G: Converted,
     source: Any,
@@ -210,10 +204,10 @@ def single_source_bellman_ford(
     tree = _found_by_bellman_ford(G, source, weight)
     if target is None:
         return tree.distances(G), tree.paths(G)
-    return _one(G, tree, target, f"Node {target} not reachable from {source}")
+    return _one(G, tree, target, f"Target {target} cannot be reached from given sources")
 
 
-@served("sssp", cost="linear", limits=WEIGHT, note=SIGNS)
+@served("sssp", cost="linear", limits=WEIGHT, note=BOTH)
 def single_source_bellman_ford_path(
     G: Converted,
     source: Any,
@@ -223,7 +217,7 @@ def single_source_bellman_ford_path(
     return _found_by_bellman_ford(G, source, weight).paths(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, note=SIGNS)
+@served("sssp", cost="linear", limits=WEIGHT, note=NEAREST)
 def single_source_bellman_ford_path_length(
     G: Converted,
     source: Any,
@@ -233,32 +227,32 @@ def single_source_bellman_ford_path_length(
     return _found_by_bellman_ford(G, source, weight).distances(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT, note=SIGNS)
+@served("sssp", cost="linear", limits=WEIGHT, note=FIRST)
 def bellman_ford_path(G: Converted, source: Any, target: Any, weight: Any = "weight") -> list[Any]:
     """Return a shortest path from ``source`` to ``target`` by ``weight``, a list of nodes."""
     return single_source_bellman_ford(G, source, target, weight)[1]
 
 
-@served("sssp", cost="linear", limits=WEIGHT, note=SIGNS)
+@served("sssp", cost="linear", limits=WEIGHT)
 def bellman_ford_path_length(G: Converted, source: Any, target: Any, weight: Any = "weight") -> Any:
     """Return the distance from ``source`` to ``target`` by ``weight``."""
-    return single_source_bellman_ford(G, source, target, weight)[0]
+    return _one(G, _found_by_bellman_ford(G, source, weight), target, f"node {target} not reachable from {source}")[0]
 
 
-@served("sssp", cost="heavy", limits=WEIGHT, note=SIGNS)
+@served("sssp", cost="heavy", limits=WEIGHT, note=NEAREST)
 def all_pairs_bellman_ford_path_length(
     G: Converted,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, dict]]:
     """Yield each node with a dict of distances to the nodes that it reaches."""
-    for node, tree in _trees(G, weight, "bellman-ford"):
+    for node, tree in each_tree(G, weight):
         yield node, tree.distances(G)
 
 
-@served("sssp", cost="heavy", limits=WEIGHT, note=SIGNS)
+@served("sssp", cost="heavy", limits=WEIGHT, note=BOTH)
 def all_pairs_bellman_ford_path(G: Converted, weight: Any = "weight") -> Iterator[tuple[Any, dict]]:
     """Yield each node with a dict of paths to the nodes that it reaches."""
-    for node, tree in _trees(G, weight, "bellman-ford"):
+    for node, tree in each_tree(G, weight):
         yield node, tree.paths(G)
 
 
@@ -267,21 +261,18 @@ def all_pairs_bellman_ford_path(G: Converted, weight: Any = "weight") -> Iterato
 
 def _check_method(method: Any) -> None:
     if method not in ("dijkstra", "bellman-ford"):
-        raise ValueError(f"method not supported: {method}")
+        raise BuiltinError(ValueError(f"method not supported: {method}"))
 
 
 def _from_or_to(graph: Converted, source: Any, target: Any, weight: Any, method: str) -> Tree:
-    """Return the tree of paths from ``source``, or towards ``target`` if there is no source.
-
-    ``method`` decides which error a negative weight raises.
-    """
+    """Return the tree of paths from ``source``, or towards ``target`` if there is no source."""
     root, towards = (target, True) if source is None else (source, False)
-    if root not in graph:
-        raise nx.NodeNotFound(f"Source {root} is not in G")
-    return _tree(graph, root, weight, towards=towards, negative=method)
+    if root not in graph and (weight is None or method != "dijkstra"):
+        raise nx.NodeNotFound(f"Source {root} not in G")
+    return _tree(graph, root, weight, towards=towards)
 
 
-@served("bfs", "sssp", cost="linear", limits=WEIGHT, note=FIRST, part=("source", "target"))
+@served("bfs", "sssp", cost="linear", limits=WEIGHT, part=("source", "target"), note=BOTH)
 def shortest_path(
     G: Converted,
     source: Any = None,
@@ -296,7 +287,7 @@ def shortest_path(
     """
     _check_method(method)
     if source is None and target is None:
-        found = ((node, tree.paths(G)) for node, tree in _trees(G, weight, method))
+        found = ((node, tree.paths(G)) for node, tree in each_tree(G, weight))
         return found if FROM_3_5 else dict(found)
     if source is None or target is None:
         return _from_or_to(G, source, target, weight, method).paths(G)
@@ -307,7 +298,7 @@ def shortest_path(
     return bellman_ford_path(G, source, target, weight)
 
 
-@served("bfs", "sssp", cost="linear", limits=WEIGHT, part=("source", "target"))
+@served("bfs", "sssp", cost="linear", limits=WEIGHT, part=("source", "target"), note=NEAREST)
 def shortest_path_length(
     G: Converted,
     source: Any = None,
@@ -321,8 +312,10 @@ def shortest_path_length(
     """
     _check_method(method)
     if source is None and target is None:
-        return ((node, tree.distances(G)) for node, tree in _trees(G, weight, method))
+        return ((node, tree.distances(G)) for node, tree in each_tree(G, weight))
     if source is None or target is None:
+        if weight is None and (target if source is None else source) not in G:
+            raise nx.NodeNotFound(f"Source {target if source is None else source} is not in G")
         return _from_or_to(G, source, target, weight, method).distances(G)
     if weight is None:
         return len(bidirectional_shortest_path(G, source, target)) - 1
@@ -349,7 +342,7 @@ def average_shortest_path_length(G: Converted, weight: Any = None, method: Any =
         return 0
     used = None if method == "unweighted" else weight
     total = 0
-    for _, tree in _trees(G, used, method or "dijkstra"):
+    for _, tree in each_tree(G, used):
         if len(tree.order) < n:
             kind = "strongly connected" if G.is_directed() else "connected"
             raise nx.NetworkXError(f"Graph is not {kind}.")
@@ -432,8 +425,7 @@ def harmonic_centrality(
 
     ``nbunch`` is a node, several nodes or None (all).
     """
-    wanted = G.all_vertices() if nbunch is None else np.unique(G.vertices([nbunch] if nbunch in G else nbunch))
-    begin = G.all_vertices() if sources is None else np.unique(G.vertices([sources] if sources in G else sources))
+    wanted, begin = _distinct(G, nbunch), _distinct(G, sources)
     total = np.zeros(len(G.nodes))
     if len(wanted) < len(begin):
         for vertex in wanted.tolist():
@@ -441,7 +433,13 @@ def harmonic_centrality(
     else:
         for vertex in begin.tolist():
             total += _nearness(lightest(G, vertex, distance, keep=False), None, len(total))
-    return G.table(total, wanted)
+    return G.table(Shares(total), wanted)
+
+
+def _distinct(graph: Converted, given: Any) -> np.ndarray:
+    """Return the vertices of ``given``, a node, several or None (all), once each, in the order of a set of nodes."""
+    found = set(graph if given is None else graph.nodes_of(nodes_among(graph, given)[0]))
+    return np.fromiter(map(graph.index.__getitem__, found), np.int64, len(found))
 
 
 def _nearness(tree: Tree, among: np.ndarray | None, size: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from suricate.errors import ParameterError
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import absent, served
+from suricate.networkx.functions import BuiltinError, absent, served
 
 NULL = "Connectivity is undefined for the null graph."
 ROUNDS = 1000  #: of label propagation, many more than it takes
@@ -60,6 +60,8 @@ def is_connected(G: Converted) -> bool:
 @served("wcc", cost="linear", directed=False)
 def node_connected_component(G: Converted, n: Any) -> set[Any]:
     """Return the nodes of the component of node ``n``."""
+    if n not in G:
+        raise BuiltinError(KeyError(n))
     label = G.answer("wcc").label
     vertices = G.all_vertices()
     return set(G.nodes_of(vertices[label[vertices] == label[G.index[n]]]))
@@ -232,19 +234,19 @@ def fast_label_propagation_communities(
 @served("independent_set", cost="linear", directed=False, note=SEEDS)
 def maximal_independent_set(G: Converted, nodes: Any = None, seed: Any = None) -> list[Any]:
     """Return a list of nodes, ``nodes`` among them, of which no two are neighbours, and to which none can be added."""
-    if not len(G):
-        raise IndexError("Cannot choose from an empty sequence")
-    held = list(set(nodes)) if nodes else []
+    held = set(nodes) if nodes else set()
     if not all(node in G for node in held):
-        raise nx.NetworkXUnfeasible(f"{nodes} is not a subset of the nodes of G")
+        raise nx.NetworkXUnfeasible(f"{held} is not a subset of the nodes of G")
+    if not len(G):
+        raise BuiltinError(IndexError("Cannot choose from an empty sequence"))
     ids = [G.index[node] for node in held]
     params: dict[str, Any] = {"nodes": sorted(ids)} if ids else {}
     try:
         found = G.answer("independent_set", seed=drawn(seed), **params)
     except ParameterError as error:
-        raise nx.NetworkXUnfeasible(f"{nodes} is not an independent set of G") from error
+        raise nx.NetworkXUnfeasible(f"{held} is not an independent set of G") from error
     if ids and _loops(G)[ids].any():
-        raise nx.NetworkXUnfeasible(f"{nodes} is not an independent set of G")
+        raise nx.NetworkXUnfeasible(f"{held} is not an independent set of G")
     return G.nodes_of(np.flatnonzero(found))
 
 

@@ -1,25 +1,29 @@
 """Centralities, ranks, clustering, degrees, reciprocity.
 
 The functions have the parameters and results of NetworkX's functions of the same name. ``weight`` (or ``distance``) is
-an edge attribute; None: all edges count 1. For clustering it must be None. ``nodes``: one node (a result by node is a
+an edge attribute; None: all edges count 1. ``nodes``: one node (a result by node is a
 number then), several nodes, or None: all nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
 import numpy as np
+from scipy import sparse
 
-from suricate.algorithms.networkx._trees import VERSION, lightest
+from suricate.algorithms.networkx._trees import VERSION, Shares, lightest
 from suricate.algorithms.networkx.searches import nodes_among
-from suricate.errors import ConvergenceError, ParameterError, WeightError
+from suricate.errors import ConvergenceError
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import absent, named, served
+from suricate.networkx.functions import BuiltinError, named, served
+from suricate.networkx.table import Column, Values
 
 DIGIT = "other last digits than NetworkX's"
+ROOTS = f"with `weight` {DIGIT}"
 CLOSER = 10  #: by which the tolerance of ranks is smaller than NetworkX's
 LEAST = 1e-14  #: tolerance
 PATIENCE = (
@@ -34,17 +38,31 @@ def _by_vertex(graph: Converted, values: Mapping[Any, Any] | None) -> dict[int, 
     return {graph.index[node]: value for node, value in values.items() if node in graph}
 
 
-def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enough: float = 0.0, **params: Any) -> Any:
+def _start(graph: Converted, nstart: Mapping[Any, float] | None) -> tuple[dict[int, float] | None, np.ndarray | None]:
+    """Return the starting vector of an iteration by vertex id, and its vertices in the order of ``nstart``."""
+    if nstart is None:
+        return None, None
+    if nstart.keys() != set(graph):
+        raise NotImplementedError("nstart has not a value for each node")
+    found = {graph.index[node]: value for node, value in nstart.items()}
+    return found, np.array(list(found), np.int64)
+
+
+def _iterated(
+    graph: Converted, algorithm: str, weight: Any, given: tuple[int, float], *, enough: float = 0.0, **params: Any
+) -> Any:
     """Return the result of the iterative ``algorithm`` on ``graph`` with the parameters ``params``.
 
-    ``weight`` is the edge attribute, None: unweighted. ``steps`` is the caller's limit of steps, which is only named in
-    an error. If the algorithm does not converge, its result is returned if the last step changed less than ``enough``.
+    ``weight`` is the edge attribute, None: unweighted. ``given`` are the caller's limit of steps, which is only named
+    in an error, and tolerance. If the algorithm does not converge, its result is returned if the last step changed less
+    than ``enough``.
 
     Raises:
-        PowerIterationFailedConvergence: the last step changed more, or ``steps`` is 0 or less.
-        NotImplementedError: the algorithm refuses ``params`` or the weights.
+        PowerIterationFailedConvergence: the last step changed more, or one of ``given`` is 0 or less.
+        ParameterError, WeightError: the algorithm refuses ``params`` or the weights.
     """
-    if steps <= 0:
+    steps, tol = given
+    if steps <= 0 or tol <= 0:
         raise nx.PowerIterationFailedConvergence(steps)
     try:
         return graph.answer(algorithm, weight, weighted=False if weight is None else None, **params)
@@ -52,8 +70,6 @@ def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enou
         if error.change is not None and error.change < enough:
             return graph.on_host(error.result)
         raise nx.PowerIterationFailedConvergence(steps) from error
-    except (ParameterError, WeightError) as error:
-        raise NotImplementedError(f"suricate does not serve this: {error}") from error
 
 
 def _steps(max_iter: int) -> int | None:
@@ -80,7 +96,7 @@ def pagerank(
         return {}
     jumps, start, sinks = (_by_vertex(G, values) for values in (personalization, nstart, dangling))
     if jumps is not None and sum(jumps.values()) == 0:
-        raise ZeroDivisionError("the personalization of the nodes in G sums to 0")
+        raise BuiltinError(ZeroDivisionError())
     if any(values is not None and sum(values.values()) == 0 for values in (start, sinks)):
         raise nx.PowerIterationFailedConvergence(max_iter)
     values = {"personalization": jumps, "nstart": start, "dangling": sinks}
@@ -88,7 +104,7 @@ def pagerank(
     # while the graph does not double.
     bound = tol * (1 << len(G).bit_length() >> 1) / CLOSER
     params: dict[str, Any] = {"alpha": alpha, "tol": max(bound, LEAST), "max_iter": max_iter + max_iter // 3, **values}
-    return G.table(_iterated(G, "pagerank", weight, max_iter, enough=tol * len(G), **params))
+    return G.table(_iterated(G, "pagerank", weight, (max_iter, tol), enough=tol * len(G), **params))
 
 
 @served("hits", cost="iterations", note=DIGIT)
@@ -102,10 +118,15 @@ def hits(
     """Return the hub scores and the authority scores, two dicts by node."""
     if not len(G):
         return {}, {}
+    if len(G) == 1 or not G.number_of_edges():
+        raise NotImplementedError("NetworkX has no scores of a single node, and none without edges")
+    if max_iter <= 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    if tol < 0:
+        raise NotImplementedError("the tolerance is negative")
     start = None if nstart is None else dict(zip(G.all_vertices().tolist(), nstart.values(), strict=True))
-    bound = min(max(tol, 1e-13), 1e-8)
     params: dict[str, Any] = {"nstart": start, "normalized": normalized, "max_iter": _steps(max_iter)}
-    found = _iterated(G, "hits", "weight", max_iter, tol=bound, **params)
+    found = G.answer("hits", "weight", tol=min(max(tol, 1e-13), 1e-8), **params)
     return G.table(found.hubs), G.table(found.authorities)
 
 
@@ -131,14 +152,10 @@ def katz_centrality(
             raise nx.NetworkXError("beta dictionary must have a value for every node") from None
         constant = _by_vertex(G, beta)
         mean = sum(map(abs, constant.values())) / len(G)
-    params: dict[str, Any] = {
-        "alpha": alpha,
-        "beta": constant,
-        "nstart": _by_vertex(G, nstart),
-        "normalized": normalized,
-    }
-    bound = max(tol / mean if mean else tol, LEAST)
-    return G.table(_iterated(G, "katz", weight, max_iter, tol=bound, max_iter=max_iter, **params))
+    start, order = _start(G, nstart)
+    params: dict[str, Any] = {"alpha": alpha, "beta": constant, "nstart": start, "normalized": normalized}
+    bound = min(max(tol / mean if mean else tol, LEAST), 1e-3)
+    return G.table(_iterated(G, "katz", weight, (max_iter, tol), tol=bound, max_iter=max_iter, **params), order)
 
 
 @served("eigenvector", cost="iterations", limits={"weight": named}, note=DIGIT)
@@ -155,8 +172,9 @@ def eigenvector_centrality(
     if nstart is not None and all(value == 0 for value in nstart.values()):
         raise nx.NetworkXError("initial vector cannot have all zero values")
     bound = min(max(tol, 1e-13), 1e-3)
-    params: dict[str, Any] = {"nstart": _by_vertex(G, nstart), "max_iter": _steps(max_iter)}
-    return G.table(_iterated(G, "eigenvector", weight, max_iter, tol=bound, **params))
+    start, order = _start(G, nstart)
+    params: dict[str, Any] = {"nstart": start, "max_iter": _steps(max_iter)}
+    return G.table(_iterated(G, "eigenvector", weight, (max_iter, tol), tol=bound, **params), order)
 
 
 @served("closeness", "bfs", "sssp", cost="heavy", limits={"distance": named}, part=("u",))
@@ -185,10 +203,7 @@ def _by_paths(graph: Converted, algorithm: str, weight: Any, **params: Any) -> n
     """
     if weight is not None and graph.graph(weight).weight_dtype is not None:
         params["weighted"] = True
-    try:
-        return graph.answer(algorithm, weight, **params)
-    except WeightError as error:
-        raise NotImplementedError(f"suricate does not serve this: {error}") from error
+    return graph.answer(algorithm, weight, **params)
 
 
 def _sampled(k: Any) -> str | None:
@@ -206,45 +221,77 @@ def betweenness_centrality(
 ) -> dict[Any, float]:
     """Return the betweenness of all nodes, a dict."""
     params: dict[str, Any] = {"normalized": bool(normalized), "endpoints": bool(endpoints)}
-    if k == 0 and len(G):
-        raise ZeroDivisionError("k is 0: there is nothing to scale by")
+    if k == 0:
+        raise BuiltinError(ZeroDivisionError("division by zero")) if len(G) > 2 else NotImplementedError("k is 0")
     if k is not None and k != len(G):
-        params["sources"] = [G.index[node] for node in seed.sample(list(G), k)]
+        try:
+            params["sources"] = [G.index[node] for node in seed.sample(list(G), k)]
+        except ValueError as error:
+            raise BuiltinError(error) from None
     return G.table(_by_paths(G, "betweenness", weight, **params))
 
 
 # -- triangles ---------------------------------------------------------------------------------------------------------
 
+WEDGES = 1 << 24  #: paths of length two that are held at a time
 
-def _of_nodes(graph: Converted, values: np.ndarray, nodes: Any) -> Any:
-    """Return ``values`` (by vertex) of ``nodes``: a number for one node, else a dictionary by node."""
+
+def _of_nodes(graph: Converted, values: Column, nodes: Any) -> Any:
+    """Return ``values`` of ``nodes``: a number for one node, else a dictionary by node."""
     vertices, is_one = nodes_among(graph, nodes)
-    return values[vertices[0]].item() if is_one else graph.table(values, vertices)
+    return values.at(vertices[0]) if is_one else graph.table(values, vertices)
 
 
 @served("triangles", cost="heavy", directed=False, part=("nodes",))
 def triangles(G: Converted, nodes: Any = None) -> Any:
     """Return the number of triangles at each node, a dict, or at one."""
-    return _of_nodes(G, G.answer("triangles").triangles, nodes)
+    return _of_nodes(G, Values(G.answer("triangles").triangles), nodes)
 
 
-def _clustering(graph: Converted) -> np.ndarray:
+def _clustering(graph: Converted, weight: Any) -> np.ndarray:
+    """Return the clustering coefficients by vertex, ``float64[n]``."""
+    if weight is not None and graph.arcs(weight).weight is not None:
+        return _weighted_clustering(graph, weight)
     return graph.answer("directed_triangles" if graph.is_directed() else "triangles").clustering
 
 
-@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent}, part=("nodes",))
+def _weighted_clustering(graph: Converted, weight: Any) -> np.ndarray:
+    src, dst, lengths, _ = graph.arcs(weight)
+    most = lengths.max(initial=0.0)  # type: ignore[union-attr]
+    if most == 0:
+        raise NotImplementedError("the largest weight is 0")
+    n, apart = len(graph.nodes), src != dst
+    src, dst, roots = src[apart], dst[apart], np.cbrt(lengths[apart] / most)  # type: ignore[index]
+    ends = np.bincount(src, minlength=n)
+    paths = ends * (ends - 1)
+    near = sparse.csr_array((roots, (src, dst)), (n, n))
+    if graph.is_directed():
+        near, ends = near + near.T, ends + np.bincount(dst, minlength=n)
+        stored = graph.graph()
+        back = stored.device.to_numpy(stored.has_edges(dst, src))
+        paths = 2 * (ends * (ends - 1) - 2 * np.bincount(src[back], minlength=n))
+    wedges = np.cumsum(np.bincount(src, ends[dst], n) + np.bincount(dst, ends[src], n)) // WEDGES
+    bounds = [0, *(np.flatnonzero(np.diff(wedges)) + 1).tolist(), n]
+    closed = [(near[a:b] @ near).multiply(near[a:b]).sum(1) for a, b in pairwise(bounds)]
+    return np.concatenate(closed) / np.maximum(paths, 1)
+
+
+@served("triangles", "directed_triangles", cost="heavy", limits={"weight": named}, part=("nodes",), note=ROOTS)
 def clustering(G: Converted, nodes: Any = None, weight: Any = None) -> Any:
-    """Return for each node, or for one, the share of the pairs of its neighbours that are neighbours themselves."""
-    return _of_nodes(G, _clustering(G), nodes)
+    """Return the share of pairs of neighbours that are neighbours themselves, by node, or of one node.
+
+    With ``weight`` a triangle counts by the cubic root of the product of its weights, of which the largest counts 1.
+    """
+    return _of_nodes(G, Shares(_clustering(G, weight)), nodes)
 
 
-@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent}, part=("nodes",))
+@served("triangles", "directed_triangles", cost="heavy", limits={"weight": named}, part=("nodes",), note=ROOTS)
 def average_clustering(G: Converted, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
     """Return the mean of the clustering coefficients of ``nodes`` (None: all), without zeros if not ``count_zeros``."""
     vertices, is_one = nodes_among(G, nodes)
     if is_one:
-        raise AttributeError("average_clustering takes a container of nodes")
-    found = _clustering(G)[vertices].tolist()
+        raise NotImplementedError("nodes is a single node")
+    found = _clustering(G, weight)[vertices].tolist()
     counted = found if count_zeros else [value for value in found if value]
     return sum(counted) / len(counted)
 

@@ -13,11 +13,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from suricate.algorithms.networkx._trees import FROM_3_5, Tree, levels
+from suricate.algorithms.networkx._trees import FIRST, FROM_3_5, NEAREST, QUEUED, Tree, each_tree, levels
 from suricate.networkx.converted import Converted
 from suricate.networkx.functions import absent, served
 
-FIRST = "another one of several shortest paths"
+BOTH = f"{FIRST}; {NEAREST}"
+TREE = f"{FIRST}; {QUEUED}"
 
 
 def _search(graph: Converted, source: Any, absent: str = "Source {} is not in G", *, towards: bool = False) -> Tree:
@@ -38,56 +39,50 @@ def _traverse(graph: Converted, source: Any, *, towards: bool = False, depth: An
         NetworkXError: ``graph`` has no such node.
     """
     if source not in graph:
-        raise nx.NetworkXError(f"The node {source} is not in the graph.")
-    return levels(graph, graph.index[source], towards=towards).within(depth)
+        raise nx.NetworkXError(f"The node {source} is not in the {'digraph' if graph.is_directed() else 'graph'}.")
+    return levels(graph, graph.index[source], towards=towards).within_steps(depth)
 
 
-@served("bfs", cost="linear", part=("cutoff",))
+@served("bfs", cost="linear", part=("cutoff",), note=NEAREST)
 def single_source_shortest_path_length(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, int]:
     """Return the number of edges from ``source`` to each node that is reached within ``cutoff``."""
-    return _search(G, source).within(cutoff).distances(G)
+    return _search(G, source).within_steps(cutoff).distances(G)
 
 
-@served("bfs", cost="linear", note=FIRST, part=("cutoff",))
+@served("bfs", cost="linear", note=BOTH, part=("cutoff",))
 def single_source_shortest_path(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
     """Return a path of fewest edges from ``source`` to each node that is reached within ``cutoff``."""
-    return _search(G, source, "Source {} not in G").within(cutoff).paths(G)
+    return _search(G, source, "Source {} not in G").within_steps(cutoff).paths(G)
 
 
-@served("bfs", cost="linear", part=("cutoff",))
+@served("bfs", cost="linear", part=("cutoff",), note=NEAREST)
 def single_target_shortest_path_length(G: Converted, target: Any, cutoff: Any = None) -> Any:
     """Return the number of edges to ``target`` from each node that reaches it within ``cutoff``.
 
     The result is a dict; before NetworkX 3.5 an iterator of pairs.
     """
-    found = _search(G, target, "Target {} is not in G", towards=True).within(cutoff).distances(G)
+    found = _search(G, target, "Target {} is not in G", towards=True).within_steps(cutoff).distances(G)
     return found if FROM_3_5 else iter(found.items())
 
 
-@served("bfs", cost="linear", note=FIRST, part=("cutoff",))
+@served("bfs", cost="linear", note=BOTH, part=("cutoff",))
 def single_target_shortest_path(G: Converted, target: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
     """Return a path of fewest edges to ``target`` from each node that reaches it within ``cutoff``."""
-    return _search(G, target, "Target {} not in G", towards=True).within(cutoff).paths(G)
+    return _search(G, target, "Target {} not in G", towards=True).within_steps(cutoff).paths(G)
 
 
-def each_tree(graph: Converted) -> Iterator[tuple[Any, Tree]]:
-    """Yield every node of ``graph`` with the tree of a breadth-first search from this node."""
-    for vertex in graph.all_vertices().tolist():
-        yield graph.nodes[vertex], levels(graph, vertex, keep=False)
-
-
-@served("bfs", cost="heavy", part=("cutoff",))
+@served("bfs", cost="heavy", part=("cutoff",), note=NEAREST)
 def all_pairs_shortest_path_length(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
     """Yield each node with a dict of the numbers of edges to the nodes that it reaches within ``cutoff``."""
-    for node, tree in each_tree(G):
-        yield node, tree.within(cutoff).distances(G)
+    for node, tree in each_tree(G, None):
+        yield node, tree.within_steps(cutoff).distances(G)
 
 
-@served("bfs", cost="heavy", note=FIRST, part=("cutoff",))
+@served("bfs", cost="heavy", note=BOTH, part=("cutoff",))
 def all_pairs_shortest_path(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
     """Yield each node with a dict of paths to the nodes that it reaches within ``cutoff``."""
-    for node, tree in each_tree(G):
-        yield node, tree.within(cutoff).paths(G)
+    for node, tree in each_tree(G, None):
+        yield node, tree.within_steps(cutoff).paths(G)
 
 
 @served("bfs", cost="local", note=FIRST)
@@ -110,7 +105,7 @@ def has_path(G: Converted, source: Any, target: Any) -> bool:
     return _search(G, source).reaches(G.index[target])
 
 
-@served("bfs", cost="linear")
+@served("bfs", cost="linear", note=QUEUED)
 def predecessor(
     G: Converted,
     source: Any,
@@ -124,7 +119,7 @@ def predecessor(
     1; 0 stands for None.
     """
     tree = _search(G, source, "Source {} not in G")
-    tree = tree.within(max(cutoff, 1)) if cutoff else tree
+    tree = tree.within_steps(max(cutoff, 1)) if cutoff else tree
     order, place = tree.in_search_order(), np.full(len(G.nodes), -1, np.int64)
     place[order] = np.arange(len(order))
     src, dst, _, _ = G.arcs()
@@ -152,7 +147,7 @@ def _edges(graph: Converted, source: Any, *, towards: bool = False, depth: Any =
     return zip(graph.nodes_of(tree.parent[below]), graph.nodes_of(below), strict=True)
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
+@served("bfs", cost="linear", limits=UNSORTED, note=TREE, part=("depth_limit",))
 def bfs_edges(
     G: Converted,
     source: Any,
@@ -167,7 +162,7 @@ def bfs_edges(
     yield from _edges(G, source, towards=bool(reverse), depth=depth_limit)
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
+@served("bfs", cost="linear", limits=UNSORTED, note=TREE, part=("depth_limit",))
 def bfs_tree(
     G: Converted,
     source: Any,
@@ -185,7 +180,7 @@ def bfs_tree(
     return tree
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
+@served("bfs", cost="linear", limits=UNSORTED, note=TREE, part=("depth_limit",))
 def bfs_predecessors(
     G: Converted,
     source: Any,
@@ -197,7 +192,7 @@ def bfs_predecessors(
         yield below, above
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
+@served("bfs", cost="linear", limits=UNSORTED, note=TREE, part=("depth_limit",))
 def bfs_successors(
     G: Converted,
     source: Any,
@@ -214,17 +209,17 @@ def bfs_successors(
     yield parent, children
 
 
-@served("bfs", cost="linear")
+@served("bfs", cost="linear", note=NEAREST)
 def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
     """Yield a list of nodes for each distance from ``sources``, a node or several (then from the nearest one)."""
-    sources = [sources] if sources in G else list(dict.fromkeys(sources))
+    sources = list({sources} if sources in G else set(sources))
     for source in sources:
         if source not in G:
             raise nx.NetworkXError(f"The node {source} is not in the graph.")
     if not sources:
         return
     tree = levels(G, [G.index[source] for source in sources])
-    yield list(sources)
+    yield sources
     bounds = np.searchsorted(tree.distance[tree.order], np.arange(1, int(tree.distance[tree.order[-1]]) + 2)).tolist()
     for begin, end in pairwise(bounds):
         yield G.nodes_of(tree.order[begin:end])
@@ -233,7 +228,9 @@ def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
 @served("bfs", cost="local")
 def descendants_at_distance(G: Converted, source: Any, distance: Any) -> set[Any]:
     """Return the nodes that are exactly ``distance`` edges from ``source``."""
-    tree = _traverse(G, source)
+    if source not in G:
+        raise nx.NetworkXError(f"The node {source} is not in the graph.")
+    tree = levels(G, G.index[source])
     return set(G.nodes_of(tree.order[tree.distance[tree.order] == distance]))
 
 

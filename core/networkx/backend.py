@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import COSTS, FEWEST, Served
+from suricate.networkx.functions import COSTS, FEWEST, Served, refusing
 from suricate.networkx.info import offered
 from suricate.networkx.live import current, is_live
 
@@ -17,9 +17,9 @@ _failed: set[str] = set()  # values of entry points
 
 def convert_from_nx(
     graph: Any, edge_attrs: Any = None, node_attrs: Any = None, preserve_edge_attrs: Any = False,
-    preserve_node_attrs: Any = False, **_: Any,
+    preserve_node_attrs: Any = False, name: str | None = None, **_: Any,
 ) -> Converted:  # fmt: skip
-    """Return ``graph`` converted for this backend; NetworkX's dispatcher calls it, and documents the parameters.
+    """Return ``graph`` converted for the function ``name``; NetworkX's dispatcher calls it, and names the parameters.
 
     Raises:
         NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.
@@ -27,12 +27,13 @@ def convert_from_nx(
     if graph.is_multigraph():
         raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")
     wanted, device = edge_attrs or {}, nx.config.backends.suricate.device
-    if is_live(graph) and all(wanted.get(name, 1) == 1 and name == graph.live_weight for name in wanted):
-        live = current(graph, device)
-        if live is not None:
-            return live
-    keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs)
-    return Converted.of(graph, wanted, device=device, keep=keep)
+    keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs or name == "stochastic_graph")
+    with refusing("convert_from_nx"):
+        if is_live(graph) and all(wanted.get(name, 1) == 1 and name == graph.live_weight for name in wanted):
+            live = current(graph, device)
+            if live is not None:
+                return live
+        return Converted.of(graph, wanted, device=device, keep=keep)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:

@@ -174,12 +174,18 @@ class Converted:
         """Return the vertex ids, ``int64[k]``, of those of ``nodes``, an iterable, that are in the graph.
 
         Raises:
-            NetworkXError: ``nodes`` cannot be iterated over.
+            NetworkXError: ``nodes`` cannot be iterated over, or what it has cannot be a node.
         """
+        found, node = [], None
         try:
-            return np.array([self.index[node] for node in nodes if node in self], np.int64)
+            for node in nodes:
+                vertex = self.index.get(node)
+                found += [] if vertex is None else [vertex]
         except TypeError as error:
-            raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
+            can_iterate = hasattr(nodes, "__iter__")
+            why = f"{node} in sequence nbunch is not a valid node." if can_iterate else f"{nodes} is not in the graph."
+            raise nx.NetworkXError(f"Node {why}") from error
+        return np.array(found, np.int64)
 
     def all_vertices(self) -> np.ndarray:
         """Return the ids of all vertices in the order of the nodes, ``int64[len(self)]``."""

@@ -81,11 +81,9 @@ class Table(Decoded):
 
     # A method may be bound before the table is decoded, and called afterwards: ``max(table, key=table.get)``.
 
-    def __missing__(self, node: Hashable) -> Any:
+    def __getitem__(self, node: Any) -> Any:  # no __missing__: with one, pandas takes it for a dict with defaults
         rows = self._rows
-        if rows is None:
-            raise KeyError(node)
-        return rows.value(node)
+        return dict.__getitem__(self, node) if rows is None else rows.value(node)
 
     def __contains__(self, node: object) -> bool:
         rows = self._rows

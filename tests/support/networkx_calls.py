@@ -180,7 +180,9 @@ CALLS = [
     Call("triangles", (A,), kind="undirected"),
     Call("clustering"),
     Call("clustering", ([A, B, "nobody"],)),
+    Call("clustering", (), W),
     Call("average_clustering", (), {"count_zeros": False}),
+    Call("average_clustering", (), W),
     Call("average_clustering", ([A, B],)),
     Call("transitivity", kind="undirected"),
     Call("degree_centrality"),
@@ -188,6 +190,9 @@ CALLS = [
     Call("out_degree_centrality", kind="directed"),
     Call("overall_reciprocity", kind="directed"),
     Call("reciprocity", ([A, B, "isolated"],), kind="directed"),
+    Call("convert_node_labels_to_integers", (), {"label_attribute": "old"}, reduced=edges),
+    Call("relabel_nodes", ({A: "first"},), reduced=edges),
+    Call("stochastic_graph", kind="directed", reduced=edges),
 ]
 DRAWN = {  #: functions whose answers depend on a seed, or are not unique: a test of their own
     "label_propagation_communities", "asyn_lpa_communities", "fast_label_propagation_communities",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+import marshal
 import pickle
-from collections import Counter, OrderedDict
+from collections import ChainMap, Counter, OrderedDict, defaultdict
 from collections.abc import Callable
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,13 @@ def merged(found: dict) -> dict:
     return found
 
 
+def matched(found: dict) -> Any:
+    match found:
+        case {"a": value, **rest}:
+            return value, rest
+    return None
+
+
 USES: list[Callable[[Any], Any]] = [
     dict, list, lambda d: sorted(d.items(), key=str), len, bool, repr, str,
     lambda d: d["a"], lambda d: d.get("x", 3), lambda d: d.get("b"), lambda d: "a" in d, lambda d: "x" in d,
@@ -52,6 +62,13 @@ USES: list[Callable[[Any], Any]] = [
     lambda d: json.dumps({str(key): value for key, value in d.items()}), lambda d: pd.Series(d).tolist(),
     lambda d: (lambda **kw: kw)(**{str(key): value for key, value in d.items()}), lambda d: isinstance(d, dict),
     lambda d: "{a}".format_map(d), lambda d: dict.fromkeys(d),
+    lambda d: pd.Series(["a", "x", "b"]).map(d).fillna(-1).tolist(), lambda d: pd.Index(["a", "b"]).map(d).tolist(),
+    lambda d: pd.DataFrame({"k": ["a", "c"]})["k"].replace(d).tolist(), lambda d: hasattr(d, "__missing__"),
+    lambda d: ChainMap({}, d)["b"], lambda d: itemgetter("a", "b")(d), lambda d: list(map(d.__getitem__, ["a", "b"])),
+    lambda d: [(d.__getitem__, list(d))[0](key) for key in ("a", "b")], lambda d: Counter(d).most_common(2),
+    lambda d: dict(d.items() & plain().items()), lambda d: dict(zip(d, d.values(), strict=True)), matched,
+    lambda d: defaultdict(int, d)["b"], lambda d: (defaultdict(int) | d)["b"], lambda d: d == OrderedDict(plain()),
+    lambda d: np.fromiter(d.values(), float).sum(), lambda d: MappingProxyType(d)["a"], lambda d: any(d.values()),
 ]  # fmt: skip
 
 
@@ -90,6 +107,41 @@ def test_nothing_is_decoded_before_it_is_read() -> None:
     assert type(found) is Decoded
     assert type(copy.copy(found)) is type(pickle.loads(pickle.dumps(found))) is dict
     assert lazy([]) == {}
+
+
+def test_reading_one_node_decodes_one_value() -> None:
+    class Counted(Values):
+        def at(self, vertex: int) -> Any:
+            asked.append(vertex)
+            return super().at(vertex)
+
+        def of(self, vertices: np.ndarray) -> Any:
+            asked.extend(vertices.tolist())
+            return super().of(vertices)
+
+    asked: list[int] = []
+    found = table(Rows(NODES, NUMBERS, Counted(VALUES), np.arange(6), None))
+    asked.clear()  # the first entry is always there
+    assert (found["b"], found.get("a"), found.get("x"), "c" in found, len(found), bool(found)) == (
+        4.5,
+        1.5,
+        None,
+        True,
+        6,
+        True,
+    )
+    assert itemgetter("a")(found) == found.__getitem__("a") == 1.5
+    assert asked == [NUMBERS["b"], NUMBERS["a"], NUMBERS["a"], NUMBERS["a"]]
+    assert pd.Series(["a", "x"]).map(found).tolist()[0] == 1.5
+    assert len(asked) == 4 + 6
+
+
+READERS = [dict.items, dict.copy, lambda d: marshal.loads(marshal.dumps(d)), lambda d: OrderedDict(plain()) == d]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_what_reads_the_memory_of_a_dictionary_needs_a_plain_one(read: Callable[[Any], Any]) -> None:
+    assert read(dict(lazy())) == read(plain())
 
 
 def test_nodes_that_come_later_are_not_in_it() -> None:
