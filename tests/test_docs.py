@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from patience import PATIENCE
 
 from suricate import Store, operators, plugins
 from suricate.cli import cli
@@ -213,7 +214,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, data_dir: Path) -> None:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
     environ |= {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300
+        [sys.executable, str(script)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
 

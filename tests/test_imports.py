@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LAYERS = {
@@ -80,7 +81,7 @@ def loaded_by(code: str, devices: str = "") -> set[str]:
     """The top-level modules that a new interpreter has loaded after ``code``."""
     script = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
     environ = {**os.environ, "CUDA_VISIBLE_DEVICES": devices}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from suricate import plugins
 
@@ -76,7 +77,7 @@ def test_the_bug_form_offers_every_backend_that_comes_along() -> None:
 def test_the_tour_for_the_sanitizers_is_right() -> None:
     environ = {**os.environ, "DEVICE": "cpu"}
     command = [sys.executable, str(CHECKOUT / ".ci" / "sanitize.py"), "--graph", "2", "csr_baseline"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 
@@ -199,3 +200,10 @@ def test_cursors_of_backends_have_no_struct_of_a_name_that_the_core_has() -> Non
             near = [cursor.with_name(name) for name in re.findall(r'^#include "(.+)"', text, re.MULTILINE)]
             left += [file for file in near if file.exists()]
         assert not names & core, relative(cursor)
+
+
+def test_no_test_ends_by_a_time_out_on_a_busy_machine() -> None:
+    """What must come is waited for with ``PATIENCE``; a wait of less than a second is for what must not come."""
+    short = re.compile(r"\btimeout=[1-9]|\.(?:wait|join|result|acquire|exception|communicate)\([1-9]")
+    for file in (CHECKOUT / "tests").rglob("*.py"):
+        assert not short.search(file.read_text()), f"{file.relative_to(CHECKOUT)}: take PATIENCE of tests/support"

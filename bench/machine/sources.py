@@ -55,7 +55,8 @@ def _digest(plugin: type) -> str:
     names = plugin.__module__.split(".")
     depths = range(3 if names[0] == "suricate" else 1, len(names) + 1)
     modules = [sys.modules.get(".".join(names[:depth])) for depth in depths]
-    file = next((Path(each.__file__) for each in modules if each is not None and getattr(each, "__file__", None)), None)
+    paths = [getattr(module, "__file__", None) for module in modules]
+    file = next((Path(path) for path in paths if path), None)
     if file is None or not file.exists():
         return ""
     files = sorted(file.parent.rglob("*")) if file.name == "__init__.py" else [file]

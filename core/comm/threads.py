@@ -122,9 +122,9 @@ class Meeting:
 
     def _missing(self, began: float, place: str) -> str:
         """Return which ranks did not come to the collective ``place`` in time."""
-        late = [rank for rank in self._absent() if self._end_of(rank, began) <= time.monotonic()]
-        overdue = [text for rank in late if (text := self.busy[rank].overdue(rank))]
-        return overdue[0] if overdue else not_come(late, place)
+        absent = [rank for rank in self._absent() if self._end_of(rank, began) <= time.monotonic()]
+        overdue = [text for rank in absent if (text := self.busy[rank].overdue(rank))]
+        return overdue[0] if overdue else not_come(absent, place)
 
     def _broken(self) -> str | None:
         """Return why the collective cannot come about (a rank has ended, or the job was aborted), or None."""

@@ -76,8 +76,8 @@ class Watch:
             if time.monotonic() - began > TICK:
                 self._waits = True
                 self._say()
-            if late := self._late(began):
-                self._give_up(request, not_come(late, self._place))
+            if missing := self._missing(began):
+                self._give_up(request, not_come(missing, self._place))
         self._waits = False
 
     def abort(self, reason: str) -> None:
@@ -111,7 +111,7 @@ class Watch:
                 elif kind == BUSY or number >= self._number:
                     self._heard[rank] = time.monotonic()
 
-    def _late(self, began: float) -> list[int]:
+    def _missing(self, began: float) -> list[int]:
         """Return the ranks that have not come since ``began``, and were not busy, for longer than the time limit."""
         longest = time.monotonic() - limit() - GRACE
         return [each for each, heard in self._heard.items() if max(began, heard) < longest and each not in self._ended]
@@ -131,8 +131,8 @@ class Watch:
             self._say()
             if overdue := self.busy.overdue(self._rank):
                 self.abort(overdue)
-            if not self._waits and (late := self._late(self.busy.reads_since)):
-                self.abort(not_come(late, "the next collective"))
+            if not self._waits and (missing := self._missing(self.busy.reads_since)):
+                self.abort(not_come(missing, "the next collective"))
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -221,7 +221,7 @@ class Batch:
         self.results.merge()
         return before
 
-    def make_room(self) -> None:
+    def give_back(self) -> None:
         """Have the stores give back what a batch that was refused had them reserve; collective.
 
         Then they reserve memory for this batch, if they have it. For a moment they may pass their memory limits.
@@ -270,7 +270,7 @@ def change(
         if not part.refused:
             part.refused = True
             raise
-        batch.make_room()
+        batch.give_back()
         batch = Batch(part, stores, removed, added)
         before = _carried_out(batch)
         part.refused = False

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-STARTING = 120  #: seconds that a job may take to start and to end, on a busy machine; a rank that stalls takes 600
+from patience import PATIENCE
 
 
 def start(script: Path, *args: str, ranks: int = 2, limit: float = 600) -> subprocess.CompletedProcess[str]:
@@ -23,5 +22,5 @@ def start(script: Path, *args: str, ranks: int = 2, limit: float = 600) -> subpr
     command += [sys.executable, "-m", "mpi4py", str(script), *args]
     plain = dict(os.environ, NUMBA_DISABLE_JIT="1", SURICATE_TIMEOUT=str(limit), PYTHONPATH=str(Path(__file__).parent))
     return subprocess.run(
-        command, capture_output=True, text=True, errors="replace", timeout=300, check=False, env=plain
+        command, capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False, env=plain
     )

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import tutorial_backend
+from patience import PATIENCE
 
 
 def with_plugins(tmp_path: Path) -> Path:
@@ -45,4 +46,4 @@ def python(code: str, *path: Path, **environ: str) -> subprocess.CompletedProces
     folders = os.pathsep.join(map(str, (*path, Path(tutorial_backend.__file__).parent)))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
     environ = {**clean, "PYTHONPATH": folders, "CUDA_VISIBLE_DEVICES": "", **environ}
-    return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=600)
+    return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=PATIENCE)

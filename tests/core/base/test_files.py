@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate as su
 from suricate.base.files import check_writable, is_special, replacing
@@ -33,7 +34,7 @@ def read_while(path: Path, action: Callable[[], object]) -> bytes:
     reader = threading.Thread(target=lambda: received.append(path.read_bytes()), daemon=True)
     reader.start()
     action()
-    reader.join(timeout=60)
+    reader.join(timeout=PATIENCE)
     return received[0]
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from tutorial_backend import TutorialStore
 
 import suricate as su
@@ -57,7 +58,7 @@ def another_thread(enter: Callable[[threading.Event, threading.Event], None]) ->
     thread = threading.Thread(target=enter, args=(held, done))
     thread.start()
     try:
-        assert held.wait(60)
+        assert held.wait(PATIENCE)
         yield
     finally:
         done.set()

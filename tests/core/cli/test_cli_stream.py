@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import call, rows, shell
+from patience import PATIENCE
 
 CPU = ("--device", "cpu")
 PAID = "payer,payee,amount,ts\nann,bob,5,2024-01-01\nbob,cid,7,2024-01-02\nann,bob,6,2024-01-02\ncid,dan,1,2024-01-04\n"
@@ -153,7 +154,7 @@ def test_a_signal_ends_the_slide_and_the_next_call_goes_on(tmp_path: Path) -> No
     for _ in range(3):
         process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert "ended by SIGTERM" in errors
     assert (tmp_path / "out.csv").stat().st_size < (tmp_path / "whole.csv").stat().st_size

@@ -15,7 +15,7 @@ comm = connect()
 graph = su.Graph(30, device="cpu", comm=comm, threads=1)
 graph.insert_edges([comm.rank], [comm.rank + 1])
 fault, last = sys.argv[1], comm.rank == comm.size - 1
-if fault in ("stalls", "hangs", "quiet"):
+if fault in ("stalls", "hangs", "quiet", "busy", "compiles"):
     os.environ["SURICATE_TIMEOUT"] = "3"  # from here on: processes do not start at the same time
 if last and fault == "raises":
     raise KeyError("mine")
@@ -35,11 +35,14 @@ if last and fault == "quiet":
         time.sleep(600)
 if last and fault == "busy":
     with comm.busy():
-        time.sleep(2.5 * float(os.environ["SURICATE_TIMEOUT"]))
+        time.sleep(7.5)
 if last and fault == "compiles":
     NOTICE.start()
-    time.sleep(2.5 * float(os.environ["SURICATE_TIMEOUT"]))
+    time.sleep(7.5)
     NOTICE.end()
+if fault in ("busy", "compiles"):
+    comm.barrier()
+    os.environ["SURICATE_TIMEOUT"] = "600"  # the machine may be busy, too
 if last and fault == "elsewhere":
     graph.degrees()
 if fault == "asks":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate as su
 from suricate.comm.clock import AgreedClock
@@ -80,7 +81,7 @@ def test_a_rank_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     def job(comm: Comm) -> None:
         try:
             if comm.rank == 0:
-                released.wait(60)
+                released.wait(PATIENCE)
             comm.barrier()
         finally:
             released.set()
@@ -101,7 +102,7 @@ def test_a_rank_that_is_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
                 time.sleep(0.3)  # the work itself
                 monkeypatch.delenv("SURICATE_TIMEOUT")
         else:
-            is_busy.wait(600)
+            is_busy.wait(PATIENCE)
         comm.barrier()
 
     run(job, 2)
@@ -115,9 +116,9 @@ def test_a_rank_that_does_not_come_while_another_is_busy(monkeypatch: pytest.Mon
         if comm.rank == 0:
             with comm.busy():
                 is_busy.set()
-                released.wait(600)
+                released.wait(PATIENCE)
         else:
-            (released if comm.rank == 1 else is_busy).wait(600)
+            (released if comm.rank == 1 else is_busy).wait(PATIENCE)
         try:
             comm.barrier()
         finally:
@@ -134,7 +135,7 @@ def test_work_that_has_a_limit_of_its_own(reads: bool, said: str) -> None:
     def job(comm: Comm) -> None:
         if comm.rank == 0:
             with comm.busy(0.1, reads=reads):
-                released.wait(600)
+                released.wait(PATIENCE)
         try:
             comm.barrier()
         finally:

@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate as su
 from suricate.cpu import threads
@@ -93,7 +94,7 @@ def test_ranges():
 
 def test_results_are_in_order(two, monkeypatch):
     monkeypatch.setattr(threads, "_pool", threads._Pool())  # a thread of the other may be on its way back
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=PATIENCE)
 
     def meet(i):
         if i < 2:
@@ -161,7 +162,7 @@ def test_many_callers():
     for thread in crew:
         thread.start()
     for thread in crew:
-        thread.join(300)
+        thread.join(PATIENCE)
     assert not errors
     assert not any(thread.is_alive() for thread in crew)
 
@@ -190,13 +191,15 @@ with threads.Limited(3):
 
 
 def test_interrupt():
-    found = subprocess.run([sys.executable, "-c", INTERRUPT], capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPT], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     assert found.stdout == "interrupted\n", found.stderr
 
 
 def test_a_helper_that_an_interrupt_loses_is_replaced(two, monkeypatch):
     monkeypatch.setattr(threads, "_pool", threads._Pool())
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=PATIENCE)
     threads.run(lambda i: both.wait(), [(0,), (1,)])
     lost, before = threads._pool, threading.active_count()
 
@@ -218,7 +221,7 @@ def test_helpers_of_a_retired_pool_end(two, monkeypatch):
     ended, serve = threading.Semaphore(0), threads._Helper._serve
     monkeypatch.setattr(threads._Helper, "_serve", lambda self: (serve(self), ended.release()))
     threads.run(lambda i: pool.retire(), [(0,), (1,)])  # the helper is busy, or on its way back
-    assert ended.acquire(timeout=60)
+    assert ended.acquire(timeout=PATIENCE)
     assert threads.run(abs, [(-1,), (-2,)]) == [1, 2]
 
 
@@ -251,7 +254,7 @@ def test_fork(two):
     if child == 0:
         right = threads.run(abs, [(-i,) for i in range(9)]) == list(range(9))
         os._exit(0 if right else 1)
-    end = time.monotonic() + 120
+    end = time.monotonic() + PATIENCE
     while (status := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
         time.sleep(0.01)
     assert status == (child, 0)
@@ -295,7 +298,7 @@ def test_graphs_in_several_threads(monkeypatch):
     for thread in crew:
         thread.start()
     for thread in crew:
-        thread.join(300)
+        thread.join(PATIENCE)
     assert not errors
     assert not any(thread.is_alive() for thread in crew)
 
@@ -318,5 +321,5 @@ def test_one_graph_in_several_threads(monkeypatch):
     for thread in crew:
         thread.start()
     for thread in crew:
-        thread.join(300)
+        thread.join(PATIENCE)
     assert not errors

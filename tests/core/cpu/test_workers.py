@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from suricate.cpu import workers
 
@@ -103,7 +104,7 @@ def test_a_process_without_work_ends_and_a_task_that_fails_does_not_end_it(own, 
     own.submit("two", write_priority, str(tmp_path / "two"))
     begin.write_text("now, since both have been asked")
     process = own._processes[0]
-    assert process.wait(600) == 0  # it has the lowest priority
+    assert process.wait(PATIENCE) == 0  # it has the lowest priority
     assert (tmp_path / "two").exists()
     own.submit("three", write_priority, str(tmp_path / "three"))
     assert own._processes[0].pid != process.pid

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from patience import PATIENCE
 
 from suricate.base import cache
 from suricate.base.devices import CPU
@@ -63,7 +64,7 @@ def test_a_quick_build_comes_first_and_the_final_one_from_a_process(compiled: li
     one = Compilation(text_of(1), "put.cu", OPTIONS)
     quick, is_final = one.soon(arrived.set)
     assert not is_final
-    assert arrived.wait(600)  # its process has the lowest priority
+    assert arrived.wait(PATIENCE)  # its process has the lowest priority
     assert one.ready() not in (None, quick)
     assert compiled == [(*OPTIONS, "-arch=sm_80", *QUICK)], "this process made the quick build only"
 
@@ -84,7 +85,7 @@ def test_spans_count_once_launches_take_final_builds(monkeypatch: pytest.MonkeyP
 
     assert span() == 5
     run = compiler.POOL.run
-    monkeypatch.setattr(compiler.POOL, "run", lambda *given: run(*given) if goes_on.wait(60) else None)
+    monkeypatch.setattr(compiler.POOL, "run", lambda *given: run(*given) if goes_on.wait(PATIENCE) else None)
     assert not Compilation(text_of(12), "put.cu", OPTIONS).soon(lambda: None)[1]
     assert span() == 0, "launches take the quick build"
     assert clock.start()

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate as su
 from suricate.base.devices import CPU
@@ -155,7 +156,7 @@ def test_an_error_leaves_the_graph_free(device):
         graph.degrees("in")
     thread = threading.Thread(target=lambda: graph.insert_edges([0], [1]))
     thread.start()
-    thread.join(120)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 

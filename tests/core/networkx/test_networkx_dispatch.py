@@ -17,6 +17,7 @@ import networkx as nx
 import pytest
 from networkx.utils.backends import _registered_algorithms
 from networkx_calls import CALLS, DRAWN, FROM_3_5, Call, assert_same, graphs
+from patience import PATIENCE
 from plugin_sites import python
 
 import suricate.networkx as sx
@@ -488,7 +489,7 @@ def test_a_function_of_another_package(tmp_path: Path) -> None:
 
 def test_the_table_of_the_documentation_is_generated() -> None:
     command = [sys.executable, str(CHECKOUT / ".ci" / "networkx_table.py")]
-    table = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    table = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
     page = (CHECKOUT / "docs" / "networkx.md").read_text()
     assert table in page, "run .ci/networkx_table.py and put what it prints into docs/networkx.md"
     assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) >= offered().keys() | COSTS.keys()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from networkx_calls import FROM_3_5
+from patience import PATIENCE
 
 from suricate.networkx.info import offered
 
@@ -48,7 +49,7 @@ def run(folder: Path, oldest: Path | None, *, fallback: bool) -> dict[str, Any]:
         environ["NETWORKX_FALLBACK_TO_NX"] = "1"
     options = ["-q", "-p", "networkx_count", "-p", "no:cacheprovider", "--pyargs", *MODULES]
     command = [sys.executable, "-m", "pytest", *options]
-    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=3000)
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return json.loads((folder / "counts.json").read_text())
 
@@ -58,7 +59,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the oldest NetworkX that is supported, from the registry of packages."""
     folder = tmp_path_factory.mktemp("oldest")
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
-    done = subprocess.run([*command, f"networkx=={OLDEST}"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*command, f"networkx=={OLDEST}"], capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode:
         pytest.skip(f"NetworkX {OLDEST} cannot be installed here: {done.stderr[-300:]}")
     return folder
@@ -90,5 +91,5 @@ def test_our_tests_by_the_oldest_version(oldest: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(oldest), "NUMBA_DISABLE_JIT": "1"}
     files = [str(Path(__file__).with_name(f"test_networkx_{name}.py")) for name in ("dispatch", "live")]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
-    done = subprocess.run(command, cwd=CHECKOUT, env=environ, capture_output=True, text=True, timeout=3000)
+    done = subprocess.run(command, cwd=CHECKOUT, env=environ, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fault_job import Mortal, follow
-from mpi_jobs import STARTING, start
+from mpi_jobs import start
 
 from suricate.parallel import Comm, run
 
@@ -70,7 +70,6 @@ def check_killed(path: Path, ranks: int, victim: int, at: int, expected: Any) ->
     done = start(Path(__file__).parent / "fault_job.py", str(path), str(victim), str(at), ranks=ranks, limit=10)
     took = time.monotonic() - began
     assert done.returncode != 0, (victim, at)
-    assert took < STARTING + 10 + 5
     assert run(lambda comm: follow(path, comm), 2) == [expected] * 2, (victim, at)
     assert follow(path) == expected
     return took

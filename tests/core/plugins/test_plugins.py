@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import click
 import pytest
+from patience import PATIENCE
 from plugin_sites import python, with_plugins
 from tutorial_backend import TutorialStore
 
@@ -409,7 +410,9 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = work / "source", work / "site"
     shutil.copytree(EXAMPLE, source)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    done = subprocess.run([*command, "--target", str(target), str(source)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [*command, "--target", str(target), str(source)], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     return target
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate as su
 from suricate import errors
@@ -90,7 +91,7 @@ def test_other_threads_get_their_turn_between_pieces(monkeypatch: pytest.MonkeyP
 
     def look_before(self: pieces.Pieces) -> str:
         with ThreadPoolExecutor(1) as other:
-            other.submit(look).result(60)
+            other.submit(look).result(PATIENCE)
         return run(self)
 
     monkeypatch.setattr(pieces.Pieces, "run", look_before)

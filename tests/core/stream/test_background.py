@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from scipy import sparse
 from scipy.sparse import csgraph
 
@@ -23,7 +24,6 @@ import suricate.stream as st
 from suricate.errors import ParameterError, RequirementError
 
 CPU = {"device": "cpu"}
-LIMIT = 300  #: seconds for an answer, on a busy machine where its loops are compiled first
 
 
 def chunks(number: int = 40, size: int = 25) -> list[dict[str, np.ndarray]]:
@@ -51,7 +51,7 @@ def test_questions_meet_whole_slides() -> None:
 
     def source() -> Iterator[dict[str, np.ndarray]]:
         yield from parts[:20]
-        assert enough.wait(LIMIT)  # however fast the slides are, questions meet some of them
+        assert enough.wait(PATIENCE)  # however fast the slides are, questions meet some of them
         yield from parts[20:]
 
     job = job_of(source())
@@ -63,7 +63,7 @@ def test_questions_meet_whole_slides() -> None:
             found = []
             for _ in range(50):
                 try:
-                    found.append(job.query(lambda w: (*facts(w), components.result.num_components)).result(LIMIT))
+                    found.append(job.query(lambda w: (*facts(w), components.result.num_components)).result(PATIENCE))
                 except RequirementError:
                     break  # the job has ended
                 if next(answered) == 12:
@@ -71,7 +71,7 @@ def test_questions_meet_whole_slides() -> None:
             return found
 
         answers = [row for part in pool.map(ask, range(4)) for row in part]
-        assert done.result(LIMIT) is None
+        assert done.result(PATIENCE) is None
     assert seen == whole()
     assert len(answers) >= 12
     counts: dict[int, int] = {}
@@ -87,21 +87,21 @@ def test_questions_are_answered_while_the_source_waits() -> None:
 
     def source() -> Iterator[dict[str, np.ndarray]]:
         yield from parts[:8]
-        assert more.wait(LIMIT)
+        assert more.wait(PATIENCE)
         yield from parts[8:]
 
     with job_of(source()) as job:
         done = job.start()
         early = job.query(lambda w: w.end)  # waits for the first slide
-        assert early.result(LIMIT) in range(20, 201, 20)
-        deadline = time.monotonic() + LIMIT
-        while job.query(lambda w: w.end).result(LIMIT) < 200:
+        assert early.result(PATIENCE) in range(20, 201, 20)
+        deadline = time.monotonic() + PATIENCE
+        while job.query(lambda w: w.end).result(PATIENCE) < 200:
             assert time.monotonic() < deadline
-        assert job.query(facts).result(LIMIT) == whole()[9]
+        assert job.query(facts).result(PATIENCE) == whole()[9]
         with pytest.raises(ZeroDivisionError):
-            job.query(lambda w: 1 // 0).result(LIMIT)
+            job.query(lambda w: 1 // 0).result(PATIENCE)
         more.set()
-        assert done.result(LIMIT) is None
+        assert done.result(PATIENCE) is None
         assert facts(job.current) == whole()[-1]
 
 
@@ -117,7 +117,7 @@ def test_what_a_callback_raises_ends_the_loop(tmp_path: Path) -> None:
     with job:
         done = job.start(callback)
         with pytest.raises(LookupError, match="mine"):
-            done.result(LIMIT)
+            done.result(PATIENCE)
         with pytest.raises(LookupError, match="mine"):
             job.stop()
     again = job_of(chunks(), checkpoint=tmp_path)
@@ -133,7 +133,7 @@ def test_to_leave_the_block_raises_what_nobody_has_seen() -> None:
     with pytest.raises(LookupError, match="mine"), job_of(chunks()) as job:
         job.start(wrong)
     with job_of(chunks()) as job:
-        assert isinstance(job.start(wrong).exception(LIMIT), LookupError)
+        assert isinstance(job.start(wrong).exception(PATIENCE), LookupError)
     with pytest.raises(ZeroDivisionError), job_of(chunks()) as job:  # what the block itself raises goes first
         print(job.start(wrong), 1 // 0)
 
@@ -143,11 +143,11 @@ def test_slides_are_taken_by_one_thread() -> None:
 
     def source() -> Iterator[dict[str, np.ndarray]]:
         inside.set()
-        assert asked.wait(LIMIT)
+        assert asked.wait(PATIENCE)
         yield from chunks()
 
     def refused(job: Any) -> None:
-        assert inside.wait(LIMIT)
+        assert inside.wait(PATIENCE)
         try:
             with pytest.raises(RequirementError, match="another thread"):
                 next(job)
@@ -157,7 +157,7 @@ def test_slides_are_taken_by_one_thread() -> None:
     with job_of(source()) as job:  # while the loop waits for its source
         done = job.start()
         refused(job)
-        done.result(LIMIT)
+        done.result(PATIENCE)
     assert facts(job.current) == whole()[-1]
 
     for event in inside, asked:
@@ -166,7 +166,7 @@ def test_slides_are_taken_by_one_thread() -> None:
     other = threading.Thread(target=lambda: seen.extend(facts(w) for w in job))
     other.start()
     refused(job)
-    other.join(LIMIT)
+    other.join(PATIENCE)
     assert seen == whole()
 
 
@@ -178,7 +178,7 @@ def test_what_the_source_raises_reaches_the_caller() -> None:
     job = job_of(source())
     done = job.start()
     with pytest.raises(OSError, match="the line is down"):
-        done.result(LIMIT)
+        done.result(PATIENCE)
 
 
 def test_stops_keep_a_checkpoint(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_stops_keep_a_checkpoint(tmp_path: Path) -> None:
                 job.stop()  # in a callback it does not wait
 
         with job:
-            job.start(callback).result(LIMIT)
+            job.start(callback).result(PATIENCE)
         return seen
 
     assert [row for _ in range(6) for row in many()] == whole()[:42]
@@ -200,10 +200,10 @@ def test_stops_keep_a_checkpoint(tmp_path: Path) -> None:
     endless, reached = iter(lambda: chunks(1)[0], None), threading.Event()
     job = job_of(endless)
     job.start(lambda w: reached.set())
-    assert reached.wait(LIMIT)
+    assert reached.wait(PATIENCE)
     left = job.query(lambda w: job.stop() or "asked to stop")
-    assert left.result(LIMIT) == "asked to stop"
-    job.stop(LIMIT)
+    assert left.result(PATIENCE) == "asked to stop"
+    job.stop(PATIENCE)
     with job_of(iter(lambda: chunks(1)[0], None)) as other:  # to leave the block stops, too
         done = other.start()
     assert done.done()
@@ -214,13 +214,13 @@ def test_questions_of_jobs_without_slides() -> None:
         held = threading.Event()
         with pytest.raises(RequirementError, match="start the job first"):
             job.query(facts)
-        job = job_of(iter(lambda: held.wait(LIMIT) and None, None))
+        job = job_of(iter(lambda: held.wait(PATIENCE) and None, None))
         done = job.start()
         answer = job.query(facts)
         held.set()
-        done.result(LIMIT)
+        done.result(PATIENCE)
         with pytest.raises(RequirementError, match="ended before"):
-            answer.result(LIMIT)
+            answer.result(PATIENCE)
 
 
 def test_misuse_is_an_error() -> None:
@@ -234,7 +234,7 @@ def test_misuse_is_an_error() -> None:
     with pytest.raises(RequirementError, match="has begun"):
         job.start()
     job = job_of(chunks())
-    job.start().result(LIMIT)
+    job.start().result(PATIENCE)
     with pytest.raises(RequirementError, match="has begun"):
         job.start()
 
@@ -245,7 +245,7 @@ def test_questions_on_cuda_meet_whole_slides() -> None:
 
     def source() -> Iterator[dict[str, np.ndarray]]:
         yield from parts[:20]
-        assert answered.wait(LIMIT)
+        assert answered.wait(PATIENCE)
         yield from parts[20:]
 
     job = st.Window(source(), size=100, slide=20, graph={"device": "cuda"})
@@ -264,11 +264,11 @@ def test_questions_on_cuda_meet_whole_slides() -> None:
         done = job.start()
         while not done.done():
             try:
-                answers.append(job.query(shown).result(LIMIT))
+                answers.append(job.query(shown).result(PATIENCE))
             except RequirementError:
                 break  # the job has ended
             answered.set()
-        done.result(LIMIT)
+        done.result(PATIENCE)
     assert answers
     assert set(map(repr, answers)) <= set(map(repr, whole()))
 
@@ -303,7 +303,7 @@ def test_signals_end_the_thread_with_a_checkpoint(tmp_path: Path, number: signal
             lines.append(line.strip())
             if line.startswith("waiting") and lines.count("waiting") == 3:
                 child.send_signal(number)
-        assert child.wait(LIMIT) == 0
+        assert child.wait(PATIENCE) == 0
     assert lines[-1] == f"stopped by {number.name}"
     last = max(int(line.split()[1]) for line in lines if line.startswith("slide"))
     job = st.Window(st.source(lambda position: iter([])), size=20, slide=4, graph=CPU, checkpoint=tmp_path)

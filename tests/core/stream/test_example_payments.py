@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate.stream as st
 
@@ -20,7 +21,7 @@ FOLDER = Path(__file__).parents[3] / "examples" / "payments"
 
 def run(script: str, folder: Path, *options: str) -> list[str]:
     command = [sys.executable, str(FOLDER / script), str(folder), "--device", "cpu", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 
 SUPPORT = Path(__file__).parents[2] / "support"
 PROGRAM = [sys.executable, str(SUPPORT / "killed_job.py")]
@@ -30,7 +31,7 @@ def served(folder: Path, which: str, **plan: Any) -> dict[str, int]:
         subprocess.run(command, check=True)
         environ["LD_PRELOAD"] = str(library)
     command = [*PROGRAM, "serve", str(folder / "jobs"), "cpu", which, json.dumps(plan)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=3000)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

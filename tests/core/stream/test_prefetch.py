@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate.stream as st
 from suricate.errors import FileFormatError, ParameterError
@@ -76,7 +77,7 @@ def test_the_reader_works_while_the_loop_does():
 
     job = st.Window(st.source(read), size=1, slide=1, graph=CPU, prefetch=1)
     for w in job:
-        assert asked[w.end].wait(60)  # the next chunk is being read before the loop asks for it
+        assert asked[w.end].wait(PATIENCE)  # the next chunk is being read before the loop asks for it
     alone = [threading.Event() for _ in range(6)]
     asked[:] = alone
     for w in st.Window(st.source(read), size=1, slide=1, graph=CPU):

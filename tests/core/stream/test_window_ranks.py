@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from window_model import Event, model
 
 import suricate.stream as st
@@ -357,7 +358,7 @@ def test_a_source_that_is_quiet_for_longer_than_it_may_be(monkeypatch: pytest.Mo
 
     def source() -> Any:
         yield {"time": [0], "src": [0], "dst": [1]}
-        ended.wait(600)
+        ended.wait(PATIENCE)
 
     def work(comm: Comm) -> None:
         try:

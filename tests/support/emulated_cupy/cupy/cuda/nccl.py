@@ -22,7 +22,7 @@ _group = threading.local()
 
 class _Job:
     def __init__(self, size: int) -> None:
-        self.meeting = threading.Barrier(size, timeout=60)
+        self.meeting = threading.Barrier(size)
         self.given: dict[Any, Any] = {}
 
 
