@@ -19,7 +19,7 @@ from suricate.plugins.algorithm import Algorithm
 FILE = Path(__file__).resolve().parents[1] / "core" / "graph" / "interface" / "calls.pyi"
 HEAD = '''"""Types of ``Graph.track`` and ``Graph.compute`` by the name of an algorithm: made by ``.ci/call_types.py``.
 
-Only type checkers use this module. An algorithm of a plugin is given as its class, or as ``su.algorithm("name")``.
+Only type checkers use this module. The last overload is for algorithms of plugins, and for names in variables.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ CALL = """
 """
 LAST = """
     @overload
-    def __call__(self, algorithm: type[Algorithm], **params: Any) -> {result}: ...
+    def __call__(self, algorithm: str | type[Algorithm], **params: Any) -> {result}: ...
 """
 
 

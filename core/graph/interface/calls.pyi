@@ -1,6 +1,6 @@
 """Types of ``Graph.track`` and ``Graph.compute`` by the name of an algorithm: made by ``.ci/call_types.py``.
 
-Only type checkers use this module. An algorithm of a plugin is given as its class, or as ``su.algorithm("name")``.
+Only type checkers use this module. The last overload is for algorithms of plugins, and for names in variables.
 """
 
 from collections.abc import Mapping
@@ -220,7 +220,7 @@ class Track(Protocol):
     @overload
     def __call__(self, algorithm: Literal["wcc"], **params: Unpack[WCC]) -> Tracker[WCCResult]: ...
     @overload
-    def __call__(self, algorithm: type[Algorithm], **params: Any) -> Tracker[Any]: ...
+    def __call__(self, algorithm: str | type[Algorithm], **params: Any) -> Tracker[Any]: ...
 
 class Compute(Protocol):
     """Types of the results of ``Graph.compute``, by the algorithm's name."""
@@ -268,4 +268,4 @@ class Compute(Protocol):
     @overload
     def __call__(self, algorithm: Literal["wcc"], **params: Unpack[WCC]) -> WCCResult: ...
     @overload
-    def __call__(self, algorithm: type[Algorithm], **params: Any) -> Any: ...
+    def __call__(self, algorithm: str | type[Algorithm], **params: Any) -> Any: ...

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
 import pydoc
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,46 +14,6 @@ import suricate as su
 from suricate.graph import naming
 
 CHECKOUT = Path(__file__).parents[3]
-
-SCRIPT = """
-import numpy as np
-import suricate as su
-
-g = su.Graph(3, device="cpu", weight_dtype="float32")
-other = su.Graph(3, device=g.device, weight_dtype=np.float64).to("cuda:1")
-tracker = g.track("bfs", source=0)
-reveal_type(tracker)
-reveal_type(g.compute("kcore").degeneracy)
-reveal_type(g.compute("pagerank", alpha=0.9, personalization={"ann": 1.0}))
-g.track("spmv", x=[1.0, 2.0, 3.0])
-g.track(su.algorithm("mine"), anything=1)
-g.track("sssp", sources=["ann", "bob"], weight="cost")
-su.Graph(3, self_loops="drop", checks="deferred").degrees("out").astype(int)
-g.edges().each(np.copy).src.sum()
-g.track("bfs", sources={"ann", "bob"})
-g.track("bfs", sources=np.arange(2))
-g.compute("pagerank", nstart=np.ones(3), dangling=[1.0, 2.0], norm="linf", dtype="float32").max()
-g.track("bfs", sauce=0)  # wrong
-g.track("bfs", sources=3)  # wrong
-g.compute("pagerank", norm="l3")  # wrong
-g.compute("pagerank", nstart="high")  # wrong
-g.compute("pagerank").shapes  # wrong
-g.compute("bfs").level.shapes  # wrong
-g.neighbors(0).names  # wrong
-g.degrees("both")  # wrong
-g.edges().src.shapes  # wrong
-g.adjacency([0]).offsets.shapes  # wrong
-g.insert_edges([0], [1]).revived_vertices.shapes  # wrong
-su.Graph(3, self_loops="maybe")  # wrong
-su.Graph(3, checks="lazy")  # wrong
-g.track("bfs", source=0.5)  # wrong
-g.compute("pagerank", alpha="high")  # wrong
-g.compute("no such algorithm")  # wrong
-su.Graph(3, device="gpu")  # wrong
-su.Graph(3, weight_dtype="float16")  # wrong
-g.to("gpu")  # wrong
-tracker.result.distance  # wrong
-"""
 
 
 def generator() -> dict[str, object]:
@@ -67,34 +24,6 @@ def test_types_of_calls_are_those_of_the_algorithms() -> None:
     made = generator()
     current = made["FILE"].read_text() == made["generated"]()  # type: ignore[attr-defined,operator]
     assert current, "parameters of an algorithm have changed: run python .ci/call_types.py"
-
-
-@pytest.mark.slow
-def test_a_type_checker_finds_what_is_wrong(tmp_path: Path) -> None:
-    package = tmp_path / "suricate"
-    package.mkdir()
-    for entry in [*(CHECKOUT / "core").iterdir(), *(CHECKOUT / name for name in ("backends", "algorithms", "bench"))]:
-        (package / entry.name).symlink_to(entry)
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    config = CHECKOUT / "pyproject.toml"
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(config), "--follow-imports=silent"]
-    found = subprocess.run(
-        [*command, str(script)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "MYPYPATH": str(tmp_path)},
-    )
-    lines = SCRIPT.splitlines()
-    reported = {
-        int(line.split(":")[1])
-        for line in found.stdout.splitlines()
-        if line.startswith("script.py") and ": error:" in line
-    }
-    assert reported == {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}, found.stdout
-    for revealed in ("fallback=suricate.algorithms.bfs.BFSResult", '"int"', '"numpy.ndarray[Any, Any]"'):
-        assert revealed in found.stdout
 
 
 def test_help_lists_the_algorithms_with_their_parameters() -> None:
