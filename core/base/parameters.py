@@ -31,10 +31,15 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
+def is_number(value: Any, kind: type = numbers.Real) -> bool:
+    """Return whether ``value`` is a number of a ``kind``: neither a bool nor a ``timedelta64``, which NumPy counts."""
+    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_, np.timedelta64))
+
+
 def integer(label: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
     """Return ``value`` as an int if it is an integer (no bool, no float) from ``low`` to ``high`` (None: no limit)."""
     try:
-        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+        number = None if isinstance(value, (bool, np.bool_, np.timedelta64)) else operator.index(value)
     except TypeError:
         number = None
     if number is None:
@@ -59,7 +64,7 @@ def real(
 
     ``include_low`` and ``include_high`` say whether the limits themselves are allowed.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    if not is_number(value):
         raise ParameterError(f"{label} must be a number, got {shown(value)}")
     try:
         number = float(value)

@@ -34,6 +34,7 @@ Weights = tuple[
 ]  #: (low, high): integers of both kinds give int32 in [low, high], else float32 in [low, high)
 
 _CHUNK = 1 << 16  # edges drawn at a time: the temporaries stay in the cache
+_MOST = 1 << 40  # edges: more are a mistake
 
 
 # -- graphs ------------------------------------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ def rmat(
         ParameterError: an argument is of the wrong type or out of range.
     """
     scale = integer("rmat: scale", scale, low=1, high=31)
-    count = round(real("rmat: edge_factor", edge_factor, low=0) * (1 << scale))
+    count = round(real("rmat: edge_factor", edge_factor, low=0, high=_MOST) * (1 << scale))
     a, b, c = (_share(f"rmat: {name}", value) for name, value in (("a", a), ("b", b), ("c", c)))
     if a + b + c > 1 + 1e-12:
         raise ParameterError(f"rmat: a + b + c must be at most 1, got {a} + {b} + {c}")
@@ -135,7 +136,7 @@ def uniform(
         ParameterError: there are not so many distinct arcs; an argument is of the wrong type or out of range.
     """
     num_vertices = integer("uniform: num_vertices", num_vertices, low=0, high=MAX_VERTICES)
-    num_edges = integer("uniform: num_edges", num_edges, low=0)
+    num_edges = integer("uniform: num_edges", num_edges, low=0, high=_MOST)
     _check_flags("uniform", deduplicate=deduplicate, self_loops=self_loops)
     rng = _generator("uniform", seed)
     most = num_vertices * (num_vertices if self_loops else num_vertices - 1)
@@ -292,6 +293,8 @@ def _edges_of(edges: Any) -> EdgeList:
     given = edge_list(() if edges is None else edges, "edges")
     assert given is not None
     src, dst = as_array(given.src, "edges.src"), as_array(given.dst, "edges.dst")
+    if src.ndim != 1 or dst.ndim != 1:
+        raise ShapeError(f"edges.src and edges.dst have shapes {src.shape} and {dst.shape}: pass lists of ids")
     return EdgeList(src, dst, None if given.weight is None else as_array(given.weight, "edges.weight"))
 
 
@@ -385,7 +388,7 @@ def temporal_batches(
     """
     from suricate.graph.delta import Batch
 
-    batches = integer("temporal_batches: batches", batches, low=0)
+    batches = integer("temporal_batches: batches", batches, low=0, high=_MOST)
     share = _share("temporal_batches: initial_fraction", initial_fraction)
     stream = _in_order(EdgeList(src, dst, weight), time)
     count = len(stream.src)

@@ -108,12 +108,12 @@ class Graph(hints.Hinted):
         comm: Comm | None = None,
         **backend_options: Any,
     ) -> None:
-        if comm is not None and not hasattr(comm, "divide"):
+        if comm is not None and not (hasattr(comm, "divide") and hasattr(comm, "alike")):
             raise ParameterError(f"comm must be a Comm, which connect() or run() gives, got {shown(comm)}")
         with nullcontext() if comm is None else comm.alike():
             chosen, place = choose_backend(backend, device if comm is None else comm.place(device))
             kinds = weight_dtype, in_edges, self_loops, checks, memory_limit, backend_options, threads
-            options = GraphOptions(chosen, directed, *kinds, edge_columns or {})  # type: ignore[arg-type]
+            options = GraphOptions(chosen, directed, *kinds, {} if edge_columns is None else edge_columns)  # type: ignore[arg-type]
             known = names if names is None or isinstance(names, Names) else Names.of(names)
             count = max(checked_count(num_vertices), 0 if known is None else known.num_ids)
         hints, make = (degree_hints, in_degree_hints), partial(options.make_stores, count, place)

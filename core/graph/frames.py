@@ -167,7 +167,7 @@ def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by
     """
     k, columns = integer("k", k, low=0), entries(graph, result, kind)
     flag("largest", largest)
-    if by is not None and by not in columns:
+    if by is not None and not (isinstance(by, str) and by in columns):
         raise ParameterError(f"by must be one of {', '.join(columns)}, got {shown(by)}")
     live, to_numpy = graph.live_vertices, partial(_on_host, graph)
     if by is None and kind.groups in columns:

@@ -27,7 +27,7 @@ from suricate.base.errors import (
     SuricateError,
     VertexRangeError,
 )
-from suricate.base.parameters import flag, named_dtype, one_of, shown
+from suricate.base.parameters import flag, is_number, named_dtype, one_of, shown
 from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES, Checks, SelfLoops
 from suricate.cpu import threads
 from suricate.intake.arrays import LOOPS, as_ids, on_host
@@ -228,7 +228,7 @@ def _size(argument: str, value: Any) -> int | None:
         match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,9})?)\s*([KMGT]?I?)B?\s*", value.upper(), re.ASCII)
         if match and match[2] in UNITS:
             size = int(float(match[1]) * UNITS[match[2]])
-    elif not isinstance(value, (bool, np.bool_)) and isinstance(value, numbers.Integral):
+    elif is_number(value, numbers.Integral):
         size = int(value)
     if size is None or size < 0:
         raise ParameterError(
@@ -247,6 +247,8 @@ def _check_backend_options(backend: type[Store], options: Mapping[str, Any]) -> 
     }
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     for name, value in options.items():
+        if not isinstance(name, str):
+            raise ParameterError(f"the name of an option is a text, got {shown(name)}")
         if name not in known and not (takes_any and name not in COMMON):
             offered = f"its options are {', '.join(known)}" if known else "it has no options"
             near = difflib.get_close_matches(name, [*known, *(each.name for each in fields(GraphOptions))], 1)
@@ -255,5 +257,5 @@ def _check_backend_options(backend: type[Store], options: Mapping[str, Any]) -> 
         default = known.get(name)
         if isinstance(default, bool):
             flag(f"backend {backend.name!r}: {name}", value)
-        elif isinstance(default, float) and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+        elif isinstance(default, float) and not is_number(value):
             raise ParameterError(f"backend {backend.name!r}: {name} must be a number, got {shown(value)}")

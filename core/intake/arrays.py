@@ -28,7 +28,7 @@ from suricate.base.errors import (
     VertexRangeError,
     WeightError,
 )
-from suricate.base.parameters import shown
+from suricate.base.parameters import is_number, shown
 from suricate.base.types import NUMBERING, EdgeList, ValidEdges
 from suricate.cpu import threads
 
@@ -125,7 +125,7 @@ def as_ids(values: Any, argument: str) -> Array:
         return np.empty(0, np.uint32) if isinstance(array, np.ndarray) else array.astype(np.uint32)
     if not hasattr(values, "dtype") and hasattr(values, "__iter__"):
         items = list(values)
-        if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
+        if all(is_number(item, numbers.Integral) for item in items):
             return _integers([int(item) for item in items], argument)
     if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(item, str) for item in array[:1])):
         advice = "Graph(names=su.Names()) takes texts, su.Names().intern(texts) numbers them"

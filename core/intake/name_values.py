@@ -18,6 +18,7 @@ import numpy as np
 from suricate.base.errors import DTypeError, ParameterError, ShapeError
 from suricate.base.parameters import shown
 from suricate.intake.arrays import as_array, on_host
+from suricate.intake.tables import is_missing
 
 TEXT, NUMBERS = "text", ("int64", "uint64")
 KINDS = (TEXT, *NUMBERS)
@@ -185,7 +186,7 @@ def _of_array(values: Any) -> Values:
 
 def _of_objects(items: list[Any] | tuple[Any, ...]) -> Values:
     kinds = set(map(type, items))
-    if not all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+    if not all(issubclass(kind, (int, np.integer)) and kind not in (bool, np.timedelta64) for kind in kinds):
         return _of_texts(items)
     low, high = int(min(items)), int(max(items))
     if low < -(1 << 63) or high >= 1 << (63 if low < 0 else 64):
@@ -219,13 +220,9 @@ def _encoded(item: Any, index: int) -> bytes:
         return item.encode("utf-8", "surrogateescape")
     if isinstance(item, bytes):
         return item
-    if _is_missing(item):
+    if is_missing(item):
         raise DTypeError(f"names[{index}] is missing ({shown(item)}): leave such rows out, or give a name to them")
     raise DTypeError(f"names[{index}] is {shown(item)}: names are all texts, or all integers")
-
-
-def _is_missing(item: Any) -> bool:
-    return item is None or type(item).__name__ == "NAType" or item != item
 
 
 def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarray] | None:
@@ -234,11 +231,11 @@ def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarra
     Return None if no name is missing. ``kind``: of the names, None if it is unknown.
     """
     items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    missing = np.array([_is_missing(item) for item in items], bool)
+    missing = np.array([is_missing(item) for item in items], bool)
     if not missing.any():
         return None
     usual: type = int if kind in NUMBERS else str
-    empty = next((type(item) for item in items if not _is_missing(item)), usual)()
+    empty = next((type(item) for item in items if not is_missing(item)), usual)()
     return [empty if gone else item for item, gone in zip(items, missing.tolist(), strict=True)], missing
 
 

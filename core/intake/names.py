@@ -380,6 +380,8 @@ class Names(NameTable):
             return names.copy()
         made = cls()
         ids = made.intern(names)
+        if not isinstance(ids, np.ndarray):
+            raise ShapeError(f"names must be several names, or Names, got {shown(names)}")
         twice = np.flatnonzero(ids != np.arange(len(ids)))
         if len(twice):
             raise ParameterError(f"names[{twice[0]}], {shown(made[int(ids[twice[0]])])}, is the name of two vertices")

@@ -17,6 +17,38 @@ def column_names(table: Any) -> list[Any] | None:
     return None if names is None or not hasattr(table, "__getitem__") else list(names)
 
 
+def with_nulls(column: Any) -> Any:
+    """Return a column of integers or decimals that has nulls (not as NaN) as Python objects; others as they are."""
+    if hasattr(column, "isna") and not isinstance(getattr(column, "dtype", np.dtype(object)), np.dtype):  # of pandas
+        return column.astype(object) if column.isna().any() else column
+    count = getattr(column, "null_count", 0)
+    if not (count() if callable(count) else count):
+        return column
+    kind = str(column.dtype if hasattr(column, "dtype") else column.type).lower()
+    if not kind.startswith(("int", "uint", "decimal")):
+        return column
+    return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+
+
+def without_nulls(column: Any) -> tuple[Any, np.ndarray]:
+    """Return a column without its nulls (None, NA, NaN), and ``bool[n]``: which entries were null."""
+    if hasattr(column, "is_null"):  # of Arrow or polars
+        gone = np.asarray(column.is_null())
+        return (column.drop_null() if hasattr(column, "drop_null") else column.drop_nulls()), gone
+    if hasattr(column, "isna"):  # of pandas
+        return column.dropna(), np.asarray(column.isna())
+    array = np.asarray(column, object if isinstance(column, list | tuple) else None)
+    gone = np.array([is_missing(item) for item in array.tolist()], bool) if array.dtype.kind in "Of" else None
+    if gone is None or not gone.any():
+        return column, np.zeros(len(array), bool)
+    return [item for item, null in zip(array.tolist(), gone.tolist(), strict=True) if not null], gone
+
+
+def is_missing(item: Any) -> bool:
+    """Return whether an entry of a column of objects stands for a missing value: None, NA, NaN or NaT."""
+    return item is None or type(item).__name__ == "NAType" or item != item
+
+
 def as_numpy(column: Any) -> Any:
     """Return a column of a data frame or of Arrow as a NumPy array, anything else as it is."""
     if isinstance(column, np.ndarray) or not hasattr(column, "to_numpy"):

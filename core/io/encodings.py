@@ -15,7 +15,7 @@ UTF8, BYTES = "utf-8", "bytes"  #: the default; any bytes, unchanged
 
 def checked_encoding(encoding: object) -> str:
     """Return the name of a codec for texts, of Python's, or :data:`BYTES`; raise ``ParameterError`` for others."""
-    if encoding == BYTES:
+    if isinstance(encoding, str) and encoding == BYTES:
         return BYTES
     try:
         found = codecs.lookup(encoding) if isinstance(encoding, str) else None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from suricate.base.errors import FileFormatError, ParameterError, UnknownNameError
+from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
 from suricate.io.comments import Konect, direction, konect_header
 from suricate.io.files import split_suffix
@@ -198,6 +199,8 @@ def table_format(path: Path, start: bytes, format: str | None) -> str | None:
     """
     if format is None:
         format = BY_SUFFIX.get(split_suffix(path)[0])
+    elif not isinstance(format, str):
+        raise UnknownNameError(f"unknown format {shown(format)}: there are {', '.join(FORMATS)}, metis")
     if format is None:
         format = next((name for magic, name in _TABLE_MAGIC.items() if start.startswith(magic)), None)
     return format if format in TABLE_FORMATS else None

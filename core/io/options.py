@@ -73,12 +73,13 @@ class ReadOptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "edge_columns", _named_columns(self.edge_columns))
         object.__setattr__(self, "encoding", checked_encoding(self.encoding))
-        if not (isinstance(self.relabel, bool) or self.relabel == "text"):
+        if not isinstance(self.relabel, bool | str) or self.relabel not in (True, False, "text"):
             raise ParameterError(f"relabel must be True, False or 'text', got {self.relabel!r}")
-        _check_columns(self.columns)
+        check_columns(self.columns)
         _check_delimiter(self.delimiter)
-        _check_count("first_id", self.first_id, 2**64 - 1)
-        _check_count("num_vertices", self.num_vertices, MAX_VERTICES)
+        for name, most in (("first_id", 2**64 - 1), ("num_vertices", MAX_VERTICES)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, integer(name, getattr(self, name), low=0, high=most))
         if self.weight_dtype is not None:
             dtype("weight_dtype", self.weight_dtype, [known.name for known in WEIGHT_DTYPES])
         if self.directed is not None:
@@ -117,12 +118,8 @@ def _named_columns(given: object) -> dict[str, str | int]:
     return columns
 
 
-def _check_count(name: str, value: int | None, most: int) -> None:
-    if value is not None and integer(name, value, low=0) > most:
-        raise ParameterError(f"{name} must be at most {most}, got {shown(value)}")
-
-
-def _check_columns(columns: object) -> None:
+def check_columns(columns: object) -> None:
+    """Raise ``ParameterError`` unless ``columns`` is None, or a dict to names or positions of columns."""
     if columns is None:
         return
     if not isinstance(columns, Mapping):

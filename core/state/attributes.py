@@ -34,7 +34,10 @@ class Column:
             raise DTypeError(f"columns are numbers, bools or texts, not {dtype}")
         self.dtype, self.size = dtype, size
         self.device = CPU if dtype == TEXT else device
-        self.missing = fitted(_DEFAULTS[dtype.kind] if missing is None else missing, dtype, "missing")[()]
+        value = fitted(_DEFAULTS[dtype.kind] if missing is None else missing, dtype, "missing")
+        if value.ndim:
+            raise DTypeError(f"missing must be one value, got {shown(missing)}")
+        self.missing = value[()]
         self._buffer = self._filled(size)
 
     def _filled(self, size: int) -> Array:
@@ -171,11 +174,14 @@ def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
     Raises:
         DTypeError: the dtype cannot hold a value.
     """
-    array = values if hasattr(values, "dtype") else np.asarray(values, object if isinstance(values, str) else None)
+    is_array = hasattr(values, "dtype") and not isinstance(values, str) and not hasattr(values, "iloc")
+    array = values if is_array else np.asarray(values, object if isinstance(values, str) else None)
     if not array.size:
         return np.empty(0, dtype)
     if array.dtype.kind in "UT":
         array = array.astype(object)
+    if array.dtype.kind not in "biufO":
+        raise DTypeError(f"{argument} has dtype {array.dtype}: columns are numbers, bools or texts")
     if (array.dtype.kind == "O") != (dtype == TEXT) or (array.dtype.kind != "b" and dtype.kind == "b"):
         raise DTypeError(f"{argument} has dtype {array.dtype}: the column has {_named(dtype)}")
     if array.dtype == dtype or dtype == TEXT:

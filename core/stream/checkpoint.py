@@ -19,7 +19,7 @@ import numpy as np
 from suricate.base.archives import DAMAGE, as_member, one_line, prefixed, read_archive, state_in
 from suricate.base.errors import FileFormatError, ParameterError, RequirementError
 from suricate.base.files import as_path, replacing
-from suricate.base.parameters import integer, shown
+from suricate.base.parameters import integer, is_number, shown
 from suricate.io.sources.positions import as_json, from_json
 from suricate.io.sources.times import duration
 
@@ -48,7 +48,7 @@ class Checkpoints:
         self.folder = as_path(folder)
         if self.folder.exists() and not self.folder.is_dir():
             raise ParameterError(f"checkpoint must be the name of a folder; {shown(str(folder))} is a file")
-        counts = isinstance(every, numbers.Integral) and not isinstance(every, bool)
+        counts = is_number(every, numbers.Integral)
         self._slides = integer("checkpoint_every", every, low=1) if counts else None
         self._seconds = 0.0 if counts else duration(every, "checkpoint_every", has_unit=True) / 1e9
         self._saved_slides, self._saved_at = 0, time.monotonic()

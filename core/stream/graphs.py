@@ -18,7 +18,7 @@ from suricate.graph.options import check_options, choose_backend
 from suricate.graph.vertices import Coming
 from suricate.intake.arrays import on_host
 from suricate.intake.names import Names
-from suricate.intake.tables import column_names
+from suricate.intake.tables import column_names, without_nulls
 from suricate.state.attributes import as_values, dtype_of, fitted
 from suricate.state.edge_table import WEIGHT
 from suricate.stream.naming import VertexNames
@@ -220,7 +220,7 @@ class VertexColumn:
     Args:
         name: the column of the frame, and of the graph.
         frame: a frame, an Arrow table or a dict of arrays.
-        on: the column with the names. missing: the value of vertices that the frame lacks.
+        on: the column with the names. missing: the value of vertices that the frame lacks, or for which it has a null.
 
     Raises:
         ParameterError: the frame has no such column, or one name twice. ShapeError: columns differ in length.
@@ -228,16 +228,17 @@ class VertexColumn:
     """
 
     def __init__(self, name: str, frame: Any, on: str, missing: Any) -> None:
-        known = [str(each) for each in column_names(frame) or frame]
+        known = [str(each) for each in (() if isinstance(frame, str | type) else column_names(frame) or ())]
         for column in (name, on):
-            if column not in known:
+            if not isinstance(column, str) or column not in known:
                 raise ParameterError(f"vertices: the frame has no column {shown(column)}; it has {', '.join(known)}")
         keys = frame[on]
         self.name, self._keys = name, Names.of(keys)
-        values = frame[name]
-        if len(values) != len(keys):
+        values, gone = without_nulls(frame[name])
+        if len(gone) != len(keys):
             raise ShapeError(f"vertices: columns {name!r} and {on!r} differ in length")
-        values = as_values(values, name, len(keys))
+        values = as_values(values, name, len(values))
+        self._places = np.where(gone, -1, np.cumsum(~gone) - 1)  #: by key, of its value; -1: it is null
         self._values = fitted(values, dtype_of(values), name)
         self._missing = missing
 
@@ -265,5 +266,6 @@ class VertexColumn:
             raise ParameterError(f"vertices: names are {names.dtype}, those of the frame {self._keys.dtype}")
         given = vertices if names is None else names.values_of(vertices)
         found = self._keys.find(given.astype(np.int64) if isinstance(given, np.ndarray) else given)
-        known = found >= 0
-        graph.columns.put(self.name, vertices[known], self._values[found[known]])
+        places = np.where(found < 0, -1, self._places[found]) if len(self._places) else found
+        known = places >= 0
+        graph.columns.put(self.name, vertices[known], self._values[places[known]])

@@ -10,7 +10,7 @@ import numpy as np
 from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
 from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.intake.name_values import without_missing
-from suricate.io.sources.columns import Texts
+from suricate.io.sources.columns import Texts, whole_numbers
 from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import as_times, bad_times, moment, ticks_of
@@ -63,6 +63,9 @@ class Intake:
         time, bad_times = self._times(chunk)
         (src, bad_src), (dst, bad_dst) = self._both_ends(chunk, arrivals)
         weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
+        if bad_weights is not None and self.weight_dtype == np.int64:  # floats as some are missing, else integers
+            whole, odd = whole_numbers(weight)
+            weight = whole if odd is None or (odd == bad_weights).all() else weight
         self._demand_same(weight)
         weight = weight if weight is None else weight.astype(self.weight_dtype)
         attributes, bad_attributes = self.attributes.values(chunk)
@@ -135,19 +138,23 @@ class Intake:
             return self._tokens(on_host(column) if is_cuda_array(column) else column, label)
         if isinstance(column, Texts):
             raise DTypeError(f"{label}: ids are texts; names=True (--names) takes them")
-        return checked_ids(column, label)
+        return checked_ids(column, label, skips=not self._refusals.raises)
 
     def _tokens(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the tokens of the names in ``column``, and a mask of missing names; ``label`` names it in errors."""
         assert self._names is not None
+        if isinstance(column, np.ndarray) and column.dtype.kind == "f" and not self._refusals.raises:
+            whole, missing = whole_numbers(column)
+            return self._names.tokens(whole), missing
         try:
             return self._names.tokens(column), None
-        except DTypeError as error:
+        except DTypeError:
             found = without_missing(column, self._names.kind)
             if found is None:
                 raise
             if self._refusals.raises:
-                raise DTypeError(f"{label}: {error}; {SKIPS}") from None
+                at = int(found[1].argmax())
+                raise DTypeError(f"{label}: names[{at}] is missing (null): give a name to it; {SKIPS}") from None
         return self._names.tokens(found[0]), found[1]
 
     def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | range, np.ndarray | None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from suricate import plugins
 from suricate.base.errors import ParameterError, RequirementError
-from suricate.base.parameters import integer
+from suricate.base.parameters import integer, is_number, shown
 from suricate.graph import Graph, naming
 from suricate.graph.edge_columns.weighing import track_from, weighing
 from suricate.graph.frames import fields_of, of_fields
@@ -27,6 +27,8 @@ class JobTracker:
     """
 
     def __init__(self, algorithm: Any, params: dict[str, Any], every: int, symmetric: bool = False) -> None:
+        if not isinstance(algorithm, str) and not (isinstance(algorithm, type) and hasattr(algorithm, "demand_names")):
+            raise ParameterError(f"track: the algorithm is a name or a class of one, got {shown(algorithm)}")
         self.kind: type[Algorithm] = plugins.algorithm(algorithm) if isinstance(algorithm, str) else algorithm
         self.kind.demand_names({name: value for name, value in params.items() if name != "weight"})  # a column, too
         self._given = self._params = params  # the latter with ids in place of names
@@ -49,7 +51,10 @@ class JobTracker:
                 ids = names.reserve(list(value))
                 self._params[name] = dict(zip(ids.tolist(), value.values(), strict=True))
             elif name in naming.VERTICES and value is not None:
-                is_one = isinstance(value, str | numbers.Integral)
+                value = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+                is_one = isinstance(value, str) or is_number(value, numbers.Integral)
+                if not is_one and not hasattr(value, "__iter__"):
+                    raise ParameterError(f"{self.kind.name}: {name} is one name or several, got {shown(value)}")
                 ids = names.reserve([value] if is_one else list(value))
                 self._params[name] = int(ids[0]) if is_one else ids
             elif hasattr(value, "__len__") and not isinstance(value, str):

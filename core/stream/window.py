@@ -238,7 +238,7 @@ class Window:
             name: the column of the frame, and of the graph.
             frame: a frame, an Arrow table or a dict of arrays, a row per vertex.
             on: the column with the names of the vertices, or their ids if they have no names.
-            missing: the value of vertices that the frame lacks; None: NaN, 0, False or ``""``.
+            missing: the value of vertices that the frame lacks or has a null for; None: NaN, 0, False or ``""``.
 
         Raises:
             ParameterError, ShapeError, DTypeError: the frame does not fit.

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from suricate.base.errors import ParameterError
-from suricate.base.parameters import integer, shown
+from suricate.base.parameters import integer, is_number, shown
 from suricate.io.sources.times import duration
 from suricate.windows.ring.attributes import checked_rules
 from suricate.windows.ring.loops import COMBINE
@@ -49,7 +49,8 @@ class WindowOptions:
             self.rule(None)
             return
         for label in ("lateness", "ahead", "origin", "order"):
-            if getattr(self, label) not in (0, None):
+            value = getattr(self, label)
+            if value is not None and not (is_number(value) and value == 0):
                 raise ParameterError(f"{label} is for windows of time; this one counts {self.mode}s")
         if self.mode == COUNT:
             _positive("slide", self.slide)
@@ -63,7 +64,7 @@ class WindowOptions:
         """What slides are measured in: ``"time"``, ``"count"`` (of events) or ``"step"`` (marks of the source)."""
         if isinstance(self.slide, str) and self.slide == STEP:
             return STEP
-        return COUNT if isinstance(self.slide, numbers.Integral) and not isinstance(self.slide, bool) else TIME
+        return COUNT if is_number(self.slide, numbers.Integral) else TIME
 
     def rule(self, has_unit: bool | None) -> Rule:
         """Return the :class:`Rule` by which slides close; ``has_unit``: whether times have a unit, None: unknown."""
@@ -95,7 +96,7 @@ class WindowOptions:
         return Rule(Grid(size, slide, origin), lateness, ahead, every=every)
 
     def _size(self, has_unit: bool | None) -> int:
-        if isinstance(self.size, numbers.Integral):
+        if is_number(self.size, numbers.Integral):
             raise ParameterError(
                 f"size={self.size} counts events, but slide={shown(self.slide)} is a time: size='{self.size}s', say?"
             )
@@ -103,10 +104,10 @@ class WindowOptions:
 
 
 def _one_of(label: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if value not in allowed:
+    if not (value is None or isinstance(value, str)) or value not in allowed:
         raise ParameterError(f"{label} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
 
 
 def _positive(label: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= int(value) < 2**40:
+    if not is_number(value, numbers.Integral) or not 1 <= int(value) < 2**40:
         raise ParameterError(f"{label} must be a number of events or steps of at least 1, got {shown(value)}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import numbers
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from suricate.base.errors import FileFormatError, ParameterError
-from suricate.base.parameters import shown
+from suricate.base.parameters import is_number, shown
 from suricate.io.formats import Layout
 
 _BLANKS = (ord(" "), ord("\t"), ord("\r"))
@@ -37,9 +38,9 @@ class Fields:
                 known = f"it has {', '.join(names)}" if names else "it has no header: give positions"
                 raise ParameterError(f"{path} has no column {name!r}; {known}")
             place = names.index(name) if isinstance(name, str) else name
-            if isinstance(place, bool) or not 0 <= place < width:
+            if not is_number(place, numbers.Integral) or not 0 <= place < width:
                 raise ParameterError(f"{path} has no column {shown(place)}: there are {width}")
-            self.places[role] = place
+            self.places[role] = int(place)
         self._blank, self._comment = np.zeros((2, 256), bool)
         self._blank[[code for code in _BLANKS if layout.delimiter is None or code != ord(layout.delimiter)]] = True
         self._comment[list(layout.comments)] = True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
+import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import DTypeError, SuricateError
+from suricate.base.parameters import is_number
 from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.intake.names import Names
+from suricate.intake.tables import is_missing
 from suricate.io.parsing.fields import numbers_of, texts_at
 
 TEXTS_TOO = "texts have the rules first and last, all of them if edge_columns of the graph says str"
@@ -52,15 +57,56 @@ def distinct(column: Any) -> tuple[list[str], np.ndarray]:
     return words.tolist(), at
 
 
-def as_numbers(column: Any, label: str) -> np.ndarray:
-    """Return a column as ``int64`` if all its numbers are whole, else as ``float64``; empty texts become NaN.
+def numbers_in(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return an array of objects as numbers, with a mask of those that are missing (None, NA, NaN); None: none are.
 
-    ``label`` names the column in messages.
+    Integers are ``int64`` (``uint64`` if one needs it), 0 where missing; decimals and floats are ``float64``, NaN where
+    missing. An array with anything else is returned unchanged.
+    """
+    items = array.tolist()
+    missing = np.array([is_missing(item) for item in items], bool)
+    rest = [item for item, gone in zip(items, missing.tolist(), strict=True) if not gone]
+    if rest and all(is_number(item, numbers.Integral) and -(1 << 63) <= item < 1 << 64 for item in rest):
+        found = np.zeros(len(items), np.uint64 if max(rest, default=0) >= 1 << 63 else np.int64)
+    elif all(is_number(item) or isinstance(item, decimal.Decimal) for item in rest):
+        found = np.full(len(items), np.nan)
+        rest = [_as_float(item) for item in rest]
+    else:
+        return array, None
+    found[~missing] = rest
+    return found, missing if missing.any() else None
+
+
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except (OverflowError, ValueError):  # beyond float64, or a signalling NaN
+        return math.nan
+
+
+def whole_numbers(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return floats as ``int64``, with a mask of those that are no whole numbers below 2**53, which become 0.
+
+    An array of another dtype is returned unchanged, with None.
+    """
+    if array.dtype.kind != "f":
+        return array, None
+    bad = ~(abs(array) < 2.0**53) | (array != np.floor(array))
+    return np.where(bad, 0, array).astype(np.int64), bad
+
+
+def as_numbers(column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return a column as ``int64`` if all its numbers are whole, else as ``float64``, and a mask of missing ones.
+
+    Missing are also NaN and infinite ones; empty texts become NaN. The mask may be None. ``label`` names the column in
+    messages.
 
     Raises:
         DTypeError: it holds something else.
     """
-    array = as_array(column)
+    array, missing = as_array(column), None
+    if array.dtype.kind == "O":
+        array, missing = numbers_in(array)
     if array.dtype.kind in "OUT":
         found = numbers_of(array)
         if found is None:
@@ -68,7 +114,8 @@ def as_numbers(column: Any, label: str) -> np.ndarray:
         array = found
     if array.dtype.kind not in "biuf":
         raise DTypeError(f"{label} has dtype {array.dtype}: attributes are numbers or texts")
-    return widened(array, label, DTypeError)
+    array = widened(array, label, DTypeError)
+    return array, ~np.isfinite(array) if array.dtype.kind == "f" else missing
 
 
 def widened(array: np.ndarray, label: str, error: type[SuricateError]) -> np.ndarray:

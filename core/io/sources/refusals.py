@@ -34,12 +34,13 @@ class Refusals:
     """
 
     def __init__(self, label: str, choice: Any, silent: str) -> None:
-        self.raises, self.count = choice == "raise", 0
+        is_text = isinstance(choice, str)
+        self.raises, self.count = is_text and choice == "raise", 0
         self.path: Path | None = None  #: the file that refused rows are written to
         self.held: list[list[str]] = []  #: rows of malformed lines whose chunk has not been used
-        if choice in ("raise", silent):
+        if is_text and choice in ("raise", silent):
             return
-        if not isinstance(choice, str | os.PathLike) or choice in CHOICES:
+        if not (is_text or isinstance(choice, os.PathLike)) or (is_text and choice in CHOICES):
             raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
         self.path = as_path(choice)
 

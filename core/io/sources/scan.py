@@ -20,12 +20,12 @@ import numpy as np
 
 from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.files import as_path, is_special
-from suricate.base.parameters import flag, shown
+from suricate.base.parameters import flag, one_of, shown
 from suricate.io import events
 from suricate.io.encodings import BYTES, UTF8, checked_encoding
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import Layout, head_and_layout, table_format, usual_columns
-from suricate.io.options import SCAN, FirstRow, ReadOptions
+from suricate.io.formats import FORMATS, Layout, head_and_layout, table_format, usual_columns
+from suricate.io.options import SCAN, FirstRow, ReadOptions, check_columns
 from suricate.io.parallel import parsed
 from suricate.io.parsing.fields import Fields, has_header, texts_at
 from suricate.io.parsing.lines import Rows
@@ -241,9 +241,15 @@ def scan(
     columns = {role: name for role, name in named.items() if name is not None}
     unit = demand_unit(time_unit) or "s"
     bad = Refusals("on_error", on_error, "skip")
-    if not isinstance(attributes or {}, Mapping) or set(attributes or {}) & set(COLUMNS):
+    attributes = {} if attributes is None else attributes
+    if not isinstance(attributes, Mapping) or not all(isinstance(name, str) for name in attributes):
         raise ParameterError(f"scan: attributes must map names to columns, got {shown(attributes)}")
-    columns |= attributes or {}
+    if set(attributes) & set(COLUMNS):
+        raise ParameterError(f"scan: attributes must differ from {', '.join(COLUMNS)}, got {shown(attributes)}")
+    columns |= attributes
+    check_columns(columns)
+    if format is not None:
+        one_of("format", format, (*FORMATS, "events", "metis"))
     return Scan(path, format, columns, unit, bad, texts=flag("texts", texts), encoding=encoding)
 
 

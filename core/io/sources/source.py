@@ -16,7 +16,7 @@ from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.arrays import as_array, is_cuda_array, on_host
-from suricate.intake.tables import column_names
+from suricate.intake.tables import column_names, with_nulls
 from suricate.io.options import FirstRow
 from suricate.io.sources.columns import in_order, part_of
 from suricate.io.sources.times import demand_unit, ticks_of
@@ -346,7 +346,7 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
     """Return the columns of a chunk that have a role in :data:`COLUMNS`, and the ``attributes``, as arrays by role.
 
     ``columns`` gives the names, by role, of columns that are not named like their role. Sources and destinations on a
-    CUDA device stay there.
+    CUDA device stay there. A single value is a column with one row.
 
     Raises:
         ParameterError: ``chunk`` is not a table; ``src``, ``dst``, a column that is named in ``columns``, or one of the
@@ -367,6 +367,10 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
             found[role] = _column(chunk[name], role)
         elif role in ("src", "dst") or role in columns or role in attributes:
             raise ParameterError(f"a chunk has no column {name!r}; it has {', '.join(sorted(map(str, names)))}")
+    found = {role: np.atleast_1d(column) if np.ndim(column) == 0 else column for role, column in found.items()}
+    flat = next((role for role, column in found.items() if column.ndim != 1), None)
+    if flat is not None:
+        raise ShapeError(f"the column {flat} of a chunk has shape {found[flat].shape}: a chunk has one entry per row")
     if len(set(map(len, found.values()))) > 1:
         lengths = {role: len(column) for role, column in found.items()}
         raise ShapeError(f"the columns of a chunk differ in length: {lengths}")
@@ -376,11 +380,13 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
 def _column(values: Any, role: str) -> Any:
     """Return the column of ``role`` ("src", ...) as an array; on a CUDA device only sources and destinations stay.
 
-    A list with texts, unless of times, becomes an array of objects, so that its other values do not become texts.
+    A list with texts, unless of times, becomes an array of objects, so that its other values do not become texts, and
+    so does a column of integers or decimals with nulls, so that they do not become floats.
     """
     if type(values) is np.ndarray:
         return values
     if not is_cuda_array(values):
+        values = with_nulls(values)
         array = np.asarray(values)
         mixed = array.dtype.kind in "US" and isinstance(values, list | tuple) and role != "time"
         return np.array(values, object) if mixed else array

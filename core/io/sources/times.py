@@ -10,20 +10,23 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import DTypeError, ParameterError
-from suricate.base.parameters import shown
+from suricate.base.parameters import is_number, shown
+from suricate.intake.tables import is_missing
 
 NANOSECONDS = {
     "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
     "w": 7 * 86_400 * 10**9,
 }  # fmt: skip
+_FINER = {"ps": 10**3, "fs": 10**6, "as": 10**9}  # parts of a nanosecond
 UNITS = ("s", "ms", "us", "ns")  #: of times that are numbers
 LARGEST = 2**62  #: the largest time and duration, so that their sums fit
+NO_TIME = -(2**63)  #: in place of an integer that is missing
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 
 
 def demand_unit(unit: Any) -> str | None:
     """Return ``unit``; raise ``ParameterError`` unless it is one of :data:`UNITS` or None."""
-    if unit is not None and unit not in UNITS:
+    if unit is not None and not (isinstance(unit, str) and unit in UNITS):
         raise ParameterError(f"time_unit must be 's', 'ms', 'us', 'ns' or None, got {shown(unit)}")
     return unit
 
@@ -32,23 +35,21 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
     """Return a duration in ticks: nanoseconds if times have a unit, else plain numbers.
 
     Args:
-        value: a text such as ``"7d"``, ``"1h30min"`` or ``"250ms"``, a ``timedelta`` of Python or NumPy; a text
-            without a unit (``"100"``) if times have none; 0.
+        value: a text such as ``"7d"``, ``"1h30min"`` or ``"250ms"``, a ``timedelta`` of Python, NumPy or pandas; a
+            text without a unit (``"100"``) if times have none; 0.
         label: name of the parameter, for messages.
         has_unit: whether times have a unit; None: not known yet.
 
     Raises:
         ParameterError: not a duration, negative, too large, or with a unit if times have none (or the reverse).
     """
-    if isinstance(value, numbers.Real) and value == 0:
-        return 0
+    value = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
     if isinstance(value, datetime.timedelta):
-        value = np.timedelta64(value)
-    if isinstance(value, np.timedelta64) and not np.isnat(value):
-        if np.datetime_data(value.dtype)[0] == "generic":
-            ticks, with_unit = int(value.astype(np.int64)), False
-        else:
-            ticks, with_unit = int(value.astype("m8[ns]").astype(np.int64)), True
+        value = value.to_timedelta64() if hasattr(value, "to_timedelta64") else np.timedelta64(value)  # of pandas
+    if isinstance(value, np.timedelta64):
+        ticks, with_unit = _exact(value, label)
+    elif is_number(value) and value == 0:
+        return 0
     elif isinstance(value, str):
         ticks, with_unit = _parsed(value, label)
     else:
@@ -63,6 +64,22 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
     if has_unit and not with_unit and ticks:
         raise ParameterError(f"{label}={shown(value)} has no unit, but times have: write '{value}s', say")
     return ticks
+
+
+def _exact(value: np.timedelta64, label: str) -> tuple[int, bool]:
+    """Return a ``timedelta64`` as nanoseconds, or as the number that it is without a unit, and whether it has one."""
+    unit, multiple = np.datetime_data(value.dtype)
+    if np.isnat(value) or unit in ("Y", "M"):
+        wrong = "is missing (NaT)" if np.isnat(value) else "has a unit of no fixed length: write days"
+        raise ParameterError(f"{label}={shown(value)} {wrong}")
+    number = int(value.astype(np.int64)) * multiple  # NumPy would wrap
+    if unit == "generic":
+        return number, False
+    scale = NANOSECONDS[{"W": "w", "D": "d", "m": "min"}.get(unit, unit)] if unit not in _FINER else 1
+    whole, rest = divmod(number * scale, _FINER.get(unit, 1))
+    if rest:
+        raise ParameterError(f"{label}={shown(value)} is finer than nanoseconds")
+    return whole, True
 
 
 def _parsed(text: str, label: str) -> tuple[int, bool]:
@@ -93,9 +110,22 @@ def as_times(column: Any) -> np.ndarray:
     Dates may be those of Python or pandas; with a time zone they are converted to UTC, without one they are UTC.
     """
     array = np.asarray(column)
-    if array.dtype.kind == "O" and all(value is None or isinstance(value, datetime.date) for value in array.tolist()):
-        return np.array([_utc(value) for value in array.tolist()], "M8" if len(array) else "M8[s]")
+    if array.dtype.kind != "O":
+        return array
+    items = array.tolist()
+    if all(value is None or isinstance(value, datetime.date) for value in items):
+        zoned = {_zone(value) is not None for value in items if value is not None and value == value}
+        if len(zoned) > 1:
+            raise ParameterError("time: some times have a zone, others have none")
+        return np.array([_utc(value) for value in items], "M8" if len(array) else "M8[s]")
+    if all(is_missing(value) or is_number(value, numbers.Integral) for value in items):
+        whole = [NO_TIME if is_missing(value) or abs(value) > LARGEST else int(value) for value in items]
+        return np.array(whole, np.int64)
     return array
+
+
+def _zone(value: datetime.date) -> datetime.tzinfo | None:
+    return getattr(value, "tzinfo", None)
 
 
 def _utc(value: datetime.date | None) -> np.datetime64:
@@ -152,6 +182,8 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
             raise DTypeError("time must be whole numbers, or time_unit must say what they are")
     if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST // scale:
         worst = array[bad_times(array, unit)][0].item()
+        if worst == NO_TIME:
+            raise ParameterError("time: a time is missing")
         years = "" if unit is None else f", in {unit!r}: years 1824 to 2116; time_unit= says which unit numbers have"
         raise ParameterError(f"time: {shown(worst)} is out of range{years}")
     if array.dtype.kind == "f":

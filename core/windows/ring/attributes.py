@@ -14,7 +14,7 @@ from suricate.base.errors import ParameterError, RequirementError, WeightError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
-from suricate.io.sources.columns import as_codes, as_numbers, has_texts
+from suricate.io.sources.columns import as_codes, as_numbers, has_texts, whole_numbers
 from suricate.io.sources.source import COLUMNS
 from suricate.state.attributes import TEXT
 from suricate.windows.ring.loops import COMBINE, HEAD, SUM, overflows, value_of
@@ -79,17 +79,18 @@ class AttributeIntake:
         for name in self._names:
             if name in self.texts:
                 columns[name], nowhere = as_codes(chunk[name], name, self.texts[name])
-                bad |= False if nowhere is None else nowhere
             else:
-                columns[name] = as_numbers(chunk[name], name)
+                columns[name], nowhere = as_numbers(chunk[name], name)
+                if nowhere is not None and self.dtype is not None and self.dtype[name].kind == "i":
+                    whole, odd = whole_numbers(columns[name])  # floats since some are missing
+                    columns[name] = whole if odd is None or (odd == nowhere).all() else columns[name]
+            bad |= False if nowhere is None else nowhere
         if self.dtype is None:
             self.dtype = np.dtype([(name, column.dtype) for name, column in columns.items()])
         found = np.empty(len(bad), self.dtype)
         for name, column in columns.items():
             if self.dtype[name].kind == "i" and column.dtype.kind == "f":
                 raise WeightError(f"{name}: whole numbers so far: give them as floats from the beginning")
-            if column.dtype.kind == "f":
-                bad |= ~np.isfinite(column)
             found[name] = column
         return found, bad if bad.any() else None
 

@@ -248,7 +248,7 @@ def test_texts_of_files_and_what_is_refused(tmp_path):
         ([both], "max", "texts have the rules first and last"),
         ([{**both, "x": ["1", "2"]}, both], "last", "edge_columns of the graph says str"),
         ([{**both, "x": ["u", "v"]}, {**both, "x": [1, 2]}], "last", "texts so far"),
-        ([{**both, "x": [1.5, None]}], "last", "such attributes are numbers"),
+        ([{**both, "x": [1.5, object()]}], "last", "such attributes are numbers"),
     ]:
         with pytest.raises(su.errors.DTypeError, match=text):
             list(st.Window(chunks, size=2, slide=1, attributes={"x": rule}, graph={"device": "cpu"}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,10 @@ def test_times_that_are_missing_or_out_of_range(unit: str | None, times: Any, er
 def test_dates_with_time_zones_are_converted() -> None:
     zone = datetime.timezone(datetime.timedelta(hours=2))
     aware = [datetime.datetime(2026, 3, 1, 1, tzinfo=zone), datetime.datetime(2026, 3, 1, 3, tzinfo=zone)]
-    kinds: list[Any] = [aware, [aware[0], datetime.datetime(2026, 3, 1, 1)]]
+    mixed = {"time": [aware[0], datetime.datetime(2026, 3, 1, 1)], "src": [0, 1], "dst": [1, 2]}
+    with pytest.raises(ParameterError, match="some times have a zone, others have none"):
+        found(mixed)
+    kinds: list[Any] = [aware]
     pandas = pytest.importorskip("pandas")
     kinds += [pandas.Series(aware), pandas.Series(aware, dtype=object), list(pandas.Series(aware))]
     for times in kinds:
@@ -97,3 +101,107 @@ def test_missing_names_of_pandas_are_named() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(DTypeError, match=r"names\[1\] is missing"):
         su.Names().intern(pandas.Series(["a", pandas.NA], dtype=object))
+
+
+COLUMNS = {
+    "list": list,
+    "arrow": lambda values: pytest.importorskip("pyarrow").array(values),
+    "arrow chunks": lambda values: pytest.importorskip("pyarrow").chunked_array([values[:1], values[1:]]),
+    "pandas, nullable": lambda values: pytest.importorskip("pandas").Series(values, dtype="Int64"),
+    "polars": lambda values: pytest.importorskip("polars").Series(values),
+}
+LARGE = 2**53 + 1  #: a float cannot hold it
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_nulls_among_integers_of_every_library(kind: str) -> None:
+    column = COLUMNS[kind]
+    events = {"time": [1, 2, 3], "src": column([7, None, 3]), "dst": column([1, 2, None])}
+    with pytest.raises(su.errors.VertexRangeError, match=r"src: an id is missing.*on_error='skip'"):
+        found(events, time_unit="s")
+    assert found(events, time_unit="s", on_error="skip") == (2, [(7, 1)])
+    events["src"] = column([LARGE, None, LARGE])
+    with pytest.raises(DTypeError, match=r"src: names\[1\] is missing.*on_error='skip'"):
+        found(events, names=True, time_unit="s")
+    assert found(events, names=True, time_unit="s", on_error="skip") == (2, [(LARGE, 1)])
+    events = {"time": column([LARGE, None]), "src": [0, 1], "dst": [1, 2]}
+    with pytest.raises(ParameterError, match="time: a time is missing"):
+        found(events, time_unit="ns")
+    job = st.Window(events, size=None, slide="1ns", time_unit="ns", on_error="skip", graph=CPU)
+    assert [int(w.end.astype(np.int64)) for w in job] == [LARGE + 1]
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_nulls_among_weights_and_attributes(kind: str) -> None:
+    chunks = [
+        {"src": [0, 1, 0], "dst": [1, 2, 1], "weight": COLUMNS[kind](values), "fee": COLUMNS[kind](values)}
+        for values in ([5, 6, 7], [1, None, 2])
+    ]
+    graph = {**CPU, "edge_columns": {"fee": "int64"}}
+    options: dict[str, Any] = {"size": 5, "slide": 5, "combine": "sum", "attributes": {"fee": "sum"}}
+    with pytest.raises(su.errors.WeightError, match="a value is missing"):
+        list(st.Window(chunks, graph=graph, **options))
+    job = st.Window(chunks, graph=graph, on_error="skip", **options)
+    assert [w.graph.edge_columns["fee"].tolist() for w in job] == [[15, 6]]
+    assert job.skipped == 1
+
+
+def test_floats_in_place_of_integers_as_pandas_has_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"src": [0, None, 2, 1], "dst": [1, 2, 0, 2], "weight": [1, 2, None, 3]})
+    for names in (None, True):
+        chunks = [frame[:1], frame[1:]]  # of floats in both
+        job = st.Window(chunks, size=2, slide=2, names=names, on_error="skip", combine="sum", graph=CPU)
+        assert [w.graph.num_edges for w in job] == [2]
+        assert job.skipped == 2
+    first = frame[:1].astype({"src": "int64", "weight": "int64"})
+    job = st.Window([first, frame[1:]], size=2, slide=2, on_error="skip", combine="sum", graph=CPU)
+    assert [sorted(w.graph.edges().weight.tolist()) for w in job] == [[1.0, 3.0]]
+
+
+def test_weights_may_be_decimals() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    weights = [decimal.Decimal("1.10"), decimal.Decimal("2.25"), None]
+    for column in (weights, arrow.array(weights, arrow.decimal128(12, 2))):
+        events = {"src": [0, 1, 2], "dst": [1, 2, 3], "weight": column, "fee": column}
+        with pytest.raises(su.errors.WeightError, match="a value is missing"):
+            list(st.Window(events, size=3, slide=3, graph=CPU))
+        job = st.Window(events, size=2, slide=2, on_error="skip", attributes={"fee": "sum"}, graph=CPU)
+        assert [w.graph.edge_columns["fee"].tolist() for w in job] == [[1.1, 2.25]]
+        job = st.Window(events, size=2, slide=2, on_error="skip", combine="max", graph=CPU)
+        assert [w.graph.edges().weight.tolist() for w in job] == [[1.1, 2.25]]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"time": 5, "src": 7, "dst": 8},
+        {"time": [5], "src": [7], "dst": [8]},
+        {"time": np.int64(5), "src": np.uint8(7), "dst": np.array(8)},
+        {"time": np.datetime64(5, "s"), "src": 7, "dst": 8},
+        {"time": datetime.datetime.fromtimestamp(5, datetime.UTC), "src": 7, "dst": 8},
+    ],
+)
+def test_a_chunk_may_be_one_event(event: dict[str, Any]) -> None:
+    assert found([event, event], names=True, time_unit="s") == (0, [(7, 8)])
+    with pytest.raises(su.errors.ShapeError, match="differ in length"):
+        found({**event, "dst": [1, 2]}, names=True, time_unit="s")
+
+
+@pytest.mark.parametrize("library", ["dict", "pandas", "pyarrow", "polars"])
+def test_nulls_in_attributes_of_vertices(library: str) -> None:
+    rows: dict[str, list[Any]] = {"id": ["ann", "bob", "cid"], "country": ["DE", None, "FR"], "age": [30, None, 50]}
+    frame: Any = rows
+    if library != "dict":
+        module = pytest.importorskip(library)
+        frame = module.table(rows) if library == "pyarrow" else module.DataFrame(rows)
+    job = st.Window(
+        {"src": ["ann", "bob", "dan"], "dst": ["bob", "cid", "ann"]}, size=3, slide=3, names=True, graph=CPU
+    )
+    job.vertices("country", frame, missing="?")
+    job.vertices("age", frame, missing=-1)
+    for w in job:
+        named = dict(zip(job.names[:].tolist(), w.graph.columns["country"].tolist(), strict=True))
+        assert named == {"ann": "DE", "bob": "?", "cid": "FR", "dan": "?"}
+        ages = dict(zip(job.names[:].tolist(), w.graph.columns["age"].tolist(), strict=True))
+        assert ages == {"ann": 30, "bob": -1, "cid": 50, "dan": -1}
