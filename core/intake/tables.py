@@ -38,9 +38,11 @@ def without_nulls(column: Any) -> tuple[Any, np.ndarray]:
     if hasattr(column, "isna"):  # of pandas
         return column.dropna(), np.asarray(column.isna())
     array = np.asarray(column, object if isinstance(column, list | tuple) else None)
-    gone = np.array([is_missing(item) for item in array.tolist()], bool) if array.dtype.kind in "Of" else None
-    if gone is None or not gone.any():
-        return column, np.zeros(len(array), bool)
+    gone = np.zeros(len(array), bool)
+    if array.dtype.kind in "Of":
+        gone[:] = [is_missing(item) for item in array.tolist()]
+    if not gone.any():
+        return column, gone
     return [item for item, null in zip(array.tolist(), gone.tolist(), strict=True) if not null], gone
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
 from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.intake.name_values import without_missing
-from suricate.io.sources.columns import Texts, whole_numbers
+from suricate.io.sources.columns import Texts, as_integers, whole_numbers
 from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import as_times, bad_times, moment, ticks_of
@@ -63,9 +63,8 @@ class Intake:
         time, bad_times = self._times(chunk)
         (src, bad_src), (dst, bad_dst) = self._both_ends(chunk, arrivals)
         weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
-        if bad_weights is not None and self.weight_dtype == np.int64:  # floats as some are missing, else integers
-            whole, odd = whole_numbers(weight)
-            weight = whole if odd is None or (odd == bad_weights).all() else weight
+        if weight is not None and bad_weights is not None and self.weight_dtype == np.int64:
+            weight = as_integers(weight, bad_weights)
         self._demand_same(weight)
         weight = weight if weight is None else weight.astype(self.weight_dtype)
         attributes, bad_attributes = self.attributes.values(chunk)

@@ -95,6 +95,15 @@ def whole_numbers(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     return np.where(bad, 0, array).astype(np.int64), bad
 
 
+def as_integers(array: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return floats that are whole but for the ``missing`` (``bool[n]``) as ``int64``; anything else unchanged.
+
+    Some libraries have integers as floats if some are missing.
+    """
+    whole, odd = whole_numbers(array)
+    return whole if odd is not None and np.array_equal(odd, missing) else array
+
+
 def as_numbers(column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a column as ``int64`` if all its numbers are whole, else as ``float64``, and a mask of missing ones.
 

@@ -14,7 +14,7 @@ from suricate.base.errors import ParameterError, RequirementError, WeightError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
-from suricate.io.sources.columns import as_codes, as_numbers, has_texts, whole_numbers
+from suricate.io.sources.columns import as_codes, as_integers, as_numbers, has_texts
 from suricate.io.sources.source import COLUMNS
 from suricate.state.attributes import TEXT
 from suricate.windows.ring.loops import COMBINE, HEAD, SUM, overflows, value_of
@@ -82,8 +82,7 @@ class AttributeIntake:
             else:
                 columns[name], nowhere = as_numbers(chunk[name], name)
                 if nowhere is not None and self.dtype is not None and self.dtype[name].kind == "i":
-                    whole, odd = whole_numbers(columns[name])  # floats since some are missing
-                    columns[name] = whole if odd is None or (odd == nowhere).all() else columns[name]
+                    columns[name] = as_integers(columns[name], nowhere)
             bad |= False if nowhere is None else nowhere
         if self.dtype is None:
             self.dtype = np.dtype([(name, column.dtype) for name, column in columns.items()])
