@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import hypothesis.strategies as st
@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from suricate.base.errors import RequirementError, VertexRangeError
+from suricate.base.errors import RequirementError, UnknownNameError, VertexRangeError
 from suricate.edgefn import bounds
 from suricate.plugins import backends
 from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 from suricate.testing import changes
 from suricate.testing.changes import CHANGE_KINDS, Changer, Script, change_lists
-from suricate.testing.draws import demand_class, device_params, run_examples
+from suricate.testing.draws import demand_class, device_params, garbled, named_vertices, run_examples
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -90,6 +90,7 @@ class AlgorithmConformance:
     Attributes:
         algorithm: the class under test.
         params: parameter sets to test it with.
+        methods: by name, values of parameters that choose how a result is computed, and must not change it.
         backends: names or classes of the backends to test it on; all that are installed by default.
         devices: device kinds to test. CUDA is skipped where there is none.
         weights: the edge weights to draw from.
@@ -102,6 +103,7 @@ class AlgorithmConformance:
 
     algorithm: ClassVar[type[Algorithm]]
     params: ClassVar[Sequence[Params]] = ({},)
+    methods: ClassVar[Mapping[str, Sequence[Any]]] = MappingProxyType({})
     backends: ClassVar[Sequence[str | type[Store]] | None] = None
     devices: ClassVar[Sequence[str]] = ("cpu", "cuda")
     weights: ClassVar[Sequence[float]] = (1, 2, 3, 7)
@@ -126,7 +128,10 @@ class AlgorithmConformance:
         self, result: Any, num_vertices: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, **params: Any
     ) -> None:
         """Raise ``AssertionError`` if ``result``, host arrays, is wrong: by default, if :meth:`oracle` disagrees."""
-        wanted = self.oracle(num_vertices, src, dst, weight, **params)
+        self.agree(result, self.oracle(num_vertices, src, dst, weight, **params))
+
+    def agree(self, result: Any, wanted: Any) -> None:
+        """Raise ``AssertionError`` if two results, host arrays, differ by more than ``rtol`` and ``atol`` allow."""
         pairs = zip(result, wanted, strict=True) if isinstance(result, tuple) else [(result, wanted)]
         for got, right in pairs:
             tolerance = {"rtol": self.rtol, "atol": self.atol} if np.asarray(got).dtype.kind == "f" else {"rtol": 0}
@@ -259,7 +264,7 @@ class AlgorithmConformance:
         """Return whether tracking with the first parameter set of the kit, changed by ``params``, raises an error."""
         try:
             graph.track(self.algorithm, **{**self.params[0], **params})
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, UnknownNameError):
             return True
         return False
 
@@ -399,6 +404,22 @@ class AlgorithmConformance:
             self.changer(graph, seed).change(kind, 20)
             self.judge_tracker(tracker, graph, params)
 
+    def test_methods(self, device_kind: str) -> None:
+        """Parameters in ``methods`` change no result, neither from scratch nor after changes of every kind."""
+        backend = max(self.backend_classes(), key=lambda cls: cls.priority)
+        chosen = [{name: value} for name, values in self.methods.items() for value in values]
+        if not chosen:
+            pytest.skip("the kit names no parameters in `methods`")
+        for variant in self.variants():
+            graph = self.build(backend, device_kind, variant)
+            trackers = [graph.track(self.algorithm, **{**self.params[0], **params}) for params in ({}, *chosen)]
+            for seed, kind in enumerate(("insert", *self.kinds_of_changes())):
+                self.changer(graph, seed).change(kind, 2 * self.num_vertices)
+                if not self.has_no_result(graph, self.params[0]):
+                    first, *others = [on_host(tracker.result, graph) for tracker in trackers]
+                    for result in others:
+                        self.agree(result, first)
+
     @_checking_indices
     def test_every_change(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """After changes of every kind a tracker gives what the oracle gives."""
@@ -470,28 +491,3 @@ def on_host(result: Any, graph: Graph) -> Any:
     host = [graph.device.to_numpy(part) if isinstance(part, xp.ndarray) else part for part in parts]
     form = getattr(type(result), "_make", tuple)  # a NamedTuple stays one
     return form(host) if isinstance(result, tuple) else host[0]
-
-
-def garbled(result: Any, rng: np.random.Generator) -> Any:
-    """Return a result with the form and the shapes of ``result``, filled with random values."""
-    if isinstance(result, tuple):
-        return getattr(type(result), "_make", tuple)([garbled(part, rng) for part in result])
-    array = np.asarray(result)
-    if array.dtype == bool:
-        values: np.ndarray = rng.random(array.shape) < 0.5
-    elif array.dtype.kind in "iu":
-        values = rng.integers(0, 100, array.shape).astype(array.dtype)
-    else:
-        values = 100 * rng.random(array.shape)
-    return values if array.ndim else array.dtype.type(values).item()
-
-
-def named_vertices(value: Any) -> set[int]:
-    """Return all integers in the value of a parameter (a number, list, array or dict): they may be vertex ids."""
-    if isinstance(value, (int, np.integer)):
-        return set() if isinstance(value, bool) else {int(value)}
-    if isinstance(value, np.ndarray):
-        return set(value.ravel().tolist()) if value.dtype.kind in "iu" else set()
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return set()
-    return set().union(*map(named_vertices, value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
@@ -84,3 +84,28 @@ def draw_weights(rng: np.random.Generator, count: int, dtype: np.dtype) -> np.nd
     else:
         values = np.array([0, 1, 2, 7, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
     return values[rng.integers(0, len(values), count)]
+
+
+def garbled(result: Any, rng: np.random.Generator) -> Any:
+    """Return a result with the form and the shapes of ``result``, filled with random values."""
+    if isinstance(result, tuple):
+        return getattr(type(result), "_make", tuple)([garbled(part, rng) for part in result])
+    array = np.asarray(result)
+    if array.dtype == bool:
+        values: np.ndarray = rng.random(array.shape) < 0.5
+    elif array.dtype.kind in "iu":
+        values = rng.integers(0, 100, array.shape).astype(array.dtype)
+    else:
+        values = 100 * rng.random(array.shape)
+    return values if array.ndim else array.dtype.type(values).item()
+
+
+def named_vertices(value: Any) -> set[int]:
+    """Return all integers in the value of a parameter (a number, list, array or dict): they may be vertex ids."""
+    if isinstance(value, (int, np.integer)):
+        return set() if isinstance(value, bool) else {int(value)}
+    if isinstance(value, np.ndarray):
+        return set(value.ravel().tolist()) if value.dtype.kind in "iu" else set()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return set()
+    return set().union(*map(named_vertices, value))

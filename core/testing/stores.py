@@ -368,7 +368,10 @@ class StoreConformance:
     # -- scale ---------------------------------------------------------------------------------------------------------
 
     def test_hub(self, device_kind: str) -> None:
-        """Batches of growing size give one vertex thousands of edges, and others delete them again."""
+        """Batches of growing size give one vertex thousands of edges, and others delete them again.
+
+        At last it has more than 16 bits can count.
+        """
         model = self.modelled(self.build(5000, device_kind))
         rng = np.random.default_rng(1)
         every = rng.permutation(5000).astype(np.uint32)
@@ -380,6 +383,10 @@ class StoreConformance:
             model.verify(rng)
         model.insert(np.full(3000, 7, np.uint32), every[:3000], None)
         model.verify(rng)
+        model.delete_vertices(np.array([7], np.uint32))
+        model.resize(scale.MANY_VERTICES)
+        model.insert(np.full(scale.MANY_VERTICES, 8, np.uint32), np.arange(scale.MANY_VERTICES, dtype=np.uint32), None)
+        model.verify_degrees()
 
     def test_ids_beyond_16_bits(self, device_kind: str, weight_dtype: str | None) -> None:
         """Ids on both sides of 65,536 are told apart, by every operation."""

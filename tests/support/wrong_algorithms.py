@@ -325,6 +325,19 @@ def mark(v, marked):
     marked[v] = 1
 
 
+@caught_by("test_methods")
+class CountsLoopsTwiceByOneMethod(InDegree):
+    methods: ClassVar = {"method": ("count", "sort")}
+
+    def __init__(self, method: str = "count") -> None:
+        self.method = method
+
+    def update(self, graph, delta):
+        super().update(graph, delta)
+        src, dst, _ = delta.arcs("inserted")
+        self._count[dst[src == dst]] += self.method == "sort"
+
+
 @caught_by("test_every_change")
 class MarksInAnArrayThatDoesNotGrow(InDegree):
     def compute(self, graph):

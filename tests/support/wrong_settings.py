@@ -5,6 +5,7 @@ See ``wrong_backends``, whose table they are added to.
 
 from __future__ import annotations
 
+import numpy as np
 from sound_backend import SoundStore
 from wrong_backends import WRONG_BACKENDS, caught_by
 
@@ -30,6 +31,12 @@ class ForgetsItsOptionInCopies(SoundStore):
         copy = super().copy_to(device)
         copy.width = 5
         return copy
+
+
+@caught_by("test_hub")
+class CountsDegreesIn16Bits(SoundStore):
+    def degrees(self):
+        return super().degrees() & np.uint32(0xFFFF)
 
 
 @caught_by("test_shrinks_again")

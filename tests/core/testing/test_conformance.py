@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from wrong_settings import WRONG_BACKENDS
 
 from suricate import plugins
 from suricate.base.types import StoreView
-from suricate.errors import CapacityError
+from suricate.errors import CapacityError, UnknownNameError
 from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance, Variant, memory
@@ -112,7 +112,7 @@ def algorithm_kit(algorithm: type[Algorithm]) -> AlgorithmConformance:
         def oracle(self, num_vertices: int, src: Any, dst: Any, weight: Any, live: Any = None, **params: Any) -> Any:
             return sound.reference(src, dst, weight, num_vertices, True, live=live, **params)
 
-    Kit.algorithm = algorithm
+    Kit.algorithm, Kit.methods = algorithm, getattr(algorithm, "methods", {})
     return Kit()
 
 
@@ -199,6 +199,26 @@ def test_a_class_that_does_not_say_what_it_tests_is_an_error(kit: type, attribut
     forgotten = type("TestMine", (kit,), {})()
     with pytest.raises(pytest.UsageError, match=f"TestMine does not say what it tests: set {attribute} ="):
         forgotten.pytest_generate_tests(SimpleNamespace(fixturenames=[]))
+
+
+class OneSide(InDegree):
+    """The number of arcs into each vertex; another choice is refused by the error for unknown names."""
+
+    def __init__(self, side: str = "in") -> None:
+        if side != "in":
+            raise UnknownNameError(f"there is no side {side!r}")
+
+
+def test_a_choice_may_be_refused_as_an_unknown_name() -> None:
+    algorithm_kit(OneSide).test_parameters()
+
+
+def test_methods_that_agree_pass() -> None:
+    class Two(OnTutorialStore):
+        algorithm = plugins.algorithm("kcore")
+        methods: ClassVar = {"kernels": (True, False)}
+
+    Two().test_methods("cpu")
 
 
 def test_an_algorithm_without_any_oracle_is_an_error() -> None:
