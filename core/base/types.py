@@ -29,6 +29,11 @@ WeightDType: TypeAlias = (  #: what stands for the dtype of weights
 )
 
 
+def same_dtype(one: np.dtype | None, other: np.dtype | None) -> bool:
+    """Return whether two dtypes are the same; None, for no weights, is none (NumPy takes it for float64 in ``==``)."""
+    return (one is None) == (other is None) and one == other
+
+
 Direction: TypeAlias = Literal["out", "in"]  #: of edges, as seen from a vertex
 SelfLoops: TypeAlias = Literal["allow", "drop", "error"]  #: what becomes of self-loops that are inserted
 Checks: TypeAlias = Literal["eager", "deferred"]  #: when invalid device arrays raise
@@ -41,9 +46,29 @@ class EdgeList(NamedTuple):
     dst: ReturnedArray
     weight: ReturnedArray | None = None
 
+    @property
+    def row(self) -> ReturnedArray | None:
+        """The row of each edge in the columns of its graph, ``uint32[n]``; None if edges have no columns."""
+        return None
+
     def each(self, function: Callable[[Array], Array]) -> EdgeList:
-        """Return an ``EdgeList`` of ``function(src)``, ``function(dst)`` and ``function(weight)`` (None stays)."""
-        return EdgeList(function(self.src), function(self.dst), None if self.weight is None else function(self.weight))
+        """Return the edges with ``function`` of each array; None stays None."""
+        made = EdgeList(function(self.src), function(self.dst), None if self.weight is None else function(self.weight))
+        return made if self.row is None else made.in_rows(function(self.row))
+
+    def in_rows(self, row: Array | None) -> EdgeList:
+        """Return these edges with the numbers of their rows as :attr:`row`; None: these edges themselves."""
+        if row is None:
+            return self
+        made = ColumnEdges(*self)
+        made.row = row
+        return made
+
+
+class ColumnEdges(EdgeList):
+    """Edges of a graph with columns of edges; :attr:`row` says where their values are."""
+
+    row: ReturnedArray | None = None
 
 
 class ValidEdges(EdgeList):
@@ -112,6 +137,25 @@ class Adjacency(NamedTuple):
     offsets: ReturnedArray
     dst: ReturnedArray
     weight: ReturnedArray | None = None
+
+    @property
+    def row(self) -> ReturnedArray | None:
+        """The row of each edge in the columns of its graph, as of :class:`EdgeList`."""
+        return None
+
+    def in_rows(self, row: Array | None) -> Adjacency:
+        """Return this with the numbers of the edges' rows as :attr:`row`; None: this itself."""
+        if row is None:
+            return self
+        made = ColumnAdjacency(*self)
+        made.row = row
+        return made
+
+
+class ColumnAdjacency(Adjacency):
+    """An :class:`Adjacency` of a graph with columns of edges."""
+
+    row: ReturnedArray | None = None
 
 
 @dataclass(frozen=True)

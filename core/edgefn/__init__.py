@@ -8,7 +8,8 @@ Types
     (so that a ``uint32`` distance plus a weight does not wrap), uint64 stays; floats and bools keep their type.
     Python numbers are weak, as in NumPy 2: ``2 * x`` is float32 for a float32 ``x``. So are scalars passed as
     arguments if they are Python numbers, or NumPy's integers (but uint64), float64 and bools; ``np.float32`` and
-    ``np.uint64`` keep their type. On a graph without weights ``w`` is the weak integer 1.
+    ``np.uint64`` keep their type. On a graph without weights ``w`` is the weak integer 1. If edges have columns, a
+    third parameter called ``row`` is the row of the edge in these; a function of ``(u, v, w, row, *args)`` gets both.
     int64 and float32 make float64, as in NumPy; float32 and float64 make float64; int64 and uint64 have no common
     type and are an error (convert one). In arithmetic a bool counts as a weak 0 or 1.
     A local variable has the common type of all that is assigned to it; ``a if c else b`` and ``min(a, b)`` have the

@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import copy
 import math
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from suricate.base.errors import EdgeFunctionError
+from suricate.base.types import WEIGHT_DTYPES
 from suricate.cuda.program import c_type
 from suricate.edgefn import emit_numba
 from suricate.edgefn.names import MISSING, Name, look_up
-from suricate.edgefn.parameters import Signature, check_count
+from suricate.edgefn.parameters import WEIGHT_AND_ROW, Signature, check_count, refuse_row
 from suricate.edgefn.source import Source, find_source, parsed_expression, plain_function
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
@@ -53,11 +55,18 @@ class EdgeFunction:
             self._check(signature)
             names = self._source.parameters()
             check_count(self._source, len(names), len(names), signature)
+            refuse_row(self._source, names, signature)
+            writes, first = self._writes(names[len(signature.names) :]), ("", "")
+            if WEIGHT_AND_ROW in signature.leading:
+                at = signature.leading.index(WEIGHT_AND_ROW)
+                first = _weight_by_row(signature, *names[at : at + 2])
+                names = [*names[:at], *names[at + 1 :]]
+            names += [_WEIGHTS] * (len(signature.arguments) - len(signature.given))
             declarations = signature.declarations(names, frozenset(range(len(signature.arguments))))
-            writes = self._writes(names[len(signature.leading) :])
             found = TypedFunction(
-                self.result, signature, self._numba, lambda name: self._cuda(name, declarations), writes, by_hand=True
-            )
+                self.result, signature, lambda name: self._numba(name, names, first[0]),
+                lambda name: self._cuda(name, declarations, first[1]), writes, by_hand=True,
+            )  # fmt: skip
             found = self._typed.setdefault(signature, found)
         return found
 
@@ -74,16 +83,28 @@ class EdgeFunction:
         )
         return frozenset(names.index(target) for target in targets if target in names)
 
-    def _numba(self, name: str) -> str:
-        twin = copy.copy(self._twin)
-        twin.name = name
-        return ast.unparse(twin) + "\n"
+    def _numba(self, name: str, parameters: list[str], first: str) -> str:
+        body = "\n".join([first, *(ast.unparse(statement) for statement in self._twin.body)])
+        return f"def {name}({', '.join(parameters)}):\n{textwrap.indent(body, '    ')}\n"
 
-    def _cuda(self, name: str, declarations: list[str]) -> str:
+    def _cuda(self, name: str, declarations: list[str], first: str) -> str:
         kind = "void" if self.result is None else c_type(self.result)
         is_body = ";" in self.cuda
         body = self.cuda if is_body else f"{self.cuda};" if self.result is None else f"return ({kind})({self.cuda});"
-        return f"__device__ __forceinline__ {kind} {name}({', '.join(declarations)}) {{\n{body}\n}}\n"
+        return f"__device__ __forceinline__ {kind} {name}({', '.join(declarations)}) {{\n{first}{body}\n}}\n"
+
+
+_WEIGHTS = "weights_by_row"  # the parameter with the weights of edges by row
+
+
+def _weight_by_row(signature: Signature, weight: str, row: str) -> tuple[str, str]:
+    """Return the statements, in Python and in C++, that set ``weight`` to the weight of the edge in ``row``."""
+    if signature.weights is None:
+        return f"{weight} = 1", f"const int {weight} = 1;\n"
+    held = signature.arguments[signature.weights].dtype
+    dtype = held if held in WEIGHT_DTYPES else np.dtype(np.float64)
+    read = f"{_WEIGHTS}[{row}]"
+    return f"{weight} = np.{dtype}({read})", f"const {c_type(dtype)} {weight} = ({c_type(dtype)}){read};\n"
 
 
 class _Twin(ast.NodeTransformer):

@@ -15,7 +15,7 @@ from suricate.edgefn.by_hand import EdgeFunction
 from suricate.edgefn.derived.asks import asks_of
 from suricate.edgefn.layout import Layout
 from suricate.edgefn.names import Name, reader
-from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count
+from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count, refuse_row
 from suricate.edgefn.source import find_source, plain_function
 from suricate.edgefn.translate import translate
 from suricate.edgefn.tree import constant
@@ -40,7 +40,8 @@ def compile_function(
             an :class:`EdgeFunction`; ``*others`` takes arguments that the function does not use.
         arguments: the types of the parameters after the leading ones (see :func:`argument_of`).
         weight_dtype: dtype of the weights, None if there are none.
-        leading: names of the leading parameters: ``"w"`` is the weight, ``"i"`` and ``"step"`` are int64, ``"value"``
+        leading: names of the leading parameters: ``"w"`` is the weight, ``"row"`` in its place the row of the edge,
+            ``"w, row"`` both (of arguments with ``weights_by_row``), ``"i"`` and ``"step"`` are int64, ``"value"``
             has ``value_dtype``, any other name is a vertex id.
         role: ``"edge"``: the function reads arrays and returns a value. ``"vertex"``: it may write ``array[v]`` and
             returns a bool or an integer, False if it returns nothing. ``"effect"``: it may have effects, and returns
@@ -147,8 +148,8 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
     names = source.parameters(rest=True)
     defaults = function.__defaults__ or ()
     check_count(source, len(names) - len(defaults), len(names), signature)
-    parameters, labels = signature.parameters, signature.labels
-    given = [one for parameter, label in zip(parameters, labels, strict=True) for one in parameter.bindings(label)]
+    refuse_row(source, names, signature)
+    parameters, labels, given = signature.parameters, signature.labels, signature.bindings()
     bindings = dict(zip(names, given, strict=False))
     used: set[Name] = set()
     for i, name in enumerate(names[len(given) :], start=len(given) + len(defaults) - len(names)):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import weakref
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.errors import DTypeError, ParameterError, ShapeError
-from suricate.base.types import StoreView
+from suricate.base.types import WEIGHT_DTYPES, StoreView
 from suricate.cuda.program import C_TYPES, c_type
 from suricate.cuda.structs import view_struct
 from suricate.edgefn import bounds
@@ -21,6 +22,7 @@ from suricate.edgefn.types import INT, cuda_type, type_of
 from suricate.intake.arrays import is_flat
 
 EDGE = ("u", "v", "w")  #: leading parameters of an edge function; a vertex predicate has ("v",)
+ROW, WEIGHT_AND_ROW = "row", "w, row"  #: in place of ``"w"``: loops pass the row of the edge, the function takes these
 _COUNTS = ("i", "step")  # leading parameters that are int64
 
 
@@ -30,18 +32,24 @@ class Argument(NamedTuple):
     Attributes:
         kind: of an argument ``"array"``, ``"scalar"`` (a number), ``"words"``, ``"accumulator"`` (``su.Scalar``),
             ``"sets"`` (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``), ``"graph"`` or ``"answers"``
-            (``suricate.state.edges.answers``); of a leading parameter ``"vertex"``, ``"weight"``, ``"count"`` or
-            ``"value"``.
+            (``suricate.state.edges.answers``); of a leading parameter ``"vertex"``, ``"weight"``, ``"row"``,
+            ``"count"`` or ``"value"``.
         dtype: dtype of the array, or of the number as it is passed (bool, int64, uint64, float32 or float64); None for
             the weight of an unweighted graph, and for kinds without a single type.
         layout: the fields of words, or of a leading parameter ``value`` that is a word; else None.
-        op: reduction of an accumulator: ``"sum"``, ``"min"``, ``"max"`` or ``"or"``; else None.
+        op: reduction of an accumulator: ``"sum"``, ``"min"``, ``"max"`` or ``"or"``; ``WEIGHTS`` of an array that the
+            function itself does not take: the weights by row, from which it gets ``w``; else None.
     """
 
     kind: str
     dtype: np.dtype | None
     layout: Layout | None = None
     op: str | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the Python function has no parameter for this argument: it is the weights by row."""
+        return self.op == WEIGHTS
 
     @property
     def kernel_type(self) -> str:
@@ -133,6 +141,7 @@ class Argument(NamedTuple):
         return f"{self.dtype} {'number' if self.kind == 'scalar' else self.kind}"
 
 
+WEIGHTS = "weights"  #: ``op`` of the array with the weights by row
 CHECKED_KINDS = ("array", "words")  #: whose indices SURICATE_CHECKS=1 checks
 _OBJECTS = {"sets": "unsigned int*", "edges": "EdgeTable", "answers": "EdgeTable", "graph": "View"}  # C++ types
 _METHODS = ("accumulator", *_OBJECTS)
@@ -184,6 +193,12 @@ _SCALARS = {
     np.float32: Argument("scalar", np.dtype(np.float32)),
     np.uint64: Argument("scalar", np.dtype(np.uint64)),
 }
+
+
+@cache
+def weights_by_row(dtype: np.dtype) -> Argument:
+    """Return the :class:`Argument` of the array of weights by row, from which a function with a row gets ``w``."""
+    return Argument("array", dtype, op=WEIGHTS)
 
 
 def argument_of(value: Any) -> Argument:
@@ -254,10 +269,37 @@ class Signature(NamedTuple):
     @property
     def names(self) -> list[str]:
         """Names of the leading parameters of the Python function; in place of a ``value`` that is a word its fields."""
-        if not isinstance(self.value_dtype, Layout):
-            return [*self.leading]
-        fields = [field.name for field in self.value_dtype.fields]
-        return [name for one in self.leading for name in (fields if one == "value" else [one])]
+        words = isinstance(self.value_dtype, Layout)
+        fields = [field.name for field in self.value_dtype.fields] if isinstance(self.value_dtype, Layout) else []
+        return [name for one in self.leading for name in (fields if words and one == "value" else one.split(", "))]
+
+    @property
+    def given(self) -> list[Argument]:
+        """Types of the arguments for which the Python function has parameters."""
+        return [argument for argument in self.arguments if not argument.is_hidden]
+
+    @property
+    def weights(self) -> int | None:
+        """The position of the argument with the weights by row, or None."""
+        return next((at for at, argument in enumerate(self.arguments) if argument.is_hidden), None)
+
+    def bindings(self) -> list[Binding]:
+        """Return what the translator puts in place of each parameter of the Python function, in order."""
+        found: list[Binding] = []
+        for at, (parameter, label) in enumerate(zip(self.parameters, self.labels, strict=True)):
+            if at < len(self.leading) and self.leading[at] == WEIGHT_AND_ROW:
+                found.append(self._weight_by_row(label))
+            found += [] if parameter.is_hidden else parameter.bindings(label)
+        return found
+
+    def _weight_by_row(self, label: str) -> Node:
+        """Return the node of the weight of an edge whose row is the parameter ``label``; 1 without weights."""
+        if self.weights is None:
+            return Node("const", INT, value=1)
+        dtype = self.arguments[self.weights].dtype
+        assert dtype is not None
+        found = Node("load", type_of(dtype), (Node("parameter", "int64", value=label),), ArrayRef(self.weights, dtype))
+        return found if dtype in WEIGHT_DTYPES else Node("cast", "float64", (found,))
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -274,7 +316,8 @@ class Signature(NamedTuple):
     @property
     def labels(self) -> list[str]:
         """Names of all parameters in generated code: the leading ones, then ``a0``, ``a1``, ... for the arguments."""
-        return [*self.leading, *(f"a{i}" for i in range(len(self.arguments)))]
+        leading = ("w" if name in (ROW, WEIGHT_AND_ROW) else name for name in self.leading)
+        return [*leading, *(f"a{i}" for i in range(len(self.arguments)))]
 
     def declarations(self, labels: list[str], writes: frozenset[int]) -> list[str]:
         """Return the C++ declarations of the parameters, which are called ``labels``.
@@ -291,6 +334,8 @@ class Signature(NamedTuple):
 def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | Layout | None) -> Argument:
     if name == "w":
         return Argument("weight", weight_dtype)
+    if name in (ROW, WEIGHT_AND_ROW):
+        return Argument("row", np.dtype(np.uint32))
     if name in _COUNTS:
         return Argument("count", np.dtype(np.int64))
     if name != "value":
@@ -300,13 +345,23 @@ def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | L
     return Argument("value", None, value_dtype) if isinstance(value_dtype, Layout) else Argument("value", value_dtype)
 
 
+def refuse_row(source: Source, names: list[str], signature: Signature) -> None:
+    """Raise ``EdgeFunctionError`` if a function with parameters ``names`` takes a row where there is only a weight."""
+    if "w" in signature.leading and names[signature.leading.index("w") :][:1] == [ROW]:
+        source.fail(
+            source.node,
+            "row is the row of an edge in the columns of edges, and there are none, see Graph(edge_columns=...): call "
+            "the weight w",
+        )
+
+
 def check_count(source: Source, least: int, most: int, signature: Signature) -> None:
     """Raise ``EdgeFunctionError`` unless a function can be called with all parameters of ``signature``.
 
     ``least``: how many parameters of the function have no default. ``most``: how many it names; with ``*others`` it
     takes any further ones. ``source`` is the function.
     """
-    given = [*signature.names, *map(str, signature.arguments)]
+    given = [*signature.names, *map(str, signature.given)]
     if least <= len(given) and (source.rest or len(given) <= most):
         return
     names, number = source.parameters(rest=True), f"{most} parameters"

@@ -69,7 +69,7 @@ class TypedFunction:
     @property
     def leading(self) -> tuple[str, ...]:
         """Names of the leading parameters, such as ``u``, ``v`` and ``w``, which the operator passes."""
-        return self.signature.leading
+        return tuple(self.signature.labels[: len(self.signature.leading)])
 
     @property
     def weight_dtype(self) -> np.dtype | None:

@@ -21,7 +21,7 @@ from suricate.base.types import Checks, EdgeList, SelfLoops, StoreView, WeightDT
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
-from suricate.graph.edge_columns.weighing import advance_weighed
+from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
 from suricate.graph.exchange import igraph, networkit, networkx, pyg, tables
 from suricate.graph.inspection import most_arcs
 from suricate.graph.interface import hints, html, running
@@ -135,9 +135,9 @@ class Graph(hints.Hinted):
         self._walked = as_stored  # what operators walk in place of the view of a store
         self._names: Any = None  # ``names``, or a function that makes them
         self._columns = self._updater.live.columns  #: of vertices
-        kinds = options.edge_columns
-        table = EdgeTable if partition is None else partition.edge_table
+        kinds, table = options.edge_columns, EdgeTable if partition is None else partition.edge_table
         self.edge_table = table(self.device, kinds) if kinds else None  #: rows of edges, None without columns
+        self._shown = with_weights(stores, self.edge_table)  # those that users see
         self.reserved: np.ndarray | None = None  #: vertices that parameters may name although they are not live
         self.owner: object = None  #: what alone may change edges and vertices, as a window; None: everybody
         self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
@@ -171,7 +171,7 @@ class Graph(hints.Hinted):
 
     @property
     def weight_dtype(self) -> np.dtype | None:
-        """Dtype of the weights, None for an unweighted graph; with columns of edges, that of their row numbers."""
+        """Dtype of the weights, None for an unweighted graph."""
         return self._options.weight_dtype
 
     self_loops = property(lambda self: self._options.self_loops, doc="How self-loops are treated, see ``Graph``.")
@@ -190,6 +190,7 @@ class Graph(hints.Hinted):
     names = property(naming.names, naming.set_names)
     columns = property(naming.columns)
     edge_columns = property(edge_columns.edge_columns)
+    walks_rows = False  #: whether weights are rows, as functions that take a ``row`` see the graph
     live_vertices = property(live_vertices)
     deleted_vertices = property(deleted_vertices)
     most_deleted = property(most_deleted)
@@ -208,10 +209,10 @@ class Graph(hints.Hinted):
         if not isinstance(direction, str) or direction not in ("out", "in"):
             raise UnknownNameError(f"unknown direction {shown(direction)}: use 'out' or 'in'")
         if direction == "out" or not self.directed:
-            return self._stores[0]
-        if len(self._stores) == 1:
+            return self._shown[0]
+        if len(self._shown) == 1:
             raise RequirementError("the graph keeps no in-edges: build it with Graph(..., in_edges=True)")
-        return self._stores[1]
+        return self._shown[1]
 
     def view(self, direction: str = "out") -> StoreView:
         """Return the arrays of a store for kernels; valid until the graph changes.
@@ -224,9 +225,8 @@ class Graph(hints.Hinted):
 
     @on_graph_device
     def _new_view(self, direction: str) -> StoreView:
-        store = self.store(direction)
-        symmetric = store is self._stores[0] and direction == "in"
-        view = self._views[direction] = self.view("out") if symmetric else self._walked(store.view())
+        is_out = direction == "in" and not self.directed
+        view = self._views[direction] = self.view("out") if is_out else self._walked(self.store(direction).view())
         return view
 
     def capabilities(self) -> dict[str, str]:
@@ -411,7 +411,7 @@ class Graph(hints.Hinted):
     def edges(self) -> EdgeList:
         """Return a copy of all edges, ordered by source; undirected ones once, ``src <= dst``. Waits for the device."""
         self._updater.raise_found()
-        return self._once(self._stores[0].edges())
+        return self._once(self._shown[0].edges())
 
     @on_graph_device
     def mark(self) -> None:
@@ -428,7 +428,7 @@ class Graph(hints.Hinted):
         An edge that was stored at the mark, deleted and inserted again may be missing.
         """
         self._updater.raise_found()
-        return self._once(self._stores[0].updated())
+        return self._once(self._shown[0].updated())
 
     def _once(self, arcs: EdgeList) -> EdgeList:
         return arcs if self.directed else picked(arcs, arcs.src <= arcs.dst)

@@ -70,7 +70,7 @@ class Kind:
 
     def graph(self) -> Graph:
         """Return an empty graph of this kind, without a limit of memory."""
-        arguments = self.options.arguments(memory_limit=None, edge_columns=None)
+        arguments = self.options.arguments(memory_limit=None, edge_columns=None, weight_dtype=self.options.stored_dtype)
         return self.graph_type(VERTICES, device=self.device, **arguments)
 
     def edges(self, xp: Any, size: int = EDGES) -> list[Array]:
@@ -80,14 +80,14 @@ class Kind:
         """
         src, shift = np.random.default_rng(1).integers((0, 1), VERTICES, (size, 2)).T
         src[: size // 3] = 0
-        dtype = self.options.weight_dtype
+        dtype = self.options.stored_dtype
         weights = [] if dtype is None else [np.ones(size, dtype)]
         ids = (part.astype(np.uint32) for part in (src, (src + shift) % VERTICES))
         return [xp.asarray(part) for part in (*ids, *weights)]
 
     def __str__(self) -> str:
         options = self.options
-        described = {name: getattr(options, name) for name in ("directed", "weight_dtype", "in_edges", "self_loops")}
+        described = {name: getattr(options, name) for name in ("directed", "stored_dtype", "in_edges", "self_loops")}
         backend = f"{options.backend.__module__}.{options.backend.__qualname__}"
         graph = f"{self.graph_type.__module__}.{self.graph_type.__qualname__}"
         rest = f"{options.checks} {sorted(options.backend_options.items())} {self.device.kind}"

@@ -82,7 +82,7 @@ def check(graph: Graph) -> None:
         column.check(graph.num_vertices, graph.deleted_vertices)
     check_names(graph)
     if graph.edge_table is not None:
-        table_of(graph).check(graph.device.to_numpy(graph.edges().weight))
+        table_of(graph).check(graph.device.to_numpy(graph.edges().row))
 
 
 def demand_owner(graph: Graph, owner: object = None) -> None:

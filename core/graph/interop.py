@@ -25,13 +25,13 @@ from suricate.base.errors import (
     WeightError,
 )
 from suricate.base.parameters import flag, shown
-from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList
-from suricate.graph.delta import both_directions
+from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList, edge_keys
+from suricate.graph.delta.lists import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
 from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
 from suricate.graph.naming import are_texts
 from suricate.graph.options import checked_count
-from suricate.intake.arrays import as_array, as_ids, on_host
+from suricate.intake.arrays import as_array, as_ids, on_host, picked
 from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
 from suricate.intake.tables import as_numpy, column_names
@@ -316,10 +316,10 @@ def to_csr(graph: Graph) -> Adjacency:
     """Return ``(offsets int64[num_vertices + 1], dst uint32[arcs], weight)``, rows ordered by destination."""
     graph.synchronize()
     xp = graph.device.xp
-    src, dst, weight = graph.store("out").edges()
-    order = xp.argsort((src.astype(np.uint64) << np.uint64(32)) | dst)
-    offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1, dtype=np.uint32)).astype(np.int64)
-    return Adjacency(offsets, dst[order], None if weight is None else weight[order])
+    edges = graph.store("out").edges()
+    edges = picked(edges, xp.argsort(edge_keys(edges.src, edges.dst)))
+    offsets = xp.searchsorted(edges.src, xp.arange(graph.num_vertices + 1, dtype=np.uint32)).astype(np.int64)
+    return Adjacency(offsets, edges.dst, edges.weight).in_rows(edges.row)
 
 
 @on_graph_device
@@ -335,8 +335,8 @@ def to_scipy_sparse(graph: Graph, weight: str | None = None) -> Any:
     if weight is None and WEIGHT in graph.edge_columns:
         weight = WEIGHT
     if weight is not None:
-        data = on_host(table_of(graph).values(weight, rows.weight))
-    elif rows.weight is not None and graph.edge_table is None:
+        data = on_host(table_of(graph).values(weight, rows.row))
+    elif rows.weight is not None:
         data = to_numpy(rows.weight)
     parts: Any = (data, to_numpy(rows.dst).astype(np.int64), to_numpy(rows.offsets))
     return scipy.sparse.csr_array(parts, shape=(graph.num_vertices,) * 2)
@@ -348,8 +348,8 @@ def to_pandas_edgelist(
 ) -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
 
-    The arguments name its columns. Columns of edges keep their own names, and ``weight`` is not used then. If the graph
-    has names, they are the ends of the edges; with ``names=False`` these are ids.
+    The arguments name its columns. Other columns of edges keep their own names. If the graph has names, they are the
+    ends of the edges; with ``names=False`` these are ids.
 
     Raises:
         ParameterError: two columns would have the same name, or a name is not a text.
@@ -360,7 +360,7 @@ def to_pandas_edgelist(
     if len({source, target, weight}) < 3:
         raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
     edges = graph.edges()
-    columns = attributes_of(graph, edges.weight, weight)
+    columns = attributes_of(graph, edges, weight)
     if {source, target} & columns.keys():
         raise ParameterError(f"source={source!r} and target={target!r} must differ from the columns of edges")
     ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}

@@ -16,6 +16,7 @@ from suricate.base.parameters import shown
 from suricate.base.types import Adjacency, Direction
 from suricate.graph.naming import known_edges, vertices_of
 from suricate.intake.arrays import as_ids, as_weights, bits
+from suricate.state.edge_table import weights_at
 from suricate.state.locks import capacity_error, on_graph_device
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def edge_weights(graph: Graph, src: Any, dst: Any, default: float | None = None)
     src, dst, known = known_edges(graph, src, dst)
     found, weight = graph._updater.find(src, dst)
     assert weight is not None
+    if graph.edge_table is not None:
+        weight = weights_at(graph.edge_table.weights, weight)
     weights = graph.device.xp.where(found, bits(weight), bits(absent.reshape(1))[0]).view(graph.weight_dtype)
     return weights if known is None else _spread(graph, known, weights, absent)
 

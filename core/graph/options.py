@@ -31,7 +31,7 @@ from suricate.base.parameters import flag, is_number, named_dtype, one_of, shown
 from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES, Checks, SelfLoops
 from suricate.cpu import threads
 from suricate.intake.arrays import LOOPS, as_ids, on_host
-from suricate.state.edge_table import ROW, WEIGHT, Kind, checked_kinds
+from suricate.state.edge_table import ROW, Kind, checked_kinds, weighed_kinds
 from suricate.store import Store
 
 CHECKS = ("eager", "deferred")
@@ -44,7 +44,8 @@ class GraphOptions:
     """The options of a graph, validated; see ``Graph`` for what they mean.
 
     ``in_edges`` is True only for a directed graph with a second store. ``weight_dtype`` may be given as anything that
-    NumPy takes for a dtype, ``memory_limit`` as text with a unit (``"1.5GB"``).
+    NumPy takes for a dtype, ``memory_limit`` as text with a unit (``"1.5GB"``). ``stored_dtype`` is the dtype of what
+    the stores have as weights: of the rows if edges have columns, else ``weight_dtype``.
 
     Raises:
         ParameterError, UnknownNameError, DTypeError: an option has a wrong type, name or value.
@@ -60,18 +61,18 @@ class GraphOptions:
     backend_options: Mapping[str, Any] = field(default_factory=dict)
     threads: int | None = None
     edge_columns: Mapping[str, Kind] = field(default_factory=dict)
+    stored_dtype: np.dtype | None = field(init=False)
 
     def __post_init__(self) -> None:
         one_of("self_loops", self.self_loops, tuple(LOOPS))
         one_of("checks", self.checks, CHECKS)
         _check_backend_options(self.backend, self.backend_options)
         directed = flag("directed", self.directed)
-        weight_dtype, kinds = _weight_dtype(self.weight_dtype), checked_kinds(self.edge_columns)
-        if kinds and weight_dtype not in (None, ROW) and WEIGHT not in kinds:
-            kinds = {WEIGHT: Kind(weight_dtype, weight_dtype.type(0)), **kinds}
+        weight_dtype, kinds = weighed_kinds(_weight_dtype(self.weight_dtype), checked_kinds(self.edge_columns))
         checked = {
             "directed": directed,
-            "weight_dtype": ROW if kinds else weight_dtype,
+            "weight_dtype": weight_dtype,
+            "stored_dtype": ROW if kinds else weight_dtype,
             "edge_columns": kinds,
             "in_edges": flag("in_edges", self.in_edges) and directed,
             "memory_limit": _size("memory_limit", self.memory_limit),
@@ -82,7 +83,7 @@ class GraphOptions:
 
     def arguments(self, **changed: Any) -> dict[str, Any]:
         """Return these options as arguments of ``Graph``, some of them changed."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         return {**own.pop("backend_options"), **own, **changed}
 
     def make_stores(
@@ -114,7 +115,7 @@ class GraphOptions:
             return self.backend(
                 num_vertices,
                 device=device,
-                weight_dtype=self.weight_dtype,
+                weight_dtype=self.stored_dtype,
                 degree_hints=hints,
                 memory_limit=self.memory_limit,
                 **self.backend_options,

@@ -67,10 +67,11 @@ def rows_of(view: StoreView) -> StoreView:
         offsets = np.zeros(view.num_vertices + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         dst = np.empty(offsets[-1], np.uint32)
-        weight = np.empty(offsets[-1] if view.weight_dtype else 0, view.weight_dtype or np.uint8)
+        is_weighted = view.weight_dtype is not None
+        weight = np.empty(offsets[-1] if is_weighted else 0, view.weight_dtype if is_weighted else np.uint8)
     except MemoryError:
         return view
     copy_rows = loops_over(view, Path(row_loops.__file__)).copy_rows
     given = view.data, offsets, dst, weight
     threads.run(copy_rows, [(*given, *part) for part in fallbacks.parts_of(offsets)])
-    return contiguous.contiguous_view(offsets[:-1], offsets[1:], dst, weight if view.weight_dtype else None)
+    return contiguous.contiguous_view(offsets[:-1], offsets[1:], dst, weight if is_weighted else None)

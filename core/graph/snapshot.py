@@ -383,7 +383,7 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         states |= prefixed(NAMES, names.state())
     version = 4 if graph.partition is not None else 2 if states else 1
     if options.edge_columns:
-        version, columns = 3 if graph.partition is None else 5, columns_by_edge(graph, edges.weight)
+        version, columns = 3 if graph.partition is None else 5, columns_by_edge(graph, edges.row)
         states |= prefixed(EDGES, state_of(columns))
     arrays: dict[str, Any] = {
         HEADER: as_member({"format": FORMAT, "version": version, **asdict(header)}),

@@ -123,7 +123,7 @@ class Updater:
         if self._symmetric or (not self._inserts_few if insert is not None else delete is None):
             return None
         removed = None if delete is None else few_valid(delete, self.num_vertices)
-        added = None if insert is None else few_valid(insert, self.num_vertices, self.options.weight_dtype)
+        added = None if insert is None else few_valid(insert, self.num_vertices, self.options.stored_dtype)
         is_few = (removed is not None or delete is None) and (added is not None or insert is None)
         return (removed, added) if is_few else None
 
@@ -289,7 +289,7 @@ class Updater:
         if query is None:
             arrays = self._arrays(edges, 0)
             if arrays is None:
-                empty, dtype = self.device.xp.empty, self.options.weight_dtype
+                empty, dtype = self.device.xp.empty, self.options.stored_dtype
                 return empty(0, bool), None if dtype is None else empty(0, dtype)
             if lies_on_host(arrays):
                 batch = self._checked(arrays, 0)
@@ -452,7 +452,7 @@ class Updater:
         """
         names, (src, dst, weight) = ARGUMENTS[part], edges
         src, dst = as_ids(src, names[0]), as_ids(dst, names[1])
-        weight = as_weights(weight, self.options.weight_dtype, names[2]) if inserting else None
+        weight = as_weights(weight, self.options.stored_dtype, names[2]) if inserting else None
         if not same_length(src, dst, weight, PARTS[part]):
             return None
         if lies_on_host((src, dst, weight)):
@@ -472,7 +472,7 @@ class Updater:
         options = self.options
         refuse_loops = inserting and options.self_loops == "error"
         batch = checked_edges(
-            edges, self.num_vertices, options.weight_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
+            edges, self.num_vertices, options.stored_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
         )
         drops = options.self_loops == "drop"
         if inserting and (self._symmetric or drops):
@@ -497,4 +497,4 @@ class Updater:
         options, size = self.options, self.num_vertices
         wait = None if self._eager or self.ingest is None else self._wait_for_lists
         sizes = num_vertices or (size, size)
-        return Delta(self.device, options.directed, options.weight_dtype, sizes, wait=wait, lock=self.lock, **parts)
+        return Delta(self.device, options.directed, options.stored_dtype, sizes, wait=wait, lock=self.lock, **parts)

@@ -474,16 +474,16 @@ def bits(weight: Array) -> Array:
 def picked(edges: EdgeList, at: Array | slice) -> EdgeList:
     """Return the edges at indices, in a slice, or where a mask holds; with a mask this waits on CUDA."""
     weight = None if edges.weight is None else bits(edges.weight)[at].view(edges.weight.dtype)
-    return EdgeList(edges.src[at], edges.dst[at], weight)
+    return EdgeList(edges.src[at], edges.dst[at], weight).in_rows(None if edges.row is None else edges.row[at])
 
 
 def joined(xp: Any, *lists: EdgeList) -> EdgeList:
-    """Return the concatenation of edge lists, arrays of the module ``xp``; without weights if one list has none."""
-    src, dst = (xp.concatenate([edges[end] for edges in lists]) for end in (0, 1))
-    weights = [edges.weight for edges in lists if edges.weight is not None]
-    if len(weights) < len(lists):
-        return EdgeList(src, dst)
-    return EdgeList(src, dst, xp.concatenate([bits(weight) for weight in weights]).view(weights[0].dtype))
+    """Return the concatenation of edge lists, arrays of module ``xp``; no weights (rows) if one list has none."""
+    src, dst, weight, row = (
+        None if any(part is None for part in parts) else xp.concatenate(list(map(bits, parts))).view(parts[0].dtype)
+        for parts in zip(*((*edges, edges.row) for edges in lists), strict=True)
+    )
+    return EdgeList(src, dst, weight).in_rows(row)  # type: ignore[arg-type]
 
 
 def sorted_distinct(keys: Array, xp: Any = np) -> Array:

@@ -206,7 +206,7 @@ class Ingest:
     def __init__(self, device: Device, options: GraphOptions) -> None:
         cupy = device.xp
         self.device = device
-        self._weight_dtype = options.weight_dtype
+        self._weight_dtype = options.stored_dtype
         self._deferred = options.checks == "deferred"
         self._error: SuricateError | None = None
         self.ids = IdChecks(device)  #: of ids given to operators

@@ -117,11 +117,12 @@ def format_of(path: Path, format: str | None) -> str | None:
 
 
 def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edges:
-    src, dst, weight, time = _arrays_of(edges)
+    parts = edges.edges() if callable(getattr(edges, "edges", None)) else edges  # a Graph, or what holds arrays
+    src, dst, weight, time = _arrays_of(edges, parts)
     further = dict(getattr(edges, "columns", {})) if isinstance(edges, EdgeFile) else {}
-    if getattr(edges, "edge_table", None) is not None:  # what stands for weights are rows of columns
-        rows, read = weight, edges.edge_columns
-        further = {name: on_host(read.at_rows(name, rows)) for name in read}
+    if getattr(edges, "edge_table", None) is not None:
+        read = edges.edge_columns
+        further = {name: on_host(read.at_rows(name, parts.row)) for name in read}
         weight = further.pop("weight", None)
     _check_names(further)
     if any(part is not None and part.shape != (len(src),) for part in (dst, weight, time, *further.values())):
@@ -164,12 +165,12 @@ def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
     return labels
 
 
-def _arrays_of(edges: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
+def _arrays_of(edges: Any, parts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Return (src, dst, weight or None, time or None) as host arrays.
 
-    ``edges``: a ``Graph``, an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[, weight])``, on any device.
+    ``parts``: the edges of ``edges``, which may have times: an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[,
+    weight])``, on any device.
     """
-    parts = edges.edges() if callable(getattr(edges, "edges", None)) else edges  # a Graph, or what holds arrays
     if hasattr(parts, "src"):
         src, dst, weight = parts.src, parts.dst, parts.weight
     elif isinstance(parts, (tuple, list)) and len(parts) in (2, 3):

@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 
 from suricate.base.errors import SuricateError
+from suricate.base.types import same_dtype
 from suricate.graph import Graph as Stored
 from suricate.graph.delta import Batch
 from suricate.networkx.answers import Answers
@@ -203,7 +204,7 @@ class Live(Converted):
             found, whole = weights([each.get(attribute, 1) for each in data], attribute)
         except NotImplementedError:
             return False
-        return found is None or (found.dtype == stored.weight_dtype and whole) or not self.whole[attribute]
+        return found is None or (same_dtype(found.dtype, stored.weight_dtype) and whole) or not self.whole[attribute]
 
     def all_vertices(self) -> np.ndarray:
         """Return the ids of all vertices in the order of the nodes."""

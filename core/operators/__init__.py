@@ -19,9 +19,10 @@ size of a ``Frontier``, the numbers of a ``Propagated``.
 
 Functions
     An *edge function* is a plain function of ``(u, v, w, *args)`` (see ``suricate.edgefn``): the edge, its weight (the
-    integer 1 on an unweighted graph), and the arguments of the call. In pushes ``u`` is the vertex of the frontier and
-    ``v`` the receiver; in pulls over ``"in"`` and ``"both"`` ``u`` is the neighbour and ``v`` the receiver, over
-    ``"out"`` ``u`` receives and ``v`` is its neighbour. An argument is a number or an array of any length.
+    integer 1 on an unweighted graph; in its place or behind it a parameter ``row``, its row in the columns of edges),
+    and the arguments of the call. In pushes ``u`` is the vertex of the frontier and ``v`` the receiver; in pulls over
+    ``"in"`` and ``"both"`` ``u`` is the neighbour and ``v`` the receiver, over ``"out"`` ``u`` receives and ``v`` is
+    its neighbour. An argument is a number or an array of any length.
 
 Frontiers
     A frontier argument is None (all vertices), a ``Frontier``, ids, edges (``EdgeList``, ``EdgeSet``), or a tuple of
@@ -138,6 +139,8 @@ def advance(
         RequirementError: the backend or the frontier does not allow the scheme; the graph keeps no in-edges.
         EdgeFunctionError: a function cannot be translated.
     """
+    if graph.edge_table is not None:
+        graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         return graph.partition.advance(frontier, fn, out, args=args, reduce=reduce, over=over, then=then, scheme=scheme)
     given = (out,) if args is None else args
@@ -201,6 +204,8 @@ def propagate(
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``max_steps`` or ``once``.
     """
+    if graph.edge_table is not None:
+        graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         return graph.partition.propagate(
             frontier, fn, out, args=args, reduce=reduce, over=over, then=then, max_steps=max_steps, layers=layers,
@@ -261,6 +266,8 @@ def neighbor_reduce(
     Raises:
         As :func:`advance`.
     """
+    if graph.edge_table is not None:
+        graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         return graph.partition.neighbor_reduce(
             fn, args=args, reduce=reduce, over=over, vertices=vertices, out=out, dtype=dtype, then=then, scheme=scheme
@@ -351,6 +358,8 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``, ``most`` or ``after``.
     """
+    if graph.edge_table is not None:
+        graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         return graph.partition.converge(
             frontier, fn, args=args, reduce=reduce, over=over, then=then, commit=commit, wake=wake, dtype=dtype,
@@ -433,6 +442,8 @@ def edge_map(
     Raises:
         As :func:`advance`; ``ParameterError`` if ``fn`` has no effect.
     """
+    if graph.edge_table is not None:
+        graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         graph.partition.edge_map(fn, edges, args=args, over=over, first=first)
         return

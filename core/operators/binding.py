@@ -5,7 +5,6 @@ Functions are compiled for the types of their arguments, arguments are checked, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from suricate.base.devices import Array
 from suricate.base.errors import DeviceError, DTypeError, EdgeFunctionError, ParameterError, RequirementError
 from suricate.base.parameters import named_dtype, one_of, shown
 from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argument_of, compile_function
+from suricate.edgefn.parameters import ROW, WEIGHT_AND_ROW, weights_by_row
+from suricate.graph.edge_columns.weighing import in_rows
 from suricate.operators import checks
 from suricate.operators.call import OUT_DTYPES, Call, Start
 from suricate.state.columns import array_of
@@ -39,6 +40,11 @@ def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[A
     values: list[Any] = []
     for value in args:
         if isinstance(value, str):
+            if not graph.walks_rows and graph.edge_table is not None and value in graph.edge_table.columns:
+                raise ParameterError(
+                    f"args[{len(values)}]: {value!r} is a column of edges, which a function indexes by row: call its "
+                    "third parameter row, or take (u, v, w, row, ...)"
+                )
             value = array_of(graph, value)
         argument = argument_of(value)
         if argument.kind == "scalar":
@@ -65,14 +71,49 @@ def typed(graph: Graph, fn: Any, arguments: tuple[Argument, ...], leading: tuple
     return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, role=role)
 
 
+def _names_of(fn: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of a function, (), if it is none."""
+    if isinstance(fn, EdgeFunction):
+        return tuple(fn._source.parameters())
+    code = getattr(getattr(fn, "py_func", fn), "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount]
+
+
 def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of parameters ``leading``, with ``"i"`` in front if the first parameter of ``fn`` is ``i``."""
-    if isinstance(fn, EdgeFunction):
-        names: Sequence[str] = fn._source.parameters()[:1]
-    else:
-        code = getattr(getattr(fn, "py_func", fn), "__code__", None)
-        names = () if code is None else code.co_varnames[: code.co_argcount][:1]
-    return ("i", *leading) if tuple(names) == ("i",) else leading
+    return ("i", *leading) if _names_of(fn)[:1] == ("i",) else leading
+
+
+def _taken_for_weight(fn: Any) -> str:
+    """Return what an edge function takes in place of ``"w"``: this, ``ROW``, or ``WEIGHT_AND_ROW``."""
+    names = _names_of(fn)
+    names = names[1:] if names[:1] == ("i",) else names
+    return ROW if names[2:3] == (ROW,) else WEIGHT_AND_ROW if names[3:4] == (ROW,) else "w"
+
+
+def walked(graph: Graph, fn: Any, args: Any) -> tuple[Graph, Any]:
+    """Return the graph that an operator walks for an edge function, and the arguments: with rows if it takes a row.
+
+    ``graph``: one whose edges have columns.
+    """
+    if _taken_for_weight(fn) == "w":
+        return graph, args
+    seen = in_rows(graph)
+    return seen, tuple(seen if value is graph else value for value in args) if isinstance(args, tuple) else args
+
+
+def _edge_arguments(graph: Graph, fn: Any, args: Any) -> tuple[tuple[str, ...], tuple[Argument, ...], tuple[Any, ...]]:
+    """Return the leading parameters of an edge function, and the types and checked values of its arguments ``args``.
+
+    A function that takes weight and row reads the weight through the row, from one more argument.
+    """
+    arguments, values = arguments_of(graph, args)
+    if not graph.walks_rows or (taken := _taken_for_weight(fn)) == "w":
+        return EDGE, arguments, values
+    weights = None if graph.edge_table is None or taken == ROW else graph.edge_table.weights
+    if weights is not None:
+        arguments, values = (*arguments, weights_by_row(weights.dtype)), (*values, weights)
+    return (*EDGE[:2], taken), arguments, values
 
 
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
@@ -80,7 +121,10 @@ def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tup
 
     ``leading`` are the names of the parameters of ``fn`` before ``args``. ``fn`` must return a value.
     """
-    arguments, values = arguments_of(graph, args)
+    if leading == EDGE:
+        leading, arguments, values = _edge_arguments(graph, fn, args)
+    else:
+        arguments, values = arguments_of(graph, args)
     return Call(_valued(fn, typed(graph, fn, arguments, leading, "edge")), values, reduce)
 
 
@@ -90,9 +134,11 @@ def _valued(fn: Any, function: TypedFunction) -> TypedFunction:
     return function
 
 
-def _words_function(graph: Graph, fn: Any, arguments: tuple[Argument, ...], layout: Layout) -> TypedFunction:
+def _words_function(
+    graph: Graph, fn: Any, arguments: tuple[Argument, ...], leading: tuple[str, ...], layout: Layout
+) -> TypedFunction:
     """Return ``fn`` compiled for the types of ``arguments``; it must return all fields of the words of ``layout``."""
-    return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=EDGE, result_layout=layout)
+    return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, result_layout=layout)
 
 
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
@@ -109,11 +155,11 @@ def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, 
     else:
         checks.vertex_array(graph, out, "out")
         dtype = out.dtype
-    arguments, values = arguments_of(graph, (out,) if args is None else args)
+    leading, arguments, values = _edge_arguments(graph, fn, (out,) if args is None else args)
     if layout is not None:
-        function = _words_function(graph, fn, arguments, layout)
+        function = _words_function(graph, fn, arguments, leading, layout)
     else:
-        function = _valued(fn, typed(graph, fn, arguments, EDGE, "edge"))
+        function = _valued(fn, typed(graph, fn, arguments, leading, "edge"))
         reducible(function.result, reduce, dtype)
     second = None if then is None else typed(graph, then, arguments, ("v", "step"), "vertex")
     return Call(function, values, reduce, dtype, second, None, layout)
@@ -129,13 +175,13 @@ def bind_pull(
     ``reduce="argmin"`` the values are words as in ``out`` or, if that is None, as in ``dtype``.
     """
     one_of("reduce", reduce, PULLS)
-    arguments, values = arguments_of(graph, args)
+    leading, arguments, values = _edge_arguments(graph, fn, args)
     layout, taken = None, None
     if reduce == "argmin":
         layout = checks.layout_of_values(graph, out, dtype)
-        function = _words_function(graph, fn, arguments, layout)
+        function = _words_function(graph, fn, arguments, leading, layout)
     else:
-        function = _valued(fn, typed(graph, fn, arguments, EDGE, "edge"))
+        function = _valued(fn, typed(graph, fn, arguments, leading, "edge"))
         taken = value_dtype(Call(function, values, reduce), out, dtype)
     second, third, weight_dtype = None, None, graph.weight_dtype
     if then is not None:
@@ -163,8 +209,8 @@ def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
     Raises:
         ParameterError: ``fn`` has no effect, so that the call would do nothing.
     """
-    arguments, values = arguments_of(graph, args)
-    function = typed(graph, fn, arguments, with_position(fn, EDGE), "effect")
+    leading, arguments, values = _edge_arguments(graph, fn, args)
+    function = typed(graph, fn, arguments, with_position(fn, leading), "effect")
     counts = any(argument.kind == "accumulator" for argument in arguments)
     if not (function.effects or counts or function.by_hand):
         raise ParameterError(

@@ -65,7 +65,7 @@ def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: 
 
     The key contains the identity of arrays, the types of numbers, and the strings ``options``.
     """
-    if not graph.device.is_cuda or type(fn) is not FunctionType or type(args) is not tuple:
+    if not graph.device.is_cuda or graph.walks_rows or type(fn) is not FunctionType or type(args) is not tuple:
         return None
     if bounds.CHECKED or driver_of(graph).is_recording() or str in map(type, args):  # columns move as they grow
         return None

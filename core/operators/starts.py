@@ -8,7 +8,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.errors import DTypeError, RequirementError, ShapeError, WeightError
-from suricate.base.types import ArcList, EdgeList
+from suricate.base.types import ArcList, EdgeList, same_dtype
 from suricate.intake.arrays import as_array, as_ids, placed, placed_ids, same_length
 from suricate.operators.call import Start
 from suricate.operators.checks import belongs
@@ -17,6 +17,9 @@ from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+
+
+_WITH_ROWS = "the function takes a row, which edges have that a graph or a delta lists, as graph.edges()"
 
 
 def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
@@ -57,8 +60,10 @@ def _is_ids(given: tuple[Any, ...]) -> bool:
 
 def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:
     belongs(graph, edges, "the edge set")
-    if edges.value_dtype != graph.weight_dtype:
-        has, wants = (dtype or "no" for dtype in (edges.value_dtype, graph.weight_dtype))
+    if graph.walks_rows:
+        raise RequirementError(f"an edge set has no rows: {_WITH_ROWS}")
+    if not same_dtype(edges.value_dtype, graph.weight_dtype):
+        has, wants = ("no" if dtype is None else dtype for dtype in (edges.value_dtype, graph.weight_dtype))
         raise WeightError(f"the edge set has {has} values, but the graph has {wants} weights: give it such values")
     return edges.arcs()
 
@@ -123,6 +128,10 @@ def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
     Ids on a CUDA device are checked there without a wait, even on graphs with ``checks="eager"``.
     """
     src, dst = (_edge_ids(graph, ids, label) for ids, label in ((edges.src, "edges.src"), (edges.dst, "edges.dst")))
+    if graph.walks_rows:
+        if edges.row is None:
+            raise RequirementError(f"the edges have no rows: {_WITH_ROWS}")
+        edges = EdgeList(edges.src, edges.dst, edges.row)
     if graph.weight_dtype is None:
         if edges.weight is not None:
             raise WeightError("the edges have weights, but the graph is unweighted: pass EdgeList(src, dst)")

@@ -20,7 +20,7 @@ import numpy as np
 
 from suricate.comm.clock import AgreedClock
 from suricate.graph.edge_columns.divided import DividedTable
-from suricate.graph.edge_columns.weighing import seen_by
+from suricate.graph.edge_columns.weighing import ROWS, in_rows, seen_by, with_weights
 from suricate.intake.arrays import as_ids, on_host, sorted_distinct
 from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes, unions
@@ -125,12 +125,14 @@ class Partition:
     def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
         """Make, store and return the table of the edge columns ``kinds`` of this rank's edges, on ``device``."""
         self.table = self.local.edge_table = DividedTable(self, device, kinds)
+        self.local._shown = with_weights(self.local._stores, self.table)
         return self.table
 
     def weighed(self, seen: Graph, name: str | None) -> Partition:
         """Return the partition of ``seen``, a view of this graph weighted by the edge column ``name`` (None: not)."""
         other = copy.copy(self)
-        other._graph, other.local = weakref.ref(seen), seen_by(self.local, name)
+        other._graph = weakref.ref(seen)
+        other.local = in_rows(self.local) if name == ROWS else seen_by(self.local, name)
         other.stores = seen._stores  # type: ignore[assignment] # these, with other weights
         other._own, other._weighed, other._tally, other._uneven_by = None, [], None, None
         self._weighed.append(other)

@@ -118,12 +118,12 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
         checked = updater._checked(arrays, part, inserting=inserting)
         return checked if graph.ingest is None or checked is None else graph.ingest.upload(checked)
     src, dst = _texts(src), _texts(dst)
-    weight = as_weights(weight, graph.weight_dtype, f"{PARTS[part]}weight") if inserting else None
+    weight = as_weights(weight, graph.options.stored_dtype, f"{PARTS[part]}weight") if inserting else None
     if not same_length(src, dst, weight, PARTS[part]):
         return None
     if weight is not None:
         ends = np.zeros(len(src), np.int64)
-        weight = checked_edges((ends, ends, weight), 1, graph.weight_dtype, prefix=PARTS[part]).weight
+        weight = checked_edges((ends, ends, weight), 1, graph.options.stored_dtype, prefix=PARTS[part]).weight
     return src, dst, weight
 
 
@@ -163,7 +163,7 @@ def _joined(
         return _column(src), _column(dst), None if weight[0] is None else np.concatenate(weight)
     if not kinds:
         return None
-    empty, dtype = graph.device.xp.empty, graph.weight_dtype if inserting else None
+    empty, dtype = graph.device.xp.empty, graph.options.stored_dtype if inserting else None
     ids = np.uint32
     columns = part or (empty(0, ids), empty(0, ids), None if dtype is None else empty(0, dtype))
     whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size, _ in facts])

@@ -1,4 +1,7 @@
-"""The table of edges: columns by row. The store keeps as the weight of an edge the number of its row in the table."""
+"""The table of edges: columns by row. The store keeps as the weight of an edge the number of its row in the table.
+
+The weight that users see is the column :data:`WEIGHT`, read through the row; without this column there are no weights.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import CPU, Array, Device
-from suricate.base.errors import CapacityError, ParameterError, UnknownNameError, require
+from suricate.base.errors import (
+    CapacityError,
+    DTypeError,
+    ParameterError,
+    UnknownNameError,
+    WeightError,
+    require,
+)
 from suricate.base.parameters import shown
-from suricate.intake.arrays import on_host
+from suricate.base.types import WEIGHT_DTYPES, EdgeList
+from suricate.intake.arrays import as_weights, bits, checked_weights, on_host
 from suricate.state.attributes import TEXT, Column, as_values, fitted
 
 if TYPE_CHECKING:
-    from suricate.graph.delta import Delta
+    from suricate.graph.delta import Delta, Lists
 
 ROW = np.dtype(np.uint32)  #: of row numbers, the weights of the stores
 MOST = 1 << 32  #: rows
-WEIGHT = "weight"  #: the column that algorithms use unless told otherwise
+WEIGHT = "weight"  #: the column with the weights
+CONVERTED = tuple(map(np.dtype, ("int8", "int16", "int64", "uint8", "uint16", "uint64")))  #: weights read as float64
 _LEAST = 1 << 10  # rows allocated at first
 _UNREAD = 1 << 16  # rows whose deltas may wait to be read, at least
 
@@ -106,6 +118,7 @@ class EdgeTable:
 
     def follow(self, delta: Delta) -> None:
         """End a change that has succeeded; keep ``delta``, its delta, for :meth:`read_deltas`."""
+        delta.table = self
         self._unread.append((self._batch, delta))
         self._waiting += max(len(self._batch), 1)
         self._batch, self.is_lost = self._free[:0], False
@@ -117,23 +130,21 @@ class EdgeTable:
         """
         left = [self._free]
         for rows, delta in self._unread:
-            keeps, delta.keeps_errors = delta.keeps_errors, True
-            try:
-                left.append(self._left_by(rows, delta))
-            finally:
-                delta.keeps_errors = keeps
+            left.append(self._left_by(rows, _in_rows(delta)))
         self._free, self._unread, self._waiting = np.concatenate(left), [], 0
 
-    def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
+    def _left_by(self, rows: np.ndarray, lists: Lists) -> np.ndarray:
         """Return the rows that no edge uses after a change; ``rows`` are those that its batch got."""
-        used = [on_host(delta.inserted.weight), on_host(delta.replaced.weight)]
-        left = [on_host(delta.deleted.weight), on_host(delta.replaced_old)]
+        used = [on_host(lists.inserted.weight), on_host(lists.replaced.weight)]
+        left = [on_host(lists.deleted.weight), on_host(lists.replaced_old)]
         if sum(map(len, used)) < len(rows):  # duplicates in a batch, say
             left.append(np.setdiff1d(rows, np.concatenate(used)))
         return np.concatenate(left)
 
     def recover(self, rows: np.ndarray) -> None:
         """Recompute after an interrupt which rows are free; ``rows`` are the rows of all edges in the store."""
+        for _, delta in self._unread:
+            _in_rows(delta)  # its weights are read while they are there
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
         self._unread, self._waiting, self.is_lost = [], 0, False
 
@@ -186,14 +197,15 @@ class EdgeTable:
 
         Raises:
             UnknownNameError, ShapeError, DTypeError: the values do not fit.
+            WeightError: a weight is not finite, or none was given and that is what is missing.
         """
-        if given is None:
-            return {}
-        given = given if isinstance(given, Mapping) else {WEIGHT: given}
+        given = {} if given is None else given if isinstance(given, Mapping) else {WEIGHT: given}
         found = {}
         for name, values in given.items():
-            column = self.column(name)
-            found[name] = fitted(as_values(values, name, count, "edges"), column.dtype, name)
+            array, dtype = as_values(values, name, count, "edges"), self.column(name).dtype
+            found[name] = _weights(array, dtype) if name == WEIGHT else fitted(array, dtype, name)
+        if WEIGHT in self.columns and WEIGHT not in found and count and not np.isfinite(self.columns[WEIGHT].missing):
+            raise WeightError("weight is missing: pass one per edge, or a single number")
         return found
 
     def write(self, rows: np.ndarray, values: Mapping[str, Array]) -> None:
@@ -206,6 +218,19 @@ class EdgeTable:
         column = self.column(name)
         rows = on_host(rows) if column.dtype == TEXT else self.device.xp.asarray(rows)
         return column.array[rows.astype(np.int64)]
+
+    @property
+    def weights(self) -> Array | None:
+        """The values of the column :data:`WEIGHT` by row, not a copy; None: there are no weights."""
+        return self.columns[WEIGHT].array if WEIGHT in self.columns else None
+
+    def differs(self, rows: Array, others: Array) -> Array:
+        """Return at which of ``rows`` any column has another value than at the one of ``others`` at the same place."""
+        found = self.device.xp.zeros(len(rows), bool)
+        for name, column in self.columns.items():
+            one, other = self.values(name, rows), self.values(name, others)
+            found |= self.device.xp.asarray(one != other if column.dtype == TEXT else bits(one) != bits(other))
+        return found
 
     # -- copies --------------------------------------------------------------------------------------------------------
 
@@ -230,6 +255,80 @@ class EdgeTable:
         require(len(known) == self._tail, "rows without edges are free")
         require(not len(known) or int(known.max()) < self._tail, "rows of edges exist")
         require(self._tail <= self._capacity, "a column has a value per row")
+
+
+def _in_rows(delta: Delta) -> Lists:
+    """Return the lists of a delta with rows in place of weights; errors of deferred batches are left for others."""
+    keeps, delta.keeps_errors = delta.keeps_errors, True
+    try:
+        return delta.in_rows()
+    finally:
+        delta.keeps_errors = keeps
+
+
+def _weights(values: Array, dtype: np.dtype) -> Array:
+    """Return ``values``, one per edge or a 0-d array, as weights in a column of ``dtype``; raises ``WeightError``."""
+    if dtype not in WEIGHT_DTYPES or not values.size:
+        return fitted(values, dtype, WEIGHT)
+    given: Any = as_weights(values, dtype)
+    if not given.ndim:
+        return np.asarray(given)
+    on_device = not isinstance(given, np.ndarray) and given.dtype == dtype  # it stays there
+    if on_device and (dtype.kind != "f" or bool(np.isfinite(given).all())):
+        return given
+    return checked_weights(on_host(given), dtype)
+
+
+def weights_at(values: Array | None, rows: Array) -> Array | None:
+    """Return the weights of edges with these ``rows``; ``values``: :attr:`EdgeTable.weights`, by row.
+
+    Rows beyond the table give any weight: where an edge is not stored, its row is unspecified.
+    """
+    if values is None:
+        return None
+    at = np.minimum(rows, np.uint32(len(values) - 1))  # of CuPy, too
+    return bits(values)[at].view(values.dtype).astype(read_as(values.dtype), copy=False)
+
+
+def weighed(values: Array | None, edges: EdgeList) -> EdgeList:
+    """Return ``edges``, which have rows as weights, with weights, and the rows as ``row``; see :func:`weights_at`."""
+    rows = edges.weight
+    assert rows is not None
+    return EdgeList(edges.src, edges.dst, weights_at(values, rows)).in_rows(rows)
+
+
+def read_as(dtype: np.dtype, name: str = WEIGHT) -> np.dtype:
+    """Return the dtype that the values of the column ``name``, of ``dtype``, have as weights.
+
+    Raises:
+        DTypeError: they cannot be weights.
+    """
+    if dtype not in WEIGHT_DTYPES and dtype not in CONVERTED:
+        held = "texts" if dtype == TEXT else f"dtype {dtype}"
+        raise DTypeError(f"weight={name!r}: the column has {held}, no weights")
+    return dtype if dtype in WEIGHT_DTYPES else np.dtype(np.float64)
+
+
+def weighed_kinds(weight_dtype: np.dtype | None, kinds: dict[str, Kind]) -> tuple[np.dtype | None, dict[str, Kind]]:
+    """Return the dtype of weights and the columns of a graph for which these were given; a column has the weights.
+
+    Raises:
+        ParameterError: ``weight_dtype`` is another one than that of the column :data:`WEIGHT`.
+        DTypeError: this column cannot be weights.
+    """
+    if not kinds or (weight_dtype is None and WEIGHT not in kinds):
+        return weight_dtype, kinds
+    if WEIGHT not in kinds:
+        assert weight_dtype is not None
+        return weight_dtype, {WEIGHT: Kind(weight_dtype, weight_dtype.type(0)), **kinds}
+    held = kinds[WEIGHT].dtype
+    dtype = read_as(held)
+    if weight_dtype is not None and weight_dtype not in (dtype, held):
+        raise ParameterError(
+            f"weight_dtype={weight_dtype.name!r} and a column of edges called 'weight' of dtype {held}: this column is "
+            "the weights, leave one of the two out"
+        )
+    return dtype, kinds
 
 
 def checked_kinds(given: Any) -> dict[str, Kind]:

@@ -61,7 +61,7 @@ class Graphs:
         """The dtype of weights in the graph, or in its columns of edges; None: there are none. Needs the graph."""
         assert self.graph is not None
         kinds = self.graph.options.edge_columns
-        return kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else self.graph.weight_dtype
+        return kinds[WEIGHT].dtype if WEIGHT in kinds else self.graph.weight_dtype
 
     def track(self, tracker: JobTracker) -> None:
         """Add a tracker, which starts with the first slide; the graph gets in-edges if the algorithm can use them."""
@@ -92,8 +92,10 @@ class Graphs:
         options = {"weight_dtype": default, "num_vertices": 0, **self.options}
         if kinds:
             options["edge_columns"] = {**kinds, **(options.get("edge_columns") or {})}
+        if WEIGHT in (options.get("edge_columns") or {}):
+            options["weight_dtype"] = self.options.get("weight_dtype")
         graph = Graph(**options)
-        if options["weight_dtype"] is not None and default is None:
+        if graph.weight_dtype is not None and default is None:
             raise RequirementError("the graph has weights, the events have none: combine='count' makes some")
         if any(tracker.symmetric for tracker in self.trackers):
             self.twin = Twin(graph)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.base.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys, ends_of
+from suricate.base.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys, ends_of, same_dtype
 from suricate.cursors import missing_functions
 from suricate.intake.batches import DeviceBatch, StoreBatch
 from suricate.store import Store
@@ -337,7 +337,7 @@ class ModelledStore:
         self.kinds = self.kinds or kinds
         assert kinds == self.kinds, f"the arrays of the view are {kinds}, those of an earlier one {self.kinds}"
         assert view.num_vertices == self.store.num_vertices, f"the view has {view.num_vertices} vertices"
-        assert view.weight_dtype == self.store.weight_dtype, f"the view has weights of {view.weight_dtype}"
+        assert same_dtype(view.weight_dtype, self.store.weight_dtype), f"the view has weights of {view.weight_dtype}"
         assert view.header.is_file(), f"{view.header} is missing"
         missing = missing_functions(view)
         assert not missing, f"{view.cursor} lacks {', '.join(missing)}"

@@ -31,7 +31,8 @@ SORTED = 1 << 14  #: edges of a batch from which on their rows are in the order 
 class EdgeColumns(Mapping[str, Array]):
     """The columns of a graph's edges by name: numbers and bools on its device, texts (``str``) in host memory.
 
-    In the stores, the weight of an edge is its row number in the columns; functions of operators get that as ``w``.
+    An edge has a row in the columns, which lists of edges have as ``row``, and functions of operators that take a
+    ``row``. The column ``weight`` has the weights.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -48,7 +49,7 @@ class EdgeColumns(Mapping[str, Array]):
         table.column(name)
         edges = graph.edges()
         order = graph.device.xp.argsort(edge_keys(edges.src, edges.dst))
-        return table.values(name, edges.weight[order])  # type: ignore[index]
+        return table.values(name, edges.row[order])  # type: ignore[index]
 
     @on_device_of("_graph")
     def at(self, name: str, src: Any, dst: Any) -> Array:
@@ -74,9 +75,9 @@ class EdgeColumns(Mapping[str, Array]):
 
     @on_device_of("_graph")
     def at_rows(self, name: str, rows: Any) -> Array:
-        """Return the values at row numbers, which are the weights of ``edges()`` and of deltas.
+        """Return the values at rows, which ``edges()`` and the lists of deltas have as ``row``.
 
-        Rows are valid until ``compact``; those of deleted edges and of ``replaced_old`` until the next change.
+        Rows are valid until ``compact``; those of deleted edges and ``replaced_old_row`` until the next change.
 
         Raises:
             UnknownNameError: there is no such column.
@@ -229,15 +230,15 @@ def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return spread
 
 
-def attributes_of(graph: Graph, weight: Array | None, label: str = WEIGHT) -> dict[str, np.ndarray]:
-    """Return the attributes of edges by name, as NumPy arrays with one value per edge.
+def attributes_of(graph: Graph, edges: EdgeList, label: str = WEIGHT) -> dict[str, np.ndarray]:
+    """Return the attributes of ``edges`` of ``graph`` by name, as NumPy arrays with one value per edge.
 
-    ``weight``: what the store holds for these edges: row numbers if the edges have columns, else weights, which get the
-    name ``label``; None: no attributes.
+    The weights get the name ``label``.
     """
-    if graph.edge_table is not None:
-        return {name: column.array for name, column in columns_by_edge(graph, weight).items()}
-    return {} if weight is None else {label: graph.device.to_numpy(weight)}
+    if edges.row is not None:
+        columns = columns_by_edge(graph, edges.row)
+        return {label if name == WEIGHT else name: column.array for name, column in columns.items()}
+    return {} if edges.weight is None else {label: graph.device.to_numpy(edges.weight)}
 
 
 def columns_by_edge(graph: Graph, rows: Array) -> dict[str, Column]:

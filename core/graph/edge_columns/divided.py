@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from suricate.base.devices import Array, Device
     from suricate.base.types import EdgeList
-    from suricate.graph.delta import Delta
+    from suricate.graph.delta import Delta, Lists
     from suricate.parallel.partition import Partition
     from suricate.state.edge_table import Kind
 
@@ -98,12 +98,12 @@ class DividedTable(EdgeTable):
         left = sorted_distinct(np.concatenate([self._free[:0], *self._left, *self._answers.values()]))
         self._free, self._left, self._answers = np.concatenate((self._free, left)), [], {}
 
-    def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
-        """Return those of ``rows``, which a batch's edges were given, that no edge of this rank has after ``delta``.
+    def _left_by(self, rows: np.ndarray, lists: Lists) -> np.ndarray:
+        """Return those of ``rows``, which a batch's edges were given, that no edge of this rank has after the change.
 
         Rows that edges had before the batch are not among them: :meth:`leave` has recorded these.
         """
-        kept = [self._here(delta.inserted), self._here(delta.replaced)] if len(rows) else []
+        kept = [self._here(lists.inserted), self._here(lists.replaced)] if len(rows) else []
         return np.setdiff1d(rows, np.concatenate(kept)) if kept else rows
 
     def _here(self, edges: EdgeList) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Graphs whose weights are a column of the edges, for algorithms that have a parameter ``weight``.
+"""Weights of graphs whose edges have columns: a column, read through the row that the stores have as weight.
 
-Such a graph shares the stores of the real one, in which the weight of an edge is its row number. The view of a store
-gets another cursor, whose ``weight`` reads the column at that row. So a batch costs no more, and each read of a weight
-one more access of memory.
+The view of a store gets another cursor, whose ``weight`` reads the column at that row. So a batch costs no more, and
+each read of a weight one more access of memory. Algorithms that name a column by their parameter ``weight``, and edge
+functions that take a row, get another graph over the same stores.
 """
 
 from __future__ import annotations
@@ -20,22 +20,29 @@ import numpy as np
 
 from suricate import plugins
 from suricate.base.devices import Array
-from suricate.base.errors import DTypeError, ParameterError, RequirementError
-from suricate.base.types import REPLACED, UNCHANGED, WEIGHT_DTYPES, Adjacency, Change, EdgeList, Outcome, StoreView
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.types import (
+    REPLACED,
+    UNCHANGED,
+    Adjacency,
+    Change,
+    EdgeList,
+    Outcome,
+    StoreView,
+)
 from suricate.cursors import ALWAYS, OPTIONAL, OWNER, UPDATED
 from suricate.graph.delta import Changes, DeletedEdges, Delta
 from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Tracker, advance_all, make_tracker
 from suricate.intake.arrays import bits
 from suricate.plugins.algorithm import Algorithm
-from suricate.state.attributes import TEXT
-from suricate.state.edge_table import WEIGHT, EdgeTable
+from suricate.state.edge_table import ROW, WEIGHT, EdgeTable, read_as, weighed, weights_at
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.store import Store
 
-CONVERTED = tuple(map(np.dtype, ("int8", "int16", "int64", "uint8", "uint16", "uint64")))  #: read as float64
+ROWS = ""  #: in place of the name of a column: weights are rows
 _CURSOR = """from collections import namedtuple
 import numpy as np
 from suricate.cpu.jit import inner
@@ -76,7 +83,7 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
         if name is not None:
             raise RequirementError(f"weight={name!r}: the edges have no columns, see Graph(edge_columns=...)")
         return graph, params
-    if name is None and uses_weights and WEIGHT in graph.edge_table.columns:
+    if name is None and WEIGHT in graph.edge_table.columns and kind.requires.weighted is not False:
         name = WEIGHT
     seen = graph._weighings.get(name)
     if seen is None:
@@ -94,27 +101,47 @@ def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict
 
 def seen_by(graph: Graph, name: str | None) -> Graph:
     """Return a graph over the same stores with the column ``name`` of the edges as weights; None: unweighted."""
-    assert graph.edge_table is not None
-    held = None if name is None else graph.edge_table.column(name).dtype
-    if held is not None and held not in WEIGHT_DTYPES and held not in CONVERTED:
-        raise DTypeError(f"weight={name!r}: the column has {'texts' if held == TEXT else f'dtype {held}'}, no weights")
-    dtype = None if held is None else read_as(held)
     table = graph.edge_table
-    seen = object.__new__(type(graph))
-    vars(seen).update(vars(graph))
-    values = partial(_values_of, table, name)
-    seen._stores = tuple(_StoreByRow(store, values) for store in graph._stores)  # type: ignore[misc]
-    seen._options = replace(graph._options, weight_dtype=dtype, edge_columns={})
-    seen._views, seen._walked, seen._kept = {}, as_stored, WeakValueDictionary()
-    seen.edge_table, seen._weighings = None, {}
+    assert table is not None
+    dtype = None if name is None else read_as(table.column(name).dtype, name)
+    seen = _twin_of(graph, dtype)
+    seen._stores = seen._shown = stores_by_row(graph._stores, table, name)
+    seen.edge_table = None
     if graph.partition is not None:
         seen.partition = graph.partition.weighed(seen, name)
     return seen
 
 
-def read_as(dtype: np.dtype) -> np.dtype:
-    """Return the dtype that the values of a column of ``dtype`` have as weights."""
-    return dtype if dtype in WEIGHT_DTYPES else np.dtype(np.float64)
+def in_rows(graph: Graph) -> Graph:
+    """Return a graph over the same stores whose weights are the rows of the edges, for functions that take a row."""
+    if graph.walks_rows or graph.edge_table is None:
+        return graph
+    seen = graph._weighings.get(ROWS)
+    if seen is None:
+        seen = graph._weighings[ROWS] = _twin_of(graph, ROW)
+        seen._shown, seen.edge_table, seen.walks_rows = graph._stores, graph.edge_table, True
+        if graph.partition is not None:
+            seen.partition = graph.partition.weighed(seen, ROWS)
+    return seen
+
+
+def _twin_of(graph: Graph, weight_dtype: np.dtype | None) -> Graph:
+    """Return another graph over the stores of ``graph``, which is to have weights of this dtype."""
+    seen = object.__new__(type(graph))
+    vars(seen).update(vars(graph))
+    seen._options = replace(graph._options, weight_dtype=weight_dtype, edge_columns={})
+    seen._views, seen._walked, seen._kept, seen._weighings = {}, as_stored, WeakValueDictionary(), {}
+    return seen
+
+
+def stores_by_row(stores: tuple[Store, ...], table: EdgeTable, name: str | None) -> tuple[Store, ...]:
+    """Return read-only stores over ``stores`` with the column ``name`` as weights; None: without weights."""
+    return tuple(_StoreByRow(store, partial(_values_of, table, name)) for store in stores)  # type: ignore[misc]
+
+
+def with_weights(stores: tuple[Store, ...], table: EdgeTable | None) -> tuple[Store, ...]:
+    """Return the stores of a graph as users see them, with weights, not rows of ``table``; None: there are no rows."""
+    return stores if table is None else stores_by_row(stores, table, WEIGHT if WEIGHT in table.columns else None)
 
 
 def _values_of(table: EdgeTable, name: str | None) -> Array | None:
@@ -140,13 +167,19 @@ class _StoreByRow:
 
     def adjacency(self, vertices: Array) -> Adjacency:
         offsets, dst, rows = self._store.adjacency(vertices)
-        return Adjacency(offsets, dst, _weighed(EdgeList(dst, dst, rows), self._values()).weight)
+        assert rows is not None
+        return Adjacency(offsets, dst, weights_at(self._values(), rows)).in_rows(rows)
 
     def edges(self) -> EdgeList:
-        return _weighed(self._store.edges(), self._values())
+        return weighed(self._values(), self._store.edges())
 
     def updated(self) -> EdgeList:
-        return _weighed(self._store.updated(), self._values())
+        return weighed(self._values(), self._store.updated())
+
+    def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        found, rows = self._store.find(src, dst)
+        assert rows is not None
+        return found, weights_at(self._values(), rows)
 
 
 def by_row(view: StoreView, values: Array | None) -> StoreView:
@@ -212,17 +245,9 @@ def weighed_delta(seen: Graph, delta: Delta) -> Delta:
     xp, halves = seen.device.xp, delta._net()
     made._changes = Changes(_half(xp, halves.removed, values), _half(xp, halves.added, values), halves.deleted)
     if halves.deleted is not None:
-        made._changes = made._changes._replace(deleted=DeletedEdges(*(_weighed(one, values) for one in halves.deleted)))
+        made._changes = made._changes._replace(deleted=DeletedEdges(*(weighed(values, one) for one in halves.deleted)))
     made._is_net = True
     return made
-
-
-def _at(values: Array, rows: Array) -> Array:
-    return bits(values)[rows].view(values.dtype).astype(read_as(values.dtype), copy=False)
-
-
-def _weighed(edges: EdgeList, values: Array | None) -> EdgeList:
-    return edges._replace(weight=None if values is None else _at(values, edges.weight))
 
 
 def _half(xp: Any, change: Change | None, values: Array | None) -> Change | None:
@@ -238,9 +263,8 @@ def _half(xp: Any, change: Change | None, values: Array | None) -> Change | None
     if values is None:
         status = xp.where(replaced, np.uint8(UNCHANGED), status)
         return Change(edges._replace(weight=None), Outcome(status), mirrored)
-    weighed = edges if edges.weight is None else _weighed(edges, values)
-    was = _at(values, xp.minimum(rows, np.uint32(len(values) - 1)))  # unspecified where nothing was there
-    if weighed.weight is not None:
-        same = replaced & (bits(weighed.weight) == bits(was))
-        status = xp.where(same, np.uint8(UNCHANGED), status)
-    return Change(weighed, Outcome(status, was), mirrored)
+    was = weights_at(values, rows)  # unspecified where nothing was there
+    now = None if edges.weight is None else weights_at(values, edges.weight)
+    if now is not None:
+        status = xp.where(replaced & (bits(now) == bits(was)), np.uint8(UNCHANGED), status)
+    return Change(edges._replace(weight=now), Outcome(status, was), mirrored)

@@ -82,7 +82,7 @@ def parts_of(graph: Graph) -> Parts:
     """Return ``graph`` in arrays on the host; columns of texts are lists."""
     host, edges, every = graph.device.to_numpy, graph.edges(), np.arange(graph.num_vertices)
     return Parts(
-        graph.num_vertices, host(edges.src), host(edges.dst), graph.directed, attributes_of(graph, edges.weight),
+        graph.num_vertices, host(edges.src), host(edges.dst), graph.directed, attributes_of(graph, edges),
         {name: column.to_numpy() for name, column in graph._columns.items()},
         None if graph.names is None else names_of(graph.names, every).tolist(), host(graph.deleted_vertices),
     )  # fmt: skip

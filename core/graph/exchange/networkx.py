@@ -167,7 +167,7 @@ def to_networkx(graph: Graph) -> Any:
         known = np.empty(graph.num_vertices, object)
         known[live] = nodes
         src, dst = known[src], known[dst]
-    columns = attributes_of(graph, edges.weight)
+    columns = attributes_of(graph, edges)
     rows = zip(*(part.tolist() for part in columns.values()), strict=True)
     attributes = [dict(zip(columns, row, strict=True)) for row in rows] if columns else [{}] * len(src)
     result.add_edges_from(zip(src.tolist(), dst.tolist(), attributes, strict=True))

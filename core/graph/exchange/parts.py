@@ -96,7 +96,7 @@ def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
     parts, so that of duplicates the one of the last process wins; the first process warns if others differ.
     """
     most, counts = edges_at_a_time(graph, comm), comm.allgather(len(edges.src))
-    ordered = graph.weight_dtype is not None
+    ordered = graph.options.stored_dtype is not None
     share = most if ordered else max(most // comm.size, 1)
     first = sum(counts[: comm.rank]) if ordered else 0
     lost = 0

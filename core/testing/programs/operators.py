@@ -199,5 +199,5 @@ def _pulls(walk: Walk, view: StoreView) -> list[Program]:
         pull(plus, "mode", I64, "both", grew),
         pull(plus, "hindex", U32, "both", grew),
         *(pull(plus, reduce, dtype) for reduce, dtype in (("min", I32), ("sum", I64), ("max", U64))),
-        *([] if view.weight_dtype == F64 else [pull(scaled, "sum", F32)]),
+        *([] if view.weight_dtype in (None, F64) else [pull(scaled, "sum", F32)]),
     ]

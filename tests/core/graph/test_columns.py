@@ -225,7 +225,7 @@ def test_bad_columns(graph):
 
 
 def test_edges_have_columns_by_rows(backend, device):
-    """What docs/columns.md says of edges: the weight is a row, and deltas list the rows that are free again."""
+    """Columns that the user keeps: the weight is a place in an array, and deltas list those that are free again."""
     xp, rng, rows = device.xp, np.random.default_rng(3), {}
     graph = su.Graph(20, backend=backend, device=device, weight_dtype="uint32", in_edges=True)
     amounts, free = np.zeros(400), set(range(400))
@@ -245,7 +245,7 @@ def test_edges_have_columns_by_rows(backend, device):
         assert len(free) == len(amounts) - len(rows)
         assert free.isdisjoint(rows.values())
     received = xp.zeros(20)
-    su.neighbor_reduce(graph, lambda u, v, row, a: a[row], out=received, args=(xp.asarray(amounts),), over="in")
+    su.neighbor_reduce(graph, lambda u, v, at, a: a[at], out=received, args=(xp.asarray(amounts),), over="in")
     expected = np.zeros(20)
     for (_, v), row in rows.items():
         expected[v] += amounts[row]

@@ -26,9 +26,9 @@ WAYS = {
 
 def of(graph):
     """The columns of a graph by edge, in plain Python."""
-    src, dst, rows = graph.edges()
-    columns = [graph.edge_columns.at_rows(name, rows).tolist() for name in KINDS]
-    return dict(zip(zip(src.tolist(), dst.tolist(), strict=True), zip(*columns, strict=True), strict=True))
+    edges = graph.edges()
+    columns = [graph.edge_columns.at_rows(name, edges.row).tolist() for name in KINDS]
+    return dict(zip(zip(edges.src.tolist(), edges.dst.tolist(), strict=True), zip(*columns, strict=True), strict=True))
 
 
 def same(found, model):
@@ -156,7 +156,7 @@ def test_functions_and_algorithms_take_columns_by_name(backend, device):
     delta = graph.insert_edges([0, 3], [3, 0], {"toll": 3, "km": 0.5})
     assert [tracker.result.distance.tolist() for tracker in trackers] == [[0, 1, 5, 0.5], [0, 9, 0, 1]]
     assert hops.result.level.tolist() == [0, 1, 1, 1]
-    assert graph.edge_columns.at_rows("toll", delta.inserted.weight).tolist() == [3, 3]
+    assert graph.edge_columns.at_rows("toll", delta.inserted.row).tolist() == [3, 3]
     assert graph.track("sssp", source=0, weight="km").algorithm is trackers[0].algorithm
     graph.edge_columns.put("km", [0], [1], 0.25)
     assert trackers[0].result.distance.tolist() == [0, 0.25, 5, 0.5]

@@ -53,7 +53,7 @@ class Model:
 
     def check_lists(self, edges: su.EdgeList) -> None:
         """Compare the values of rows that a delta lists, which may be of any rank."""
-        columns = [self.graph.edge_columns.at_rows(name, edges.weight).tolist() for name in KINDS]
+        columns = [self.graph.edge_columns.at_rows(name, edges.row).tolist() for name in KINDS]
         for u, v, *row in zip(edges.src.tolist(), edges.dst.tolist(), *columns, strict=True):
             assert repr(tuple(row)) == repr(self.plain(self.values[self.key(u, v)]))
 
@@ -83,7 +83,7 @@ class Model:
             arcs = store.local.edges()
             assert part.owns(arcs.src).all()
             ends = (arcs.dst, arcs.src) if number else (arcs.src, arcs.dst)
-            self.check_lists(su.EdgeList(*ends, arcs.weight))
+            self.check_lists(su.EdgeList(*ends).in_rows(arcs.weight))
 
 
 def follow_changes(comm: Comm, *, batches: int = 6, **options: Any) -> None:
@@ -125,8 +125,8 @@ def values_of(result: Any) -> np.ndarray:
     return np.asarray(result[0] if isinstance(result, tuple) else result)
 
 
-def far(u: Any, v: Any, w: Any, amount: Any, age: Any) -> Any:
-    return amount[w] * (age[v] + 1)
+def far(u: Any, v: Any, row: Any, amount: Any, age: Any) -> Any:
+    return amount[row] * (age[v] + 1)
 
 
 @pytest.mark.interpreted

@@ -60,9 +60,10 @@ def model(made, end, size):
 
 
 def columns(graph):
-    src, dst, rows = graph.edges()
-    found = [graph.edge_columns.at_rows(name, rows).tolist() for name in RULES]
-    return dict(zip(zip(src.tolist(), dst.tolist(), strict=True), map(list, zip(*found, strict=True)), strict=True))
+    edges = graph.edges()
+    ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
+    found = [graph.edge_columns.at_rows(name, edges.row).tolist() for name in RULES]
+    return dict(zip(ends, map(list, zip(*found, strict=True)), strict=True))
 
 
 def agree(found, right):
@@ -168,9 +169,9 @@ def test_kinds_and_attributes_in_files(form, tmp_path):
     job = st.Window(source, size=None, slide="1s", attributes=rules, on_error="skip", graph={"device": "cpu"})
     fees = []
     for w in job:
-        src, dst, rows = w.graph.edges()
-        values = w.graph.edge_columns.at_rows("fee", rows).tolist()
-        fees.append(dict(zip(zip(src.tolist(), dst.tolist(), strict=True), values, strict=True)))
+        edges = w.graph.edges()
+        values = w.graph.edge_columns.at_rows("fee", edges.row).tolist()
+        fees.append(dict(zip(zip(edges.src.tolist(), edges.dst.tolist(), strict=True), values, strict=True)))
     assert job.skipped == (form == "skip")
     right = [{(0, 1): 1.5}, {(0, 1): 1.5, (1, 2): 2}, {(0, 1): 1.75, (1, 2): 2}]
     assert fees[:3] == right
@@ -210,9 +211,10 @@ def right_texts(made, end, size):
 
 
 def texts_of(graph):
-    src, dst, rows = graph.edges()
-    found = [graph.edge_columns.at_rows(name, rows).tolist() for name in TEXT_RULES]
-    return dict(zip(zip(src.tolist(), dst.tolist(), strict=True), zip(*found, strict=True), strict=True))
+    edges = graph.edges()
+    ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
+    found = [graph.edge_columns.at_rows(name, edges.row).tolist() for name in TEXT_RULES]
+    return dict(zip(ends, zip(*found, strict=True), strict=True))
 
 
 @pytest.mark.compiled

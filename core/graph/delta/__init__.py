@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import Array, Device, ReturnedArray, resolve_device
 from suricate.base.errors import ShapeError, UnknownNameError, WeightError
 from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, PlacedArcs
-from suricate.intake.arrays import bits, joined, picked
+from suricate.graph.delta.lists import KINDS, Lists, both_directions, moved, removed_edges, with_added, with_weights
 from suricate.state.edges.edge_set import EdgeSet, net_change
 from suricate.state.locks import Lock, graph_lock
+
+if TYPE_CHECKING:
+    from suricate.state.edge_table import EdgeTable
 
 
 def uploaded(device: Device, change: Change) -> Change:
@@ -102,15 +105,6 @@ class Changes(NamedTuple):
     deleted: DeletedEdges | None = None
 
 
-class Lists(NamedTuple):
-    """The edges of a delta by kind; ``replaced`` has the new weights, ``replaced_old`` the old ones, in its order."""
-
-    inserted: EdgeList
-    deleted: EdgeList
-    replaced: EdgeList
-    replaced_old: Array | None
-
-
 class Delta:
     """The net changes that one call made.
 
@@ -121,11 +115,14 @@ class Delta:
     An undirected edge is listed once, with ``src <= dst``. The arrays live on the graph's device and are made on first
     use, which waits for the device; they never alias the caller's arrays. A ``kind`` of changes is ``"inserted"``,
     ``"deleted"``, ``"replaced"`` (edges with new weights) or ``"replaced_old"`` (the same with their old weights).
+
+    If edges have columns, an edge is replaced if its weight or another column changed; if only others did, its old and
+    new weight are equal. Edges have their rows in the columns as ``row``.
     """
 
-    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
-                 "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors",
-                 "num_vertices_after", "num_vertices_before")  # fmt: skip
+    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_in_rows", "_is_net", "_lists",
+                 "_lock", "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors",
+                 "num_vertices_after", "num_vertices_before", "table")  # fmt: skip
 
     def __init__(
         self,
@@ -144,6 +141,8 @@ class Delta:
         self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
         self._wait, self._lock = wait, lock
         self.keeps_errors = False  #: while trackers read the delta: errors of deferred batches are left for later calls
+        self.table: EdgeTable | None = None  #: with the columns of edges: weights of changes are rows then
+        self._in_rows: Lists | None = None  # the lists with rows in place of weights
         self.is_disjoint = False  #: whether no edge is in both halves of a batch: then their statuses are net
         self.num_vertices_before, self.num_vertices_after = num_vertices
         self._changes: Any = (removed, added, deleted)
@@ -210,13 +209,18 @@ class Delta:
 
     @property
     def replaced(self) -> EdgeList:
-        """Edges whose weight changed, with the new weights (empty on unweighted graphs)."""
+        """Edges whose weight or columns changed, with the new weights (empty if there are neither)."""
         return self._all().replaced
 
     @property
     def replaced_old(self) -> Array | None:
         """The weights of :attr:`replaced` before the call, or None on unweighted graphs."""
         return self._all().replaced_old
+
+    @property
+    def replaced_old_row(self) -> Array | None:
+        """The rows of :attr:`replaced` before the call; None if edges have no columns."""
+        return self._all().replaced_old_row
 
     @property
     def num_inserted(self) -> int:
@@ -230,7 +234,7 @@ class Delta:
 
     @property
     def num_replaced(self) -> int:
-        """Number of edges whose weight was replaced."""
+        """Number of edges whose weight or columns were replaced."""
         return len(self._all().replaced.src)
 
     def __len__(self) -> int:
@@ -267,7 +271,9 @@ class Delta:
         """Return the changes of a ``kind`` as directed arcs: an undirected edge both ways, a self-loop once."""
         _require_kind(kind)
         lists = self._all()
-        edges = lists.replaced._replace(weight=lists.replaced_old) if kind == "replaced_old" else getattr(lists, kind)
+        edges = lists.replaced if kind == "replaced_old" else getattr(lists, kind)
+        if kind == "replaced_old":
+            edges = EdgeList(edges.src, edges.dst, lists.replaced_old).in_rows(lists.replaced_old_row)
         if self._directed:
             return edges
         with self._exclusive():
@@ -300,6 +306,8 @@ class Delta:
         For a CUDA batch that only inserts or only deletes, these are addresses, without array objects.
         """
         _require_kind(kind)
+        if self.table is not None:
+            self._all()
         removed, added, deleted = self._changes  # read before the lists, which are made first
         if self._lists is None and deleted is None and (removed is None or added is None):
             change, wanted = _half(kind, removed, added)
@@ -317,7 +325,7 @@ class Delta:
 
         They come from the lists of edges if these exist; otherwise they are the arrays of the batch on the device.
         """
-        if self._lists is not None:
+        if self._lists is not None or self.table is not None:
             return _listed(self.arcs(kind))
         removed, added, deleted = self._net()
         if kind == "deleted" and deleted is not None:
@@ -355,7 +363,7 @@ class Delta:
         return f"Delta({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        lists = _moved(self._all(), self._device.to_numpy)
+        lists = moved(self._all(), self._device.to_numpy)
         changed = tuple(map(self._device.to_numpy, (self.deleted_vertices, self.revived_vertices)))
         vertices = (self.num_vertices_before, self.num_vertices_after)
         return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, changed)
@@ -372,22 +380,30 @@ class Delta:
                 if self._lists is None:  # no other thread has made them meanwhile
                     if self._wait is not None:
                         self._wait(self.keeps_errors)
-                    self._lists = self._resolve(*self._net())
+                    found = self._resolve(*self._net())
+                    self._in_rows = None if self.table is None else found
+                    self._lists = found if self.table is None else with_weights(self.table, found)
                     self._changes = Changes()
         return self._lists
 
+    def in_rows(self) -> Lists:
+        """Return the lists with rows in place of weights, edges included of which no column changed."""
+        self._all()
+        assert self._in_rows is not None
+        return self._in_rows
+
     def _resolve(self, removed: Change | None, added: Change | None, deleted: DeletedEdges | None) -> Lists:
         xp, dtype = self._device.xp, self._weight_dtype
-        empty = EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), dtype and xp.empty(0, dtype))
+        empty = EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), None if dtype is None else xp.empty(0, dtype))
         lists = Lists(empty, empty if deleted is None else deleted.edges, empty, empty.weight)
         if removed is not None:
-            lists = lists._replace(deleted=_removed(xp, removed))
-        return lists if added is None else _added(xp, added, lists)
+            lists = lists._replace(deleted=removed_edges(xp, removed))
+        return lists if added is None else with_added(xp, added, lists)
 
 
 def _require_kind(kind: str) -> None:
-    if kind not in Lists._fields:
-        raise UnknownNameError(f"unknown kind of change {kind!r}: use one of {', '.join(Lists._fields)}")
+    if kind not in KINDS:
+        raise UnknownNameError(f"unknown kind of change {kind!r}: use one of {', '.join(KINDS)}")
 
 
 def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
@@ -411,7 +427,7 @@ def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
     The list is cached, since algorithms read kinds of changes that most batches do not have.
     """
     empty = device.xp.empty
-    return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), dtype and empty(0, dtype)))
+    return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), None if dtype is None else empty(0, dtype)))
 
 
 def _restored(
@@ -424,53 +440,10 @@ def _restored(
     """
     place = resolve_device(device)
     delta = Delta(place, directed, dtype, num_vertices)
-    delta._lists = _moved(lists, place.xp.array)
+    delta._lists = moved(lists, place.xp.array)
     delta._deleted_vertices, delta._revived_vertices = map(place.xp.array, changed)
     return delta
 
 
-def _moved(lists: Lists, move: Callable[[Array], Array]) -> Lists:
-    inserted, deleted, replaced = (edges.each(move) for edges in (lists.inserted, lists.deleted, lists.replaced))
-    old = lists.replaced_old
-    return Lists(inserted, deleted, replaced, None if old is None else move(old))
-
-
 def _made(change: Change | Callable[[], Change] | None) -> Change | None:
     return change() if callable(change) else change
-
-
-def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
-    """Return edges, statuses and old weights (or None) of a batch's deletions or insertions, with one entry per edge.
-
-    For an undirected edge ``change`` has two arcs of equal status, one in each half of its arrays: the one in the first
-    half is taken. A self-loop is there twice; if only one of its entries has a status that is not 0, that one is taken.
-    """
-    (src, dst, weight), (status, old), mirrored = change
-    if not mirrored:
-        return change.edges, status, old
-    n = len(src) // 2
-    second = (src[:n] == dst[:n]) & (status[n:] != 0)
-    edges = EdgeList(src[:n], dst[:n], None if weight is None else weight[:n])
-    if old is not None:
-        old = xp.where(second, bits(old[n:]), bits(old[:n])).view(old.dtype)
-    return edges, xp.where(second, status[n:], status[:n]), old
-
-
-def _removed(xp: Any, change: Change) -> EdgeList:
-    edges, status, old = _once(xp, change)
-    return picked(edges._replace(weight=old), xp.flatnonzero(status == REMOVED))
-
-
-def _added(xp: Any, change: Change, lists: Lists) -> Lists:
-    edges, status, old = _once(xp, change)
-    lists = lists._replace(inserted=picked(edges, xp.flatnonzero(status == NEW)))
-    if old is None:
-        return lists
-    at = xp.flatnonzero(status == REPLACED)
-    return lists._replace(replaced=picked(edges, at), replaced_old=bits(old)[at].view(old.dtype))
-
-
-def both_directions(xp: Any, edges: EdgeList) -> EdgeList:
-    """Return the arcs of undirected edges that are listed once: self-loops once, other edges in both directions."""
-    src, dst, weight = picked(edges, xp.flatnonzero(edges.src != edges.dst))
-    return joined(xp, edges, EdgeList(dst, src, weight))
