@@ -31,7 +31,6 @@ from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Kept, advance_all
 from suricate.graph.update import Updater
-from suricate.graph.vertices import Coming
 from suricate.intake.arrays import picked
 from suricate.intake.ingest import Ingest
 from suricate.intake.names import Names
@@ -303,7 +302,7 @@ class Graph(hints.Hinted):
             self.partition.comm.together(error)
         raise error
 
-    def _update(self, delete: Any, insert: Any, parts: tuple[int, int] = (0, 0), coming: Coming | None = None, *,
+    def _update(self, delete: Any, insert: Any, parts: tuple[int, int] = (0, 0), coming: Any = None, *,
                 disjoint: bool = False, owner: object = None) -> Delta:  # fmt: skip
         if owner is not self.owner:
             self.demand_owner(owner)
@@ -316,11 +315,10 @@ class Graph(hints.Hinted):
                 try:
                     if self.edge_table is not None and insert is not None:
                         insert = edge_columns.with_rows(self, insert)
-                    change: Any = coming
                     if self._names is not None and coming is None:
-                        delete, insert, change = naming.as_edges(self, delete, insert, parts[1])
+                        delete, insert, coming = naming.as_edges(self, delete, insert, parts[1])
                     before, given = self._begin_change(), (delete, insert, parts)
-                    delta = change.apply(self._updater, *given) if change else self._updater.apply(*given)
+                    delta = coming.apply(self._updater, *given) if coming else self._updater.apply(*given)
                     delta.is_disjoint = disjoint
                     if self.edge_table is not None:
                         self.edge_table.follow(delta)

@@ -162,8 +162,9 @@ def forgetting(graph: Graph, ids: np.ndarray) -> Prepared | None:
     if (names := graph.names) is None:
         return None
     with names.exclusive():
-        known = np.sort(ids[names.has(ids)])
-        return Prepared(names, lambda: known)
+        change = Prepared(names)
+        change.forget(np.sort(ids[names.has(ids)]))
+        return change
 
 
 def check(graph: Graph) -> None:
@@ -229,7 +230,8 @@ class NamedInsertion:
         src, dst, weight = insert
         with names.exclusive():
             with graph.alike():
-                ends, change = names.prepare_pairs(src, dst, size)
+                change = Prepared(names)
+                ends = np.ascontiguousarray(change.intern_pairs(src, dst, size).T)
                 more = max(change.num_ids - size, 0)
                 if more:
                     delete = delete and self._checked(delete, size, parts[0])

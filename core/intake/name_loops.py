@@ -20,12 +20,13 @@ from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
 from suricate.cpu.vector import load_word, trailing_zeros
 from suricate.intake.name_values import (
+    AT_ONCE,
     COUNTED,
     DEAD,
     FIRST_FREE,
-    KEPT,
     KIND,
     LONGEST,
+    NEXT_SLIDE,
     NUM_FREE,
     NUM_FREED,
     NUM_IDS,
@@ -43,7 +44,6 @@ _NONE = np.uint32(EMPTY)
 _SHIFT, _LENGTH = np.uint64(32), np.uint64(0xFFFFFFFF)
 _WIDTH, _LONGEST, _ONE = np.uint64(24), np.uint64(LONGEST), np.uint64(1)
 _AHEAD = 16  # names ahead at which their slots are prefetched
-RESERVED, NEXT_SLIDE, AT_ONCE = range(3)  #: when the ids of forgotten names are free: never, later, at once
 
 
 @inner
@@ -277,8 +277,7 @@ def keep(up, gone, when, slides, table):
             _free(at, free, head)
             at = _next_set(freed, at + 1, head[NUM_IDS])
         head[NUM_FREED] = 0
-    if head[PENDING] != 0:
-        head[KEPT], head[PENDING] = head[PENDING], 0
+    head[PENDING] = 0
     for index in range(len(head)):
         kept[index] = head[index]
 

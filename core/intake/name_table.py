@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.errors import ParameterError, ShapeError, VertexRangeError
+from suricate.base.errors import ParameterError, RequirementError, ShapeError, VertexRangeError
 from suricate.base.types import EMPTY, MAX_VERTICES
 from suricate.intake.name_values import (
     COUNTED,
     DEAD,
-    KEPT,
     KIND,
     KINDS,
     LONGEST,
@@ -38,7 +37,6 @@ from suricate.intake.name_values import (
 )
 
 _LENGTH, _LONGEST = np.uint64(0xFFFFFFFF), np.uint64(LONGEST)
-Make = Callable[[], np.ndarray]
 NO_IDS = fixed(np.empty(0, np.uint32))
 
 
@@ -219,18 +217,22 @@ class NameTable:
 
 
 class Prepared:
-    """A change of names that is kept with one of a graph, or undone; its methods are called with the lock held.
+    """A change of names that is made ahead, and kept with a change of a graph or undone.
 
-    ``make`` makes the pending change and returns what is forgotten with it; it is called again if another call of the
-    map has undone the change meanwhile.
+    Methods are called with the lock held, which may be released in between: if another call of the map has undone the
+    change, it is made again, with the same ids.
+
+    Args:
+        names: the map.
+        when: when the ids of forgotten names are free, see ``name_loops``.
+        slides: whether the next slide begins with the change.
     """
 
-    def __init__(
-        self, names: NameTable, make: Callable[[], np.ndarray], when: int = 0, *, slides: bool = False
-    ) -> None:
-        self.names, self._make, self._when, self._slides = names, make, when, slides
-        self._serial, self._gone = 0, NO_IDS
-        self.ready()
+    def __init__(self, names: NameTable, when: int = 0, *, slides: bool = False) -> None:
+        self.names, self._when, self._slides = names, when, slides
+        self._steps: list[tuple[Callable[[], np.ndarray], np.ndarray]] = []  # with what they returned
+        self._serial, self._gone, self.is_kept = 0, NO_IDS, False
+        self.up = NO_IDS  #: ids whose counts :meth:`keep` raises by one
 
     @property
     def lock(self) -> Any:
@@ -244,29 +246,80 @@ class Prepared:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes."""
+        """Whether no names are added and no counts changed."""
         return not self._serial
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether :meth:`keep` has been called."""
-        return bool(self._serial) and self.names._table.head[KEPT] == self._serial
+    def intern(self, values: Any) -> np.ndarray:
+        """Return the ids of names, ``uint32[n]``; unknown names are added. Raises as ``Names.intern``."""
+        return self._then(lambda: self.names._ids_of(values))
+
+    def intern_pairs(self, src: Any, dst: Any, size: int) -> np.ndarray:
+        """Return the ids of the ends of edges, ``uint32[n, 2]``, as ``Names.intern_pairs`` does.
+
+        New names do not get ids below ``size``: these belong to vertices without names.
+        """
+
+        def step() -> np.ndarray:
+            number = self.names._table.head[NUM_NAMES]
+            self.names._skip(size)
+            ids = self.names._ids_of_pairs(src, dst)
+            if self.names._table.head[NUM_NAMES] == number:
+                self.names._whole()
+            return ids
+
+        return self._then(step)
+
+    def recount(self, up: np.ndarray, down: np.ndarray, *, forgets: bool) -> np.ndarray:
+        """Raise and lower counts of ids; return those that reach 0, whose names are forgotten if ``forgets``."""
+
+        def step() -> np.ndarray:
+            zeros = self.names._recount(up, down)
+            self._forget(zeros if forgets else NO_IDS)
+            return zeros
+
+        return self._then(step)
+
+    def forget(self, ids: np.ndarray) -> None:
+        """Forget the names of ``ids``, ascending."""
+        self._then(lambda: self._forget(ids))
+
+    def _forget(self, ids: np.ndarray) -> np.ndarray:
+        self.names._leave(ids)
+        self._gone = ids
+        return ids
+
+    def added(self, ids: np.ndarray) -> np.ndarray:
+        """Return which of ``ids``, which have names, get them by this change, ``bool[n]``."""
+        free, kept = self.names._table.free, self.names._table.kept
+        is_taken = free[ids >> 6] >> (ids & 63).astype(np.uint64) & np.uint64(1)
+        return (ids >= kept[NUM_IDS]) | (is_taken != 0)
+
+    def _then(self, step: Callable[[], np.ndarray]) -> np.ndarray:
+        self.ready()
+        found = step()
+        self._steps.append((step, found))
+        self._serial = int(self.names._table.head[PENDING])
+        return found
 
     def ready(self) -> None:
-        """Make the pending change again if another call has undone it; :meth:`keep` cannot fail then.
+        """Make the change again if another call has undone it; :meth:`keep` cannot fail then.
 
         Raises:
             MemoryError: memory does not suffice; nothing is changed.
+            RequirementError: other names were added meanwhile; nothing is changed.
         """
-        if not self._serial or self.names._table.head[PENDING] != self._serial:
-            self.names._whole()
-            self._gone = self._make()
-            self.names._leave(self._gone)
-            self._serial = int(self.names._table.head[PENDING])
+        if self._serial and self.names._table.head[PENDING] == self._serial:
+            return
+        self.names._whole()
+        for step, found in self._steps:
+            if not np.array_equal(step(), found):
+                raise RequirementError("names were added while a window or a graph was adding some: let it be alone")
+        self._serial = int(self.names._table.head[PENDING])
 
     def keep(self) -> None:
         """Keep the change."""
-        self.names._keep(gone=self._gone, when=self._when, slides=self._slides)
+        self.names._keep(self.up, self._gone, self._when, slides=self._slides)
+        self.is_kept = True
 
 
 def _longer(array: np.ndarray, size: int, fill: int) -> np.ndarray:

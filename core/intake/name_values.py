@@ -26,9 +26,10 @@ LONGEST = (1 << 24) - 1  #: bytes of a text
 #: what a table counts (``head``): ids given out, names, free ids, the id from which on free ones are searched for,
 #: bytes of texts, those of forgotten ones, slides, ids that the next slide frees, times that names were forgotten, the
 #: index in ``KINDS`` of what names are (-1: not known yet); and serial numbers of changes: of the pending one (0: there
-#: is none), of the last one, of the last one that was kept; whether the pending one has changed counts
+#: is none) and of the last one; whether the pending one has changed counts
 (NUM_IDS, NUM_NAMES, NUM_FREE, FIRST_FREE, USED, DEAD, SLIDE, NUM_FREED, TIMES, KIND,
- PENDING, SERIAL, KEPT, COUNTED) = range(14)  # fmt: skip
+ PENDING, SERIAL, COUNTED) = range(13)  # fmt: skip
+RESERVED, NEXT_SLIDE, AT_ONCE = range(3)  #: when the ids of forgotten names are free: never, later, at once
 BLOCK = 1 << 16  #: names whose keys are made at a time
 _NO_BYTES = np.empty(0, np.uint8)
 

@@ -13,8 +13,20 @@ from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EMPTY
 from suricate.intake import name_state
 from suricate.intake.arrays import as_ids, on_host, sorted_distinct
-from suricate.intake.name_table import NO_IDS, NameTable, Prepared
-from suricate.intake.name_values import KINDS, LONGEST, NUM_IDS, NUM_NAMES, SLIDE, TEXT, Values, fixed
+from suricate.intake.name_table import NO_IDS, NameTable
+from suricate.intake.name_values import (
+    AT_ONCE,
+    KINDS,
+    LONGEST,
+    NEXT_SLIDE,
+    NUM_IDS,
+    NUM_NAMES,
+    RESERVED,
+    SLIDE,
+    TEXT,
+    Values,
+    fixed,
+)
 
 _LENGTH = np.uint64(0xFFFFFFFF)
 
@@ -103,24 +115,6 @@ class Names(NameTable):
             self._keep(up=ids.reshape(-1) if count else NO_IDS)
             return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1])
 
-    def prepare_pairs(self, src: Any, dst: Any, size: int) -> tuple[tuple[np.ndarray, np.ndarray], Prepared]:
-        """Return what :meth:`intern_pairs` does, and a change that adds the new names; called with the lock held.
-
-        Ids below ``size`` that are unused are vertices without names.
-        """
-        found: list[np.ndarray] = []
-
-        def make() -> np.ndarray:
-            before = len(self)
-            self._skip(size)
-            found[:] = [self._ids_of_pairs(src, dst)]
-            if self._table.head[NUM_NAMES] == before:
-                self._whole()
-            return NO_IDS
-
-        change = Prepared(self, make)
-        return (np.ascontiguousarray(found[0][:, 0]), np.ascontiguousarray(found[0][:, 1])), change
-
     def find(self, values: Any) -> Any:
         """Return the ids of names, ``int64[n]``, -1 for unknown ones. Raises as :meth:`intern` if they are no names."""
         ids = self._resolved(values, adds=False)
@@ -196,7 +190,7 @@ class Names(NameTable):
             zeros = self._recount(NO_IDS, self._known(ids))
             gone = NO_IDS if self.keep else zeros
             self._leave(gone)
-            self._keep(gone=gone, when=self._loops.NEXT_SLIDE)
+            self._keep(gone=gone, when=NEXT_SLIDE)
             return zeros
 
     def forget(self, ids: Any, *, reuse: bool = True) -> None:
@@ -213,7 +207,7 @@ class Names(NameTable):
             self._whole()
             known = sorted_distinct(self._known(ids).copy())
             self._leave(known)
-            self._keep(gone=known, when=self._loops.NEXT_SLIDE if reuse else self._loops.RESERVED)
+            self._keep(gone=known, when=NEXT_SLIDE if reuse else RESERVED)
 
     def withdraw(self, ids: Any) -> None:
         """Forget names added since the last :meth:`next_slide`, which no graph has used: their ids are free at once.
@@ -232,7 +226,7 @@ class Names(NameTable):
             if len(old):
                 raise ParameterError(f"id {old[0]} was given out in an earlier slide: forget it")
             self._leave(NO_IDS)
-            self._keep(gone=known, when=self._loops.AT_ONCE)
+            self._keep(gone=known, when=AT_ONCE)
 
     def skip(self, num_ids: int) -> None:
         """Never give out ids below ``num_ids`` that are unused so far: they belong to vertices without names."""

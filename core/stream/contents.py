@@ -316,8 +316,8 @@ class Contents:
 
     def follow(self, due: Due, change: Change) -> Due:
         """Complete the slide ``due`` of rank 0 on another rank: add the edges ``change``, update names; return it."""
-        if self.names is not None and due.free is not None and len(due.free):
-            self.names.names.intern(due.free)
+        if self.names is not None:
+            self.names.follow(due.free)
         return due._replace(change=change, free=self._freed(change))
 
     # -- state ---------------------------------------------------------------------------------------------------------

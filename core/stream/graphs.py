@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -15,8 +17,10 @@ from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.options import check_options, choose_backend
+from suricate.graph.update import Given, Updater
 from suricate.graph.vertices import Coming
 from suricate.intake.arrays import on_host
+from suricate.intake.name_table import Prepared
 from suricate.intake.names import Names
 from suricate.intake.tables import column_names, without_nulls
 from suricate.state.attributes import as_values, dtype_of, fitted
@@ -44,6 +48,7 @@ class Graphs:
         self.twin: Twin | None = None
         self.trackers: list[JobTracker] = []
         self._columns: list[VertexColumn] = []
+        self._applied: Applied | None = None  # the newest slide
 
     @property
     def directed(self) -> bool:
@@ -109,28 +114,39 @@ class Graphs:
         """
         graph = self.graph
         assert graph is not None
-        before, top, size = graph.version, int(change.top), graph.num_vertices
-        if self._names is not None:
-            reserved = self._reserve()
-            top = max(top, int(reserved.max())) if len(reserved) else top
-            free = np.union1d(free, self._names.idle()).astype(np.uint32)
-        grows = top >= size or len(free) or graph.partition is not None
-        coming = Coming(max(top + 1 - size, 0), free) if grows else None
-        gone: Any = ValidEdges(change.gone[0], change.gone[1])
-        new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
-        if graph.partition is None:
-            gone, new = gone if len(gone.src) else None, new if len(new.src) else None
-        elif graph.self_loops == "allow" and graph.edge_table is None:
-            gone, new = graph.partition.known(gone), graph.partition.known(new)
-        delta = graph._update(gone, new, (1, 2), coming, disjoint=True, owner=self)
+        with nullcontext() if self._names is None else self._names.closing(graph) as names:
+            applied = self._applied
+            if applied is None or applied.change is not change or applied.delta is None:
+                applied = self._applied = Applied(change, graph.version, self._coming(change, free, names))
+                gone: Any = ValidEdges(change.gone[0], change.gone[1])
+                new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
+                if graph.partition is None:
+                    gone, new = gone if len(gone.src) else None, new if len(new.src) else None
+                elif graph.self_loops == "allow" and graph.edge_table is None:
+                    gone, new = graph.partition.known(gone), graph.partition.known(new)
+                graph._update(gone, new, (1, 2), applied, disjoint=True, owner=self)
+        delta = applied.delta
+        assert delta is not None
         if self._names is not None:
             graph.names = self._names.names
-            self._names.note_idle()
         for column in self._columns:
             column.follow(graph, delta)
         if self.twin is not None:
-            self.twin.follow(graph, delta, before)
+            self.twin.follow(graph, delta, applied.before)
         return delta
+
+    def _coming(self, change: Change, free: np.ndarray, names: Prepared | None) -> Coming | None:
+        """Return the change of vertices by a slide, whose change of names is ``names``; None: they stay as they are."""
+        assert self.graph is not None
+        top, size = int(change.top), self.graph.num_vertices
+        if self._names is not None and names is not None:
+            for tracker in self.trackers:
+                if not tracker.begun:
+                    tracker.name_vertices(self._names)
+            top, free = max(top, names.num_ids - 1), np.union1d(free, self._names.idle()).astype(np.uint32)
+        elif top < size and not len(free) and self.graph.partition is None:
+            return None
+        return Coming(max(top + 1 - size, 0), free, names)
 
     def fitted(self, change: Change) -> Change:
         """Return a change with weights of the graph's dtype, if it has weights.
@@ -148,14 +164,6 @@ class Graphs:
         if change.attributes is None:
             return change.value
         return change.attributes if change.value is None else {WEIGHT: change.value, **change.attributes}
-
-    def _reserve(self) -> np.ndarray:
-        """Reserve ids for vertices that parameters of trackers name; return all reserved ids, ``uint32[k]``."""
-        assert self._names is not None
-        for tracker in self.trackers:
-            if not tracker.begun:
-                tracker.name_vertices(self._names)
-        return self._names.reserved
 
     def begin_trackers(self, states: Sequence[dict[str, np.ndarray]] = ()) -> None:
         """Start the trackers that have not started, now that their vertices exist.
@@ -189,6 +197,25 @@ class Graphs:
         if self._names is not None:
             self._names.drop_unwanted()
         self.begin_trackers(states)
+
+
+class Applied:
+    """The change of the graph by a slide: made once, even if an interrupt ends the call that makes it.
+
+    ``before``: the version of the graph before it. ``coming``: what happens to vertices, or None.
+    """
+
+    def __init__(self, change: Change, before: int, coming: Coming | None) -> None:
+        self.change, self.before, self._coming = change, before, coming
+        self.delta: Delta | None = None  #: None: not made yet
+
+    def apply(self, updater: Updater, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:
+        """Make the change; arguments and errors are those of ``Updater.apply``."""
+        apply = updater.apply if self._coming is None else partial(self._coming.apply, updater)
+        with updater.whole(live=self._coming is not None):
+            self.delta = apply(delete, insert, parts)
+            self.delta.is_disjoint = True
+        return self.delta
 
 
 class Twin:

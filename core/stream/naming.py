@@ -7,6 +7,8 @@ that a slide frees is given out from the next slide on. Late, waiting and cancel
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,12 @@ import numpy as np
 from suricate.base.archives import prefixed
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
+from suricate.base.types import EMPTY
 from suricate.cpu.jit import kernel
+from suricate.graph import Graph
 from suricate.intake.arrays import on_host
-from suricate.intake.name_values import Values
+from suricate.intake.name_table import NO_IDS, Prepared
+from suricate.intake.name_values import NEXT_SLIDE, Values
 from suricate.intake.names import Names
 from suricate.io.sources.columns import Texts
 from suricate.windows.events import Events
@@ -76,9 +81,11 @@ class VertexNames:
         self._tokens = Names(names.dtype)
         self._ids = np.full(1 << 10, UNSEEN, np.int64)  # by token, within a slide
         self._live = np.empty(0, np.int64)  # ids of the live events that came with the newest slide
-        self.reserved = np.empty(0, np.uint32)  #: ids of names that parameters of trackers have, held once more
+        self.reserved = NO_IDS  #: ids of names that parameters of trackers have, held once more
         self._wanted: set[int] = set()  # those of this run
-        self._fresh = np.empty(0, np.uint32)  # of the reserved, those that a slide has to delete
+        self._change: Prepared | None = None  # of the names by the slide that closes, kept with that of the graph,
+        self._entered: Events | None = None  # its events,
+        self._reserved, self._fresh = NO_IDS, NO_IDS  # ids reserved after it, and those of them that it has to delete
 
     def tokens(self, column: Any) -> np.ndarray:
         """Return the tokens of a column of names, ``uint32[n]``, and raise the count of each by one per occurrence.
@@ -89,9 +96,7 @@ class VertexNames:
         if isinstance(column, Texts):
             if self._tokens.dtype is None:
                 self._tokens = Names("text")
-            ids = self._tokens.intern_spans(column.data, column.spans)
-            self._tokens.retain(ids)
-            return ids
+            return self._tokens.intern_spans(column.data, column.spans, count=True)
         return self._tokens.add(column)
 
     @property
@@ -101,8 +106,7 @@ class VertexNames:
 
     def drop(self, events: Events) -> None:
         """Release the tokens of events that enter no slide."""
-        self._tokens.release(events.src)
-        self._tokens.release(events.dst)
+        self._tokens.release(np.concatenate((events.src, events.dst)))
 
     def shown(self, events: Events) -> tuple[list[Any], list[Any]]:
         """Return the names of the sources and of the destinations of events that hold tokens."""
@@ -120,15 +124,14 @@ class VertexNames:
             self._ids = np.full(2 * self._tokens.num_ids, UNSEEN, np.int64)
         ids, listed = self._ids, np.empty(2 * events.number, np.uint32)
         count, number = list_tokens(events.src, events.dst, lives, ids, listed)
-        for tokens, look_up in ((listed[:count], self.names.intern), (listed[count:number], self.names.find)):
-            if len(tokens):
-                ids[tokens] = look_up(self._tokens.values_of(tokens))
+        live, others = (self._tokens.values_of(part) for part in (listed[:count], listed[count:number]))
+        with self.names.exclusive():
+            ids[listed[:count]] = self._live = self._began().intern(live)
+            found = self.names._ids_of(others, adds=False)
+        ids[listed[count:number]] = np.where(found == EMPTY, UNKNOWN, found.astype(np.int64))
         src, dst = ids[events.src], ids[events.dst]
-        self._live = ids[listed[:count]]
         ids[listed[:number]] = UNSEEN
-        known = (src >= 0) & (dst >= 0)
-        self.drop(events)
-        self._tokens.next_slide()
+        known, self._entered = (src >= 0) & (dst >= 0), events
         cancelled = unmatched = 0
         if not known.all():
             assert events.kind is not None
@@ -150,43 +153,85 @@ class VertexNames:
         cancel(pair, events.kind, head, before, lives, misses)
         return lives, misses
 
+    def _began(self) -> Prepared:
+        """Begin the change of names by a slide, and return it."""
+        self._change = Prepared(self.names, NEXT_SLIDE, slides=True)
+        return self._change
+
     def news(self) -> Values:
-        """Return the names that got an id in the slide that :meth:`close_slide` closed last, in order of events."""
-        return self.names.values_of(self._live[self.names.since(self._live) == self.names.version - 1])
+        """Return the names that get an id by the slide that :meth:`close_slide` closed last, in order of events."""
+        with self.names.exclusive():
+            assert self._change is not None
+            self._change.ready()
+            return self.names._values_of(self._live[self._change.added(self._live)])
+
+    def follow(self, news: Values | None) -> None:
+        """Begin the change of names by a slide that another process has found; ``news``: what it returned there."""
+        with self.names.exclusive():
+            change = self._began()
+            if news is not None and len(news):
+                change.intern(news)
 
     def close_slide(self, change: Change) -> np.ndarray:
         """Update the counts of names by ``change``: raise those of both ends of new edges, lower those of gone edges.
 
+        That, and names that come and go, take effect with the change of the graph, in :meth:`closing`.
+
         Returns:
-            The ids that became free.
+            The ids that become free.
         """
         new, gone = ([on_host(part) for part in ends] for ends in (change.new, change.gone))
-        self.names.retain(np.concatenate([part if change.fresh is None else part[change.fresh] for part in new]))
-        free = self.names.release(np.concatenate(gone))
-        self.names.next_slide()
+        up = np.concatenate([part if change.fresh is None else part[change.fresh] for part in new])
+        assert self._change is not None
+        with self.names.exclusive():
+            free = self._change.recount(up, np.concatenate(gone), forgets=not self.names.keep)
+        if self._entered is not None:
+            self.drop(self._entered)
+            self._tokens.next_slide()
+            self._entered = None
         return free[:0] if self.names.keep else free
+
+    @contextmanager
+    def closing(self, graph: Graph) -> Iterator[Prepared]:
+        """Make a context in which ``graph`` is changed by a slide: yields the change of names that goes with it."""
+        with graph.exclusive(), self.names.exclusive():
+            self._settle()
+            if self._change is None:
+                self._change = Prepared(self.names)
+            self._change.ready()
+            self._change.up, self._reserved, self._fresh = NO_IDS, self.reserved, NO_IDS
+            yield self._change
+            self._settle()
+
+    def _settle(self) -> None:
+        """Take over what was reserved with a change of the graph."""
+        if self._change is not None and self._change.is_kept:
+            self.reserved, self._change = self._reserved, None
 
     def reserve(self, values: Any) -> np.ndarray:
         """Return the ids of names, ``uint32[n]``, and reserve them: no other name gets them, even without live events.
 
+        To be called within :meth:`closing`.
+
         Raises:
             DTypeError, ParameterError: values are not names.
         """
-        ids = self.names.intern(values)
-        new = np.setdiff1d(ids, self.reserved)
-        self._fresh = np.concatenate((self._fresh, new[self.names.counts(new) == 0]))
-        self.names.retain(new)
-        self.reserved = np.concatenate((self.reserved, new))
+        assert self._change is not None
+        ids = self._change.intern(values)
+        new = np.setdiff1d(ids, self._reserved)
+        self._fresh = np.concatenate((self._fresh, new[self.names._table.counts[new] == 0]))
+        self._change.up = np.concatenate((self._change.up, new))
+        self._reserved = np.concatenate((self._reserved, new))
         self._wanted.update(ids.tolist())
         return ids
 
     def idle(self) -> np.ndarray:
-        """Return reserved ids without live events, whose vertices the graph has to delete."""
-        return self._fresh if self.names.keep else self.reserved[self.names.counts(self.reserved) == 1]
-
-    def note_idle(self) -> None:
-        """Record that the vertices of :meth:`idle` have been deleted in the graph."""
-        self._fresh = self._fresh[:0]
+        """Return reserved ids without live events, whose vertices the graph has to delete; within :meth:`closing`."""
+        if self.names.keep:
+            return self._fresh
+        assert self._change is not None
+        counts = self.names._table.counts[self._reserved] + np.isin(self._reserved, self._change.up)
+        return self._reserved[counts == 1]
 
     def drop_unwanted(self) -> None:
         """After a restart: release reserved names that no tracker uses any more."""

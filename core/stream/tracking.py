@@ -35,6 +35,7 @@ class JobTracker:
         self.symmetric: bool = symmetric  #: whether it is of the undirected twin of the graph
         self.every: int = integer("every", every, low=1)
         self.slides: int = 0  #: that it has seen
+        self._seen = 0  # the number of the newest one
         self._tracker: Tracker | None = None
         self._result: Any = None
         self.begun: bool = False  #: whether it knows its graph
@@ -104,11 +105,12 @@ class JobTracker:
             fields[name] = value if is_array else value.item()
         self._result = of_fields(pattern, fields)
 
-    def advance(self) -> None:
-        """Count a slide, and compute the result if it is due (``every``)."""
-        self.slides += 1
-        if self.every > 1 and self.slides % self.every == 0:
-            self._result = self._graph.compute(self.kind, **self._params)
+    def advance(self, slide: int) -> None:
+        """Count the slide of this number, once, and compute the result if it is due (``every``)."""
+        if slide != self._seen:
+            if self.every > 1 and (self.slides + 1) % self.every == 0:
+                self._result = self._graph.compute(self.kind, **self._params)
+            self.slides, self._seen = self.slides + 1, slide
 
     @property
     def tracker(self) -> Tracker:

@@ -19,6 +19,7 @@ from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
+from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.names import Names
 from suricate.io.sources.refusals import with_held
 from suricate.io.sources.source import MARK, Sorted, as_source
@@ -143,7 +144,8 @@ class Window:
         refusals = self.contents.late, self.contents.bad, *self._source.refusals
         self._ranks.mute(refusals)
         self._sinks: list[Sink] = []
-        self._pending: Due | None = None  # a slide that the graph does not hold yet,
+        self._pending: Due | None = None  # a slide that was not handed out yet,
+        self._made: Slide | None = None  # what is handed out, once the graph and the trackers have it,
         self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
         self._reader: Iterator[tuple[Any, Any]] | None = None
         self._slides: Generator[Slide, None, None] | None = None
@@ -373,7 +375,9 @@ class Window:
         if self._slides is None:
             self._slides = self._run()
         try:
-            return next(self._slides)
+            slide = next(self._slides)
+            self._pending = self._made = None
+            return slide
         except StopIteration:
             self._ranks.first(partial(self._keep, at_once=True))
             raise
@@ -467,7 +471,9 @@ class Window:
             spent = 0.0
 
     def _apply(self, due: Due) -> Slide:
-        """Apply a closed slide to the graph and the trackers; if that raises, the next iteration applies it again."""
+        """Apply a closed slide to the graph and the trackers; if that raises, the next iteration goes on with it."""
+        if self._made is not None:
+            return self._made
         self._pending = due
         begin = time.perf_counter()
         graph = self.graphs.graph or self._make_graph()
@@ -480,20 +486,23 @@ class Window:
             self._pending, self._has_lists = due, True
         try:
             delta = self.graphs.change(due.change, due.free)
-            self._pending, self._has_lists, self.slides = None, False, self.slides + 1
             self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
             for tracker in self.graphs.trackers:
-                tracker.advance()
+                tracker.advance(self.slides + 1)
         except CapacityError as error:
             raise_explained(error, self.names, max(int(due.change.top) + 1, graph.num_vertices), due.num_pairs)
         if isinstance(self._reader, ReadAhead):
             self._reader.allow(due.entered * (2 if self._options.prefetch is None else self._options.prefetch))
         took = {"source": due.took[0], "window": due.took[1], "graph": time.perf_counter() - begin}
         took["total"] = sum(took.values())
-        self.current = Slide(self, due, delta, took)
         drops = self.graphs.options.get("self_loops", "allow") != "allow"
-        self.past.add(self.current, graph.num_edges if drops else due.num_pairs)  # to count takes time
-        return self.current
+        edges = graph.num_edges if drops else due.num_pairs  # to count takes time
+        slide = Slide(self, due, delta, took)
+        with Uninterrupted():
+            self.current = slide
+            self.past.add(slide, edges)
+            self._has_lists, self.slides, self._made = False, self.slides + 1, slide
+        return slide
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore the graph of a checkpoint (JSON and arrays), and those of its trackers that this job has, too."""
