@@ -45,7 +45,7 @@ class HostCopy:
         self.host, self.pool, self._kernels, self._staging = host, pool, kernels, staging
         self.ahead: str | None = None
         self.uploaded = self.downloaded = 0
-        host.limit = pool.limit
+        host.limit, host.besides = pool.limit, pool.besides
         host.twin = pool
         pool.mirrored = host.allocated
         try:

@@ -60,9 +60,10 @@ class BlockedPool(ArrayManager[Graph]):
         """Number of blocks that are allocated."""
         return len(self["link"])
 
-    def admit(self, size: int) -> None:
-        """Raise ``CapacityError`` if ``size`` more bytes would exceed the limit that a store and its mirror share."""
-        super().admit(size + self.mirrored + (0 if self.twin is None else self.twin.allocated))
+    @property
+    def held(self) -> int:
+        """Bytes that count against the limit, which a store and its mirror share."""
+        return super().held + self.mirrored + (0 if self.twin is None else self.twin.allocated)
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
         """Replace the arrays of these names; a mirror also tells the store's pool how many bytes it has allocated."""

@@ -39,7 +39,7 @@ class CsrPool(ArrayManager[Graph]):
         """Return ``edges``; raise ``CapacityError`` if a graph of this size could not be rebuilt within the limit."""
         if self.limit is None:
             return edges
-        size = rebuild_bytes(num_vertices, edges, self.entry_bytes("edges")) + self["log"].nbytes
+        size = rebuild_bytes(num_vertices, edges, self.entry_bytes("edges")) + self["log"].nbytes + self.besides()
         if size > self.limit:
             raise CapacityError(
                 f"{self.backend} needs {size} bytes to rebuild {edges} edges of {num_vertices} vertices,"
@@ -47,11 +47,15 @@ class CsrPool(ArrayManager[Graph]):
             )
         return edges
 
-    def target(self, edges: int) -> Graph:
-        """Return arrays, reserved or new, into which a graph of ``edges`` edges fits; raises ``CapacityError``."""
-        num_vertices = len(self["offsets"]) - 1
-        lengths = (rounded(edges), edges) if self.device.is_cuda else (edges,)
-        length = first_that_fits(lambda length: self._admit_graph(num_vertices, length), *lengths)
+    def target(self, edges: int, *, kept_back: bool = False) -> Graph:
+        """Return arrays, reserved or new, into which a graph of ``edges`` edges fits; raises ``CapacityError``.
+
+        ``kept_back``: for a deletion, which the limit never refuses.
+        """
+        num_vertices, length = len(self["offsets"]) - 1, edges
+        if not kept_back:
+            lengths = (rounded(edges), edges) if self.device.is_cuda else (edges,)
+            length = first_that_fits(lambda length: self._admit_graph(num_vertices, length), *lengths)
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
         if self._swaps and len(self["reserve_dst"]) >= edges:
             return Graph(offsets, self["reserve_dst"], self["reserve_weight"])

@@ -142,7 +142,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         if not self.device.is_cuda:
             return None
         bound = self.edge_bound()
-        return Rebuild(self.pool.target(bound), bound)
+        return Rebuild(self.pool.target(bound, kept_back=True), bound)
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Rebuild | None, report: Report) -> None:
         """Delete the present entries of a located batch, and write ``report``.
@@ -279,13 +279,13 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         """Delete all out-edges of the distinct ``vertices`` (uint32[k]) in one rebuild."""
         self.poll()
         if self._host is not None:
-            target = self.pool.target(self._host.num_edges)
+            target = self.pool.target(self._host.num_edges, kept_back=True)
             self._host.delete_vertices(self.device.to_numpy(vertices))
             self._upload(self._host, target)
             return
         xp, bound, old = self.device.xp, self.edge_bound(), self.pool.graph
         with out_of_memory(self.name):
-            target = self.pool.target(bound)
+            target = self.pool.target(bound, kept_back=True)
         degrees = old.offsets[1:] - old.offsets[:-1]
         degrees[vertices] = 0
         target.offsets[0] = 0

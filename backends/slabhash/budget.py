@@ -23,13 +23,14 @@ _collected = [-1.0]  # when all garbage was collected last
 class Budget:
     """How many bytes a store on ``device`` may allocate: old and new arrays while they grow, and scratch memory.
 
-    ``limit`` is the store's ``memory_limit`` in bytes, or None. Arrays that the store returns, and the temporary arrays
+    ``limit`` is the store's ``memory_limit`` in bytes, or None; ``besides()`` gives what else counts against it (see
+    ``Store.share_limit``). Arrays that the store returns, and the temporary arrays
     of a query, do not count. Bytes allocated now: ``arrays``, those of the store, which only its ``Pool`` writes;
     ``cached``, scratch memory for the next batch, which only its ``Kernels`` write; ``borrowed``, temporary arrays.
     """
 
-    def __init__(self, limit: int | None, device: Device) -> None:
-        self.limit, self._device = limit, device
+    def __init__(self, limit: int | None, device: Device, besides: Callable[[], int] = int) -> None:
+        self.limit, self._device, self.besides = limit, device, besides
         self.arrays = self.cached = self.borrowed = 0
 
     @property
@@ -39,12 +40,13 @@ class Budget:
 
     def allows(self, size: int) -> bool:
         """Return whether ``size`` more bytes are within the limit."""
-        return self.limit is None or self.held + size <= self.limit
+        return self.limit is None or self.held + self.besides() + size <= self.limit
 
     def admit(self, size: int) -> None:
         """Raise ``CapacityError`` if ``size`` more bytes are beyond the limit, or more than the machine has left."""
         if not self.allows(size):
-            raise CapacityError(f"slabhash needs {self.held + size} bytes, memory_limit is {self.limit}")
+            wanted = self.held + self.besides() + size
+            raise CapacityError(f"slabhash needs {wanted} bytes, memory_limit is {self.limit}")
         if size > LARGE and (left := memory_left(self._device, size)) is not None and size > left:
             where = "the device" if self._device.is_cuda else "the machine"
             raise CapacityError(f"slabhash needs {size} more bytes, {where} has {left} left")

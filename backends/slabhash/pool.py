@@ -158,12 +158,12 @@ class Pool:
                 fresh=xp.zeros(slabs.capacity, np.uint32), touched=xp.zeros(slabs.capacity, np.uint32), marked=1
             )
 
-    def with_vertices(self, vertices: int) -> Slabs:
-        """Return the current arrays, with ``vertex`` and ``buckets`` copied to longer ones for ``vertices`` entries."""
+    def with_vertices(self, vertices: int) -> Tables:
+        """Return longer copies of ``vertex`` and ``buckets``, for ``vertices`` vertices."""
         slabs = self.slabs
         vertex, buckets = self.tables(vertices)
         vertex[: len(slabs.vertex)], buckets[: len(slabs.buckets)] = slabs.vertex, slabs.buckets
-        return slabs._replace(vertex=vertex, buckets=buckets)
+        return vertex, buckets
 
     def with_free_list(self, length: int) -> Slabs:
         """Return the current arrays with an uninitialised list of ``length`` free slabs."""

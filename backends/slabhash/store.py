@@ -20,7 +20,7 @@ from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import DENIED, SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
 from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
-from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
+from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.backends.slabhash.programs import cursor_declarations
 from suricate.backends.slabhash.supply import Sizing, Supply
 from suricate.base.devices import CPU, Array, Device
@@ -109,7 +109,7 @@ class SlabHashStore(Store):
         """Build an empty store with slabs of ``slab_bytes`` bytes, and entries for ``vertices`` vertices."""
         device, options = self.device, self._options
         shape = geometry(slab_bytes, self.weight_dtype, warp=options.reference)
-        budget = Budget(self.memory_limit, device)
+        budget = Budget(self.memory_limit, device, self.besides)
         kernels: Kernels
         if device.is_cuda:
             from suricate.backends.slabhash.cuda import CudaKernels
@@ -166,8 +166,13 @@ class SlabHashStore(Store):
             self.supply.reserve(num_edges)
 
     def compact(self) -> None:
-        """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
-        self.supply.compact()
+        """Flush tombstones, give every vertex buckets for its degree, and cut the pool to that, if memory allows it."""
+        with suppress(CapacityError):
+            self.supply.compact()
+
+    def bytes_held(self) -> int:
+        """Return the bytes that count against the memory limit; does not wait."""
+        return self.budget.held
 
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return bytes used and allocated by kind of array, ``{kind: (used, allocated)}``; waits for a CUDA device."""
@@ -290,9 +295,9 @@ class SlabHashStore(Store):
         removed = self.budget.made(self.device.xp.arange, num_vertices, self.num_vertices, 1, np.uint32)
         return partial(self._take_vertices, num_vertices, removed, self.supply.with_vertices(num_vertices))
 
-    def _take_vertices(self, num_vertices: int, removed: Array, slabs: Slabs | None) -> None:
+    def _take_vertices(self, num_vertices: int, removed: Array, tables: Tables | None) -> None:
         self.delete_vertices(removed)
-        self.supply.resize(num_vertices, slabs)
+        self.supply.resize(num_vertices, tables)
         self.num_vertices = num_vertices
 
     # -- traversal -----------------------------------------------------------------------------------------------------

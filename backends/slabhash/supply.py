@@ -16,7 +16,7 @@ import numpy as np
 from suricate.backends.slabhash import ledger as numbers
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import GuardedBatch
-from suricate.backends.slabhash.layout import DENIED, Slabs
+from suricate.backends.slabhash.layout import DENIED
 from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.base.devices import Array
@@ -184,8 +184,8 @@ class Supply:
                 demand = ledger.usual_demand(edges)
         return demand
 
-    def with_vertices(self, num_vertices: int) -> Slabs | None:
-        """Return arrays with entries for ``num_vertices`` vertices; None: the present ones have them."""
+    def with_vertices(self, num_vertices: int) -> Tables | None:
+        """Return tables with entries for ``num_vertices`` vertices; None: the present ones have them."""
         allocated = self._pool.vertices
         if num_vertices <= allocated:
             return None
@@ -193,10 +193,10 @@ class Supply:
         ample = max(num_vertices, allocated + allocated // 4)
         return first_that_fits(self._pool.with_vertices, ample, num_vertices)
 
-    def resize(self, num_vertices: int, slabs: Slabs | None) -> None:
-        """Change the number of vertices; take the arrays ``slabs``. The caller has freed the slabs of removed ones."""
-        if slabs is not None:
-            self._pool.adopt(slabs)
+    def resize(self, num_vertices: int, tables: Tables | None) -> None:
+        """Change the number of vertices; take new ``tables``. The caller has freed the slabs of removed ones."""
+        if tables is not None:
+            self._pool.adopt(self._pool.slabs._replace(vertex=tables[0], buckets=tables[1]))
         self.ledger.num_vertices = num_vertices
 
     # -- counters, and more slabs --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
 from suricate.graph.exchange import igraph, networkit, networkx, pyg, tables
-from suricate.graph.inspection import most_arcs
+from suricate.graph.inspection import most_arcs, share_limit
 from suricate.graph.interface import hints, html, running
 from suricate.graph.interface.hints import PAIRS
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
@@ -62,8 +62,10 @@ class Graph(hints.Hinted):
             (:meth:`synchronize`, at the latest). An invalid batch changes nothing in either case. Host arrays are
             checked in the call, and so is every batch for a backend without guarded kernels (``Store.guarded``).
         degree_hints, in_degree_hints: expected out- and in-degrees, ``int[num_vertices]``; hints, not limits.
-        memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None. To
-            undo a change that failed, it may allocate more for a moment.
+        memory_limit: the most bytes that the graph may have allocated at any time, also as text (``"1.5GB"``,
+            ``"512MiB"``), or None: edges, vertices, columns, and both copies of what grows. Not counted: names
+            (``Names.memory_usage()``), texts in columns besides 8 bytes each, trackers, results, and the scratch memory
+            of a call. Deletions are never refused, and to undo a change that failed it may allocate more for a moment.
         threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
         comm: communication with the processes among which the edges are divided (``suricate.parallel``); None: there is
             only this one. Else all processes make the same calls; a batch is the parts that they pass, in rank order.
@@ -141,6 +143,7 @@ class Graph(hints.Hinted):
         self.owner: object = None  #: what alone may change edges and vertices, as a window; None: everybody
         self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
+        share_limit(self, options.memory_limit)
         if partition is None:
             rehearse_updates(self)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import DeviceLike, resolve_device
-from suricate.base.errors import RequirementError, require
+from suricate.base.errors import CapacityError, RequirementError, require
 from suricate.base.parameters import integer
 from suricate.base.types import EdgeList, edge_keys
 from suricate.graph.edge_columns import compact as compact_rows
@@ -71,6 +73,41 @@ def parts_of(graph: Graph) -> dict[str, tuple[int, int]]:
         if size:
             parts[label] = size, size
     return parts
+
+
+def share_limit(graph: Graph, limit: int | None) -> None:
+    """Have all parts of ``graph`` share ``limit`` bytes; raises ``CapacityError`` if they take more now."""
+    if limit is None:
+        return
+    there = weakref.ref(graph)
+    for number, store in enumerate(_stores(graph)):
+        store.share_limit(partial(_held, there, number))
+    graph._updater.live.arrays()  # the mask, which a deletion would make beyond the limit otherwise
+    graph._updater.live.admit = admit = partial(_admit, there, limit)
+    if graph.edge_table is not None:
+        graph.edge_table.admit = admit
+    admit(0)
+
+
+def _stores(graph: Graph) -> list[Store]:
+    return [getattr(store, "local", store) for store in graph._stores]  # the latter of this rank
+
+
+def _held(there: weakref.ref[Graph], but: int | None = None) -> int:
+    """Return the bytes of all parts of a graph, except of its store number ``but``; does not wait."""
+    graph = there()
+    if graph is None:
+        return 0
+    live, table = graph._updater.live, graph.edge_table
+    held = live.memory()[1] + graph._updater._all.coming + (0 if table is None else table.nbytes)
+    held += sum(column.nbytes for column in live.columns.values())
+    return held + sum(store.bytes_held() for number, store in enumerate(_stores(graph)) if number != but)
+
+
+def _admit(there: weakref.ref[Graph], limit: int, size: int) -> None:
+    wanted = _held(there) + size
+    if wanted > limit:
+        raise CapacityError(f"the graph needs {wanted} bytes, memory_limit is {limit}")
 
 
 @on_graph_device

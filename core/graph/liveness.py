@@ -22,6 +22,7 @@ from suricate.base.types import EdgeList
 from suricate.cuda.pinned import PinnedCounters
 from suricate.graph.revive import Revived, Reviver
 from suricate.intake.arrays import sorted_distinct
+from suricate.state.attributes import unlimited
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class LiveVertices:
     def __init__(self, device: Device, num_vertices: int) -> None:
         self.device, self.num_vertices, self.most_deleted = device, num_vertices, 0
         self.columns: dict[str, Column] = {}
+        self.admit: Callable[[int], None] = unlimited  # raises ``CapacityError`` if so many bytes are too many
         self._buffer: Array = None  # bool, True behind num_vertices; made when first needed
         self._live: Live | None = None  # of this buffer and size
         self._count: Array = None
@@ -139,8 +141,9 @@ class LiveVertices:
             MemoryError: memory does not suffice.
         """
         for column in self.columns.values():
-            column.reserve(num_vertices)
+            column.reserve(num_vertices, self.admit)
         if self._buffer is not None and num_vertices > len(self._buffer):
+            self.admit(max(num_vertices, len(self._buffer) * 3 // 2))
             self._make(num_vertices)
 
     def resize(self, num_vertices: int) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from suricate.base.devices import Array
@@ -13,6 +14,15 @@ from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.store import Store, checked_outcome
 
 Steps = list[Callable[[], Any]]  #: what carries a change out that stores have prepared, one step for each store
+
+
+def _bytes_in(prepared: Any) -> int:
+    """Return the bytes of the arrays in a prepared change, the arguments of a ``partial``."""
+    if isinstance(prepared, partial):
+        prepared = prepared.args
+    if isinstance(prepared, Mapping):
+        prepared = tuple(prepared.values())
+    return sum(map(_bytes_in, prepared)) if isinstance(prepared, tuple) else getattr(prepared, "nbytes", 0)
 
 
 class Stores:
@@ -26,6 +36,7 @@ class Stores:
     def __init__(self, stores: tuple[Store, ...], *, symmetric: bool) -> None:
         self.all, self.symmetric = stores, symmetric
         self.out, self.into = stores[0], stores[1] if len(stores) > 1 else None
+        self.coming = 0  #: bytes that :meth:`resize` has allocated, and that are in no store yet
         self._applies = type(self.out).apply is not Store.apply
 
     def change(
@@ -64,8 +75,13 @@ class Stores:
 
     def resize(self, num_vertices: int) -> None:
         """Change the number of vertices of all stores, or of none."""
-        before = self.out.num_vertices
-        steps = [store.resizing(num_vertices) for store in self.all]
+        before, steps = self.out.num_vertices, list[Callable[[], None]]()
+        try:
+            for store in self.all:
+                steps.append(store.resizing(num_vertices))
+                self.coming += _bytes_in(steps[-1])
+        finally:
+            self.coming = 0
         try:
             for step in steps:
                 step()

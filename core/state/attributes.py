@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from suricate.intake.tables import as_numpy
 
 TEXT = np.dtype(object)  #: of columns of ``str``, which are in host memory
 _DEFAULTS = {"f": np.nan, "i": 0, "u": 0, "b": False, "O": ""}  # what is missing, by kind of dtype
+
+
+def unlimited(size: int) -> None:
+    """Admit ``size`` bytes: there is no memory limit."""
 
 
 class Column:
@@ -62,16 +67,32 @@ class Column:
         """Bytes allocated; for texts the bytes of the references, not of the texts."""
         return int(self._buffer.nbytes)
 
-    def reserve(self, size: int) -> None:
-        """Allocate memory for ``size`` vertices, so that :meth:`resize` cannot fail; raises ``MemoryError``."""
-        if size > len(self._buffer):
-            buffer = self._filled(max(size, len(self._buffer) * 3 // 2))
-            buffer[: self.size] = self.array
-            self._buffer = buffer
+    @property
+    def capacity(self) -> int:
+        """The number of vertices for which there is memory."""
+        return len(self._buffer)
+
+    def reserve(self, size: int, admit: Callable[[int], None]) -> None:
+        """Allocate memory for ``size`` vertices, so that :meth:`resize` cannot fail; raises ``MemoryError``.
+
+        ``admit``: called with the bytes to allocate; raises ``CapacityError`` if they are too many.
+        """
+        if size <= self.capacity:
+            return
+        for length in (max(size, self.capacity * 3 // 2), size):
+            try:
+                admit(length * self.dtype.itemsize)
+                buffer = self._filled(length)
+                break
+            except MemoryError:
+                if length == size:
+                    raise
+        buffer[: self.size] = self.array
+        self._buffer = buffer
 
     def resize(self, size: int) -> None:
         """Change the number of vertices to ``size``; new ones have the missing value."""
-        self.reserve(size)
+        self.reserve(size, unlimited)
         self.size = size
 
     def compact(self) -> None:

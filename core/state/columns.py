@@ -57,6 +57,7 @@ class Columns(MutableMapping[str, Any]):
                 if given is not None and not given.size and missing is not None and not hasattr(values, "dtype"):
                     dtype = dtype_of(np.asarray(missing)) if dtype is None else dtype  # of values that have none
                 kind = dtype_of(given) if dtype is None else dtype_named(dtype)
+                graph._updater.live.admit(graph.num_vertices * kind.itemsize)
                 column = Column(graph.device, graph.num_vertices, kind, missing)
                 if given is not None:
                     column.fill(fitted(given, kind, name))

@@ -5,7 +5,7 @@ The weight that users see is the column :data:`WEIGHT`, read through the row; wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from suricate.base.errors import (
 from suricate.base.parameters import shown
 from suricate.base.types import WEIGHT_DTYPES, EdgeList
 from suricate.intake.arrays import as_weights, bits, checked_weights, on_host
-from suricate.state.attributes import TEXT, Column, as_values, fitted
+from suricate.state.attributes import TEXT, Column, as_values, fitted, unlimited
 
 if TYPE_CHECKING:
     from suricate.graph.delta import Delta, Lists
@@ -57,6 +57,7 @@ class EdgeTable:
         self._unread: list[tuple[np.ndarray, Delta]] = []
         self._waiting = 0  # rows of the unread
         self._batch = self._free  # rows of the change under way
+        self.admit: Callable[[int], None] = unlimited  #: raises ``CapacityError`` if so many bytes are too many
         self.is_lost = False  #: whether a change is under way, or an interrupt has left open which rows edges have
 
     @property
@@ -98,9 +99,9 @@ class EdgeTable:
     def _reserve(self, size: int) -> None:
         if size > MOST:
             raise CapacityError(f"{size} rows of edges are too many: there are {MOST}")
-        capacity = min(max(size, self._capacity * 3 // 2), MOST)
         for column in self.columns.values():  # all of them before one grows
-            column.reserve(capacity)
+            column.reserve(size, self.admit)
+        capacity = min(MOST, *(column.capacity for column in self.columns.values()))
         for column in self.columns.values():
             column.resize(capacity)
 

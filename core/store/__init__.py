@@ -95,6 +95,7 @@ class Store(ABC):
     priority: ClassVar[int] = 0
     #: the attribute, if any, that counts the bytes of the store and has their bound as ``limit``
     limited: ClassVar[str] = ""
+    besides: Callable[[], int] = int  # what else counts against ``memory_limit``: 0 bytes
     #: backend options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
     #: together and the others one at a time around the defaults; it takes an option named ``*_bytes`` for the width of
     #: the backend's storage units
@@ -346,13 +347,23 @@ class Store(ABC):
         if hasattr(self, self.limited):  # else it is about to be made, or there is none
             getattr(self, self.limited).limit = limit
 
+    def share_limit(self, besides: Callable[[], int]) -> None:
+        """Count what ``besides()`` returns, the bytes of the rest of a graph, against ``memory_limit`` from now on."""
+        self.besides = besides
+        if hasattr(self, self.limited):
+            getattr(self, self.limited).besides = besides
+
+    def bytes_held(self) -> int:
+        """Return the bytes that are allocated, or kept for deletions; backends do not wait for the device."""
+        return sum(allocated for _, allocated in self.memory().values())
+
     def admit(self, size: int) -> None:
         """Raise ``CapacityError`` if ``size`` more bytes would exceed ``memory_limit``."""
         if self.memory_limit is None:
             return
-        held = sum(allocated for _, allocated in self.memory().values())
-        if held + size > self.memory_limit:
-            raise CapacityError(f"{self.name} needs {held + size} bytes, memory_limit is {self.memory_limit}")
+        wanted = self.bytes_held() + self.besides() + size
+        if wanted > self.memory_limit:
+            raise CapacityError(f"{self.name} needs {wanted} bytes, memory_limit is {self.memory_limit}")
 
     def copy_to(self, device: Device) -> Store:
         """Return a copy of this store on ``device``; the fallback inserts the edges into an empty store."""

@@ -47,6 +47,8 @@ class ArrayManager(Generic[Graph]):
         layout: the groups of arrays, all empty at first.
     """
 
+    besides: Callable[[], int] = int  #: what else counts against the limit, see ``Store.share_limit``: 0 bytes
+
     def __init__(
         self, backend: str, device: Device, weight_dtype: np.dtype | None, limit: int | None, layout: Layout
     ) -> None:
@@ -103,11 +105,16 @@ class ArrayManager(Generic[Graph]):
         """
         return 0
 
+    @property
+    def held(self) -> int:
+        """Bytes that count against the limit: what is allocated and kept back."""
+        return self.allocated + self.kept_back()
+
     def admit(self, size: int) -> None:
         """Raise ``CapacityError`` if ``size`` more bytes would exceed the limit."""
         if self.limit is None:
             return
-        wanted = self.allocated + self.kept_back() + size
+        wanted = self.held + self.besides() + size
         if wanted > self.limit:
             raise CapacityError(f"{self.backend} needs {wanted} bytes, memory_limit is {self.limit}")
 

@@ -394,6 +394,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Raise ``CapacityError`` if ``size`` more bytes would exceed the memory limit."""
         self.pool.admit(size)
 
+    def bytes_held(self) -> int:
+        """Return the bytes that count against the memory limit; does not wait."""
+        return self.pool.held
+
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return ``{part: (bytes used, bytes allocated)}`` of all arrays; on CUDA waits for the device."""
         if self.log is not None:

@@ -44,7 +44,7 @@ class MemoryEstimate(NamedTuple):
         stores: allocated by the stores: edges, weights, and in-edges if the graph keeps them.
         trackers: the state of trackers, and scratch arrays of operators.
         peak: the most that stores need while the last fifth of the edges is inserted, both copies of a growing array
-            included: the least possible ``memory_limit``, summed over stores. Without one a backend may take more.
+            included: about the least possible ``memory_limit``. Without one a backend may take more.
         low: lower bound of ``stores``.
         high: upper bound of ``stores``.
     """

@@ -328,7 +328,7 @@ def test_a_view_stays_as_long_as_the_arrays_are_the_same(device: Device) -> None
     assert store.view().num_vertices == 501
 
 
-@pytest.mark.parametrize("size", [2_000_000, 2_700_000])
+@pytest.mark.parametrize("size", [3_700_000, 5_500_000])
 def test_a_pool_that_is_packed_within_the_first_batch_has_room_for_its_edges(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
