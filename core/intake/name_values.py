@@ -220,6 +220,10 @@ def _encoded(item: Any, index: int) -> bytes:
     if isinstance(item, str):
         return item.encode("utf-8", "surrogateescape")
     if isinstance(item, bytes):
+        try:
+            str(item, "utf-8")
+        except UnicodeDecodeError:
+            raise DTypeError(f"names[{index}] is {shown(item)}, not UTF-8: decode it to str") from None
         return item
     if is_missing(item):
         raise DTypeError(f"names[{index}] is missing ({shown(item)}): leave such rows out, or give a name to them")

@@ -19,7 +19,7 @@ from suricate.base.types import MAX_VERTICES
 from suricate.io.comments import Konect, direction, konect_header
 from suricate.io.files import split_suffix
 from suricate.io.first_row import has_texts, time_facts
-from suricate.io.options import READ, Advice, Columns, ReadOptions
+from suricate.io.options import READ, SCAN, Advice, Columns, ReadOptions
 from suricate.io.times import LOOKS_LIKE_TIME
 
 TABLE_FORMATS = ("parquet", "arrow")  #: formats of columns with types; the others are text
@@ -142,8 +142,11 @@ def head_of(chunks: Iterator[bytes]) -> bytes:
     return head
 
 
-def detect(path: Path, head: bytes) -> str:
-    """Return the format of a file by the extension of ``path``, else by its first lines, which are in ``head``."""
+def detect(path: Path, head: bytes, advice: Advice) -> str:
+    """Return the format of a file by the extension of ``path``, else by its first lines, which are in ``head``.
+
+    ``advice`` is what an error advises.
+    """
     by_suffix = {**BY_SUFFIX, **READ_ONLY}.get(split_suffix(path)[0])
     if by_suffix:
         return by_suffix
@@ -155,7 +158,7 @@ def detect(path: Path, head: bytes) -> str:
     if re.match(rb"p\s+\w+\s+\d+\s+\d+$", body[0]):
         return "gr"
     if re.match(rb"[ID+=-]\s+\d+\s+\d+(\s|$)", body[0]):
-        raise FileFormatError(path, None, "this is a stream of events: read it with suricate.io.read_events")
+        raise FileFormatError(path, None, f"this is a stream of events: read it with {advice.events}")
     first = re.split(rb"[,;\t |]\s*", body[0])
     if re.search(rb"[,;|]", body[0]) or any(token.lower().decode("latin1") in _COLUMN_NAMES["src"] for token in first):
         return "csv"
@@ -212,14 +215,16 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
     Raises:
         FileFormatError: the header is malformed. UnknownNameError: there is no such format or column.
     """
-    format = detect(path, head) if format is None else format
+    format = detect(path, head, options.advice) if format is None else format
     if format not in (*FORMATS, "metis"):
         raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}, metis")
     columns, delimiter = options.columns, options.delimiter
     fixed = {"mtx": _mtx_layout, "gr": _gr_layout, "metis": _metis_layout}
     if format in fixed:
         if columns is not None or delimiter is not None or options.first_id not in (None, 1):
-            raise ParameterError(f"format {format!r} fixes its columns, its delimiter and first_id=1")
+            raise ParameterError(f"format {format!r} fixes its columns and its delimiter, and counts ids from 1")
+        if format == "metis" and options.advice is SCAN:
+            raise FileFormatError(path, None, "METIS files list neighbours, not events")
         if format == "metis" and (options.relabel or options.num_vertices is not None):
             raise ParameterError("format 'metis' has its ids and its number of vertices: no relabel, no num_vertices")
         return fixed[format](path, head)

@@ -23,10 +23,17 @@ class Advice(NamedTuple):
 
     texts: str  #: how ids are read as texts
     columns: str  #: how columns are chosen
+    numbers: str  #: what takes any integers as ids, in brackets
+    events: str  #: how event files are read
 
 
-READ = Advice("relabel='text' (--relabel text)", "columns={'src': 0, 'dst': 1} (--columns)")
-SCAN = Advice("texts=True (--texts)", "src=0, dst=1 (--columns src=0,dst=1)")
+READ = Advice(
+    "relabel='text' (--relabel text)", "columns={'src': 0, 'dst': 1} (--columns)",
+    " (relabel maps any 64-bit ids to 0..n-1)", "suricate.io.read_events",
+)  # fmt: skip
+SCAN = Advice(
+    "texts=True (--texts)", "src=0, dst=1 (--columns src=0,dst=1)", "", "format='events' (--from events)"
+)  # fmt: skip
 
 
 @dataclass

@@ -248,7 +248,7 @@ class Tokenizer:
             return f"weight {shown} is not {'a number' if finite else 'finite'}{hint}"
         digits = token[: len(token) - len(token.lstrip(b"0123456789"))]
         if error == BAD_ID and token[:1] == b"-" and token[1:].isdigit():
-            return f"id {shown} is negative{' (relabel maps any 64-bit ids to 0..n-1)' if free else ''}"
+            return f"id {shown} is negative{layout.advice.numbers if free else ''}"
         if error == ID_RANGE and token[:1] == b"-":
             return f"id {shown} is too large: ids have at most 64 bits"
         if layout.canonical_ids and error in (BAD_ID, NOT_CANONICAL):
@@ -268,7 +268,8 @@ class Tokenizer:
         if highest == 2**64 - 1:
             return f"id {shown} is too large: ids have at most 64 bits ({layout.advice.texts} takes any texts)"
         if highest - layout.first_id >= MAX_VERTICES - 1:
-            return f"id {shown} is too large: ids go up to {highest} (relabel maps any 64-bit ids to 0..n-1)"
+            hint = "" if layout.format == "events" else layout.advice.numbers
+            return f"id {shown} is too large: ids go up to {highest}{hint}"
         return f"id {shown} is too large: with the number of vertices that is declared, ids go up to {highest}"
 
 

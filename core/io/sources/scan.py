@@ -166,8 +166,6 @@ class Scan(Source):
             chunks = source.chunks()
             head, layout = head_and_layout(path, chunks, self._format, options)
             chunks, small = rest_of(chunks, head)
-            if layout.format == "metis":
-                raise FileFormatError(path, None, "METIS files list neighbours, not events")
             further = {name: columns.get(name, name) for name in ("kind", *self.attributes)}
             if "kind" not in columns and not has_header(head, layout, "kind"):
                 del further["kind"]

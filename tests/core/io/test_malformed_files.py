@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import io as iolib
+import re
 import tarfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +17,9 @@ from hypothesis import strategies as st
 from suricate import io
 from suricate.errors import FileFormatError, ParameterError
 from suricate.io import files
+from suricate.io.options import FirstRow
 from suricate.io.parsing.parse_loops import NAIVE, NO_TIME, ZONED, parse_iso
+from suricate.io.sources.scan import scan
 from suricate.io.times import parse
 
 pytestmark = pytest.mark.usefixtures("reader")
@@ -267,3 +272,39 @@ def test_times_are_parsed_alike_by_python_and_by_the_loop(time, date, form, zone
             assert kind == NO_TIME
         else:
             assert (seconds, nanoseconds, kind == ZONED, kind == NAIVE) == (*right, not right.zoned)
+
+
+ADVISED = {
+    "negative": ("a.txt", "0 1\n-2 3\n", 2, ""),
+    "text": ("a.txt", "0 1\n1 bob\n", 2, ""),
+    "zero": ("a.txt", "0 1\n1 02\n", 2, ""),
+    "events": ("a.txt", "I 0 1\n", 1, ""),
+    "KONECT": ("a.txt", "% bip unweighted\n% 2 2 2\n-1 2\n", 3, ""),
+    "large": ("a.txt", f"0 1\n{2**64} 2\n", 2, ""),
+    "both ends": ("a.txt", f"-1 1\n{2**63} 2\n", 2, ""),
+    "fraction": ("a.csv", "u,v,t\n1,2,3\n1,2,3.x\n", 3, ""),
+    "encoding": ("a.csv", b"u,v\na,b\n\xe9,b\n", 3, ""),
+}
+
+
+@pytest.mark.parametrize("case", BAD | ADVISED)
+def test_messages_advise_options_that_the_function_has(put, case):
+    name, content, *_ = (BAD | ADVISED)[case]
+    path = put(content, name)
+
+    def scanned(path):
+        source = scan(path)
+        source.want((), names=True, first=FirstRow())
+        list(source.read())
+
+    calls = ((io.read, io.read), (io.read, partial(io.read, relabel=True)), (scan, scanned), (io.read_events,) * 2)
+    for function, call in calls:
+        try:
+            call(path)
+        except (FileFormatError, ParameterError) as error:
+            message = str(error).removeprefix(str(path))
+        else:
+            continue
+        advised = set(re.findall(r"\b([a-z_]+)=", message)) - ({"encoding"} if "UTF-16" in message else set())
+        assert advised <= set(inspect.signature(function).parameters), message
+        assert function is io.read or "relabel" not in message

@@ -205,3 +205,11 @@ def test_nulls_in_attributes_of_vertices(library: str) -> None:
         assert named == {"ann": "DE", "bob": "?", "cid": "FR", "dan": "?"}
         ages = dict(zip(job.names[:].tolist(), w.graph.columns["age"].tolist(), strict=True))
         assert ages == {"ann": 30, "bob": -1, "cid": 50, "dan": -1}
+
+
+def test_names_that_are_bytes_are_utf_8() -> None:
+    events = {"time": [1, 2], "src": [b"Jos\xc3\xa9", b"b"], "dst": [b"b", b"c"]}
+    assert found(events, names=True, time_unit="s") == (0, [("José", "b"), ("b", "c")])
+    for src in ([b"Jos\xe9", b"b"], np.array([b"Jos\xe9", b"b"])):
+        with pytest.raises(DTypeError, match=r"names\[0\] is b'Jos.*not UTF-8: decode it"):
+            found({**events, "src": src}, names=True, time_unit="s")
