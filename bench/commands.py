@@ -166,8 +166,8 @@ def demo(
 
 @click.command()
 @click.option(
-    "--suite", type=click.Choice((*SUITES, SCALING, "all")), default="all", show_default=True,
-    help=f"'all': {', '.join(name for name, suite in SUITES.items() if suite.in_all)}.",
+    "--suite", type=click.Choice((*SUITES, SCALING, "all")), default="all", show_default=True, metavar="NAME",
+    help=f"{', '.join(SUITES)}, {SCALING}; all: {', '.join(name for name, suite in SUITES.items() if suite.in_all)}.",
 )  # fmt: skip
 @click.option(
     "--graph", "graphs", multiple=True,

@@ -87,8 +87,7 @@ def run(
     arguments.update(replaced(arguments, named, lambda text: vertex_of(text, graph, file)))
     with working(f"computing {algorithm}"):
         result = graph.compute(kind, **arguments)
-        columns, rest = per_vertex(graph, result)
-    vertices = graph.device.to_numpy(graph.live_vertices)
+        columns, rest = per_vertex(graph, result, kind)
     written = columns if output is None or output.suffix != ".npz" else {**columns, **rest}
     if output is not None and not written:
         reason = f"{algorithm} gives no value per vertex, as CSV files have: name a file that ends in .npz"
@@ -96,13 +95,13 @@ def run(
     facts = {"graph": describe(graph), **{name: value for name, value in rest.items() if value.ndim < 2}}
     grids = [Grid(name, ("row", name), list_rows(value, graph, top)) for name, value in rest.items() if value.ndim >= 2]
     if columns:
-        grids.append(top_grid(graph, result, kind, top))
+        grids.append(top_grid(graph, result, kind, top, merged=table_format == "table"))
     if output == STDOUT:
         click.echo(facts["graph"], err=True)  # stdout has the values, and nothing else
     else:
         show(table_format, grids if top else [], facts)
     if output is not None:
-        write_columns(output, {**columns_of(graph, vertices), **written})
+        write_columns(output, written if columns else {**columns_of(graph), **written})
         click.echo(f"written to {output}", err=True)
 
 
@@ -246,35 +245,39 @@ def literal(text: str) -> Any:
         return text
 
 
-def per_vertex(graph: Graph, result: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a result of an algorithm into ``(columns, rest)``, both host arrays by name.
+def per_vertex(graph: Graph, result: Any, kind: type[Algorithm]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split a result of the algorithm ``kind`` into ``(columns, rest)``, both host arrays by name.
 
-    ``columns`` are the fields with a value per vertex, those of live vertices by ascending id; ``rest``: the others.
+    ``columns`` are those of a frame of all live vertices, empty if there is no value per vertex; ``rest``: the fields
+    that are not in it.
     """
     import numpy as np
 
     from suricate.graph import frames
 
-    live, columns, rest = graph.device.to_numpy(graph.live), {}, {}
-    whole = frames.per_vertex(graph, result)
-    for name, part in frames.fields_of(result).items():
-        part = whole.get(name, part)
-        host = graph.device.to_numpy(part) if isinstance(part, graph.device.xp.ndarray) else np.asarray(part)
-        if name in whole:
-            columns[name] = host[live]
-        else:
-            rest[name] = host
-    return columns, rest
+    to_numpy, whole = graph.device.to_numpy, frames.per_vertex(graph, result)
+    rest = {
+        name: to_numpy(part) if isinstance(part, graph.device.xp.ndarray) else np.asarray(part)
+        for name, part in frames.fields_of(result).items()
+        if name not in whole
+    }
+    frame = frames.full(graph, result, kind) if whole else None
+    return {} if frame is None else {name: without_none(frame[name]) for name in frame.columns}, rest
 
 
-def columns_of(graph: Graph, vertices: Any) -> dict[str, Any]:
-    """Return columns for the ids ``vertices``: ``vertex`` and, if the graph has names, ``name`` ("" for none)."""
+def columns_of(graph: Graph) -> dict[str, Any]:
+    """Return columns of the live vertices: ``vertex`` and, if the graph has names, ``name`` ("" for none)."""
     from suricate.graph import naming
 
-    columns = naming.columns_of(graph, vertices)
-    if "name" in columns and columns["name"].dtype == object:
-        columns["name"][columns["name"] == None] = ""  # noqa: E711 - by element
-    return columns
+    columns = naming.columns_of(graph, graph.device.to_numpy(graph.live_vertices))
+    return {name: without_none(column) for name, column in columns.items()}
+
+
+def without_none(column: Any) -> Any:
+    """Return an array of names with "" in place of None; any other array as it is."""
+    if column.dtype == object:
+        column[column == None] = ""  # noqa: E711 - by element
+    return column
 
 
 def list_rows(array: Any, graph: Graph, top: int) -> list[list[Any]]:
@@ -301,17 +304,20 @@ def called(graph: Graph, vertices: Any) -> list[Any]:
     return [vertex if name is None else name for vertex, name in zip(ids, names, strict=True)]
 
 
-def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int) -> Grid:
+def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int, *, merged: bool) -> Grid:
     """Return a table of the ``top`` vertices by the first array of a ``result``, or of the largest groups.
 
-    ``kind`` is the algorithm; if its result is a partition of the vertices (``kind.groups``), groups are listed.
-    Vertices are shown by name, those without one by id.
+    ``kind`` is the algorithm; if its result is a partition of the vertices (``kind.groups``), groups are listed. If
+    ``merged``, and in groups, vertices are shown by name, those without one by id; else the columns are those of
+    ``--output``.
     """
     from suricate.graph import frames
 
     frame = frames.top(graph, result, kind, top, None, True)
     cells = {column: frame[column].tolist() for column in frame.columns}
     del cells["rank"]
+    if not merged and "size" not in cells:
+        return Grid("vertices", tuple(cells), [list(row) for row in zip(*cells.values(), strict=True)])
     for column, names in (("vertex", "name"), *((pointer, f"{pointer}_name") for pointer in kind.pointers)):
         if names in cells:
             known = zip(cells[column], cells.pop(names), strict=True)

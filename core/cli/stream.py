@@ -229,9 +229,13 @@ class RowPrinter:
 
 def facts_of(w: Slide) -> dict[str, Any]:
     """Return the numbers to print of the slide ``w``, by the names in :data:`FACTS`."""
-    end = w.end if isinstance(w.end, int) else str(w.end).removesuffix(".000000000")
-    values = end, w.events, w.late, w.graph.num_live, w.graph.num_edges
+    values = end_of(w), w.events, w.late, w.graph.num_live, w.graph.num_edges
     return dict(zip(FACTS, values, strict=True))
+
+
+def end_of(w: Slide) -> int | str:
+    """Return the end of a slide as it is printed: a number, or a date without zeros behind the second."""
+    return w.end if isinstance(w.end, int) else str(w.end).removesuffix(".000000000")
 
 
 def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
@@ -255,33 +259,27 @@ def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], No
 def csv_printer(names: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
     """Return a function ``show(facts, tops)``, as :func:`table_printer` does, that prints CSV with a header.
 
-    ``names``: the algorithms. Without any a slide is one row, else a row per algorithm and top vertex or group.
+    ``names``: the algorithms. Without any a slide is one row, else a row per algorithm and top vertex or group, with
+    the columns of all their frames; those that an algorithm has not are empty.
     """
-    writer, begun = csv.writer(sys.stdout, lineterminator="\n"), False
+    writer, head = csv.writer(sys.stdout, lineterminator="\n"), list[str]()
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
-        nonlocal begun
-        rows = [[*facts.values()]]
-        head = [*facts]
+        rows: list[dict[str, Any]] = [facts]
         if names:
-            head = ["end", "algorithm", "rank", "vertex", "value"]
-            rows = [[facts["end"], name, *row] for name, frame in tops.items() for row in ranked(frame)]
-        if not begun:
+            rows = [
+                {"end": facts["end"], "algorithm": name, **dict(zip(frame.columns, row, strict=True))}
+                for name, frame in tops.items()
+                for row in frame
+            ]
+        if not head:
+            columns = dict.fromkeys(column for frame in tops.values() for column in frame.columns)
+            head.extend(("end", "algorithm", *columns) if names else facts)
             writer.writerow(head)
-            begun = True
-        writer.writerows(printable_rows(rows))
+        writer.writerows(printable_rows([row.get(column) for column in head] for row in rows))
         sys.stdout.flush()
 
     return show
-
-
-def ranked(frame: Any) -> Iterator[list[Any]]:
-    """Yield rank, vertex (its name if it has one) and value of each row of ``frame``, a table of top vertices."""
-    values = [name for name in frame.columns if name not in ("rank", "vertex", "name")]
-    shown = "name" if "name" in frame.columns else "vertex"
-    for row in frame:
-        cells = dict(zip(frame.columns, row, strict=True))
-        yield [cells["rank"], cells[shown], cells[values[0]]]
 
 
 def json_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
@@ -313,7 +311,7 @@ def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
             shown_at = now
             lag = f"{w.lag / 1e9:.0f} s" if job.has_unit else w.lag
             memory = sum(w.memory.values()) / 2**20
-            status.update(f"{w.end}: {events / (now - begin):,.0f} events/s, lag {lag}, {memory:,.0f} MiB")
+            status.update(f"{end_of(w)}: {events / (now - begin):,.0f} events/s, lag {lag}, {memory:,.0f} MiB")
 
         yield progress
 

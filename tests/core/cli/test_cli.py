@@ -235,7 +235,7 @@ def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert rows(result) == [["cid", "2", "bob"]]
     assert output.read_text().splitlines() == [
-        "vertex,name,level,parent", "0,ann,0,0", "1,bob,1,0", "2,cid,2,1",
+        "vertex,name,level,parent,parent_name", "0,ann,0,0,ann", "1,bob,1,0,ann", "2,cid,2,1,bob",
     ]  # fmt: skip
     assert "float64 weights" in result.stdout
 

@@ -11,12 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from cli_calls import call, rows, shell
 
 import suricate as su
-from suricate.cli import main
+from suricate.cli import cli, main
 
 
 def test_vertices_go_by_their_names(tmp_path: Path) -> None:
@@ -24,9 +25,9 @@ def test_vertices_go_by_their_names(tmp_path: Path) -> None:
     file = tmp_path / "named.csv"
     file.write_text("src,dst\n1e3,true\ntrue,ann\n")
     found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=1e3", "--format", "csv").stdout
-    assert found.splitlines()[-3:] == ["ann,2,true", "true,1,1e3", "1e3,0,1e3"]
+    assert found.splitlines()[-3:] == ["2,ann,2,1,true", "1,true,1,0,1e3", "0,1e3,0,0,1e3"]
     found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=true", "--format", "csv").stdout
-    assert found.splitlines()[-1] == "1e3,-1,-1"
+    assert found.splitlines()[-1] == "0,1e3,-1,-1,"
 
 
 def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> None:
@@ -34,12 +35,12 @@ def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> N
     assert call("convert", weighted, snapshot, "--relabel").exit_code == 0
     options = ("--device", "cpu", "--param", "source=bob", "--format", "csv", "--output", output)
     found = call("run", "bfs", snapshot, *options).stdout
-    assert found.splitlines()[-3:] == ["cid,1,bob", "bob,0,bob", "ann,-1,-1"]
-    assert output.read_text().splitlines()[1] == "0,ann,-1,-1"
+    assert found.splitlines()[-3:] == ["2,cid,1,1,bob", "1,bob,0,1,bob", "0,ann,-1,-1,"]
+    assert output.read_text().splitlines() == ["vertex,name,level,parent,parent_name", *found.splitlines()[-1:-4:-1]]
     refused = call("run", "bfs", snapshot, "--device", "cpu", "--param", "source=eve")
     assert (refused.exit_code, "has no vertex 'eve'" in refused.stderr) == (2, True)
     found = call("run", "bfs", snapshot, "--device", "cpu", "--param", "source=1", "--format", "csv").stdout
-    assert found.splitlines()[-2] == "bob,0,bob"  # a number is an id
+    assert found.splitlines()[-2] == "1,bob,0,1,bob"  # a number is an id
 
 
 def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Path) -> None:
@@ -159,11 +160,11 @@ def test_columns_of_edges(tmp_path: Path) -> None:
     file.write_text("src,dst,km,line\nann,bob,5,A\nbob,cid,1.5,B\nann,cid,9,A\n")
     options = ("--relabel", "--edge-columns", "km,road=3")
     asked = ("--device", "cpu", "--param", "source=ann", "--param", "weight=km", "--format", "csv")
-    assert call("run", "sssp", file, *options, *asked).stdout.splitlines()[-3] == "cid,6.5,bob"
+    assert call("run", "sssp", file, *options, *asked).stdout.splitlines()[-3] == "2,cid,6.5,1,bob"
     assert call("convert", file, table, *options, "--labels").exit_code == 0
     assert table.read_text() == "src,dst,km,road\nann,bob,5.0,A\nbob,cid,1.5,B\nann,cid,9.0,A\n"
     assert call("convert", file, snapshot, *options).exit_code == 0
-    assert call("run", "sssp", snapshot, *asked).stdout.splitlines()[-3] == "cid,6.5,bob"
+    assert call("run", "sssp", snapshot, *asked).stdout.splitlines()[-3] == "2,cid,6.5,1,bob"
     for wrong, message in [
         (("run", "sssp", snapshot, *options, *asked), "--relabel, --edge-columns cannot be used with it"),
         (("run", "sssp", file, "--relabel", *asked), "there is no 'weight'"),
@@ -174,3 +175,26 @@ def test_columns_of_edges(tmp_path: Path) -> None:
     ]:
         refused = call(*wrong)
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
+
+
+@pytest.mark.parametrize("name", sorted(cli.list_commands(click.Context(cli))))
+def test_help_fits_80_columns(name: str) -> None:
+    for command in ((name, "--help"), ("--help",)):
+        assert max(map(len, call(*command).stdout.splitlines())) <= 80
+
+
+def test_advice_as_a_table_of_numbers() -> None:
+    asked = ("advise", "--vertices", 100_000, "--edges", 1_600_000, "--batch", 1000, "--device", "cpu")
+    advice = su.advise(100_000, 1_600_000, 1000, device="cpu")
+    found = json.loads(call(*asked, "--format", "json").stdout)
+    rows = {row["backend"]: row for row in found["backends"]}
+    assert {choice.backend: choice.ms for choice in advice.choices} == {
+        name: row["ms_per_batch"] for name, row in rows.items() if name != "rebuild"
+    }
+    first = rows[advice.backend]
+    assert first["times_the_fastest"] == 1
+    estimate = su.estimate_memory(100_000, 1_600_000, backend=advice.backend)
+    assert (first["low_bytes"], first["high_bytes"]) == (estimate.low, estimate.high)
+    assert found["num_edges"] == 1_600_000
+    table = [*csv.DictReader(io.StringIO(call(*asked, "--format", "csv").stdout))]
+    assert [float(row["ms_per_batch"]) for row in table] == [row["ms_per_batch"] for row in rows.values()]

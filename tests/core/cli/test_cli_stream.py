@@ -74,12 +74,14 @@ def test_formats(paid: Path, numbers: Path) -> None:
         "stream", paid, *COLUMNS, *CPU, *days, "--track", "wcc", "--track", "pagerank", "--format", "csv"
     ).stdout
     first = [row for row in csv.DictReader(found.splitlines()) if row["end"].startswith("2024-01-02")]
-    assert [(row["algorithm"], row["vertex"]) for row in first] == [
+    assert [(row["algorithm"], row["name"]) for row in first] == [
         ("wcc", "ann"),
         ("pagerank", "bob"),
         ("pagerank", "ann"),
     ]
     assert float(first[1]["value"]) > 0.6
+    assert [*first[0]] == ["end", "algorithm", "rank", "vertex", "name", "size", "value"]
+    assert (first[0]["size"], first[0]["value"], first[1]["size"]) == ("2", "", "")
 
 
 def test_outputs(paid: Path, tmp_path: Path) -> None:
