@@ -91,6 +91,13 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--directed/--undirected", default=None, help="Default: what the algorithms need, else directed.")
 @click.option(
+    "--on-replaced",
+    type=click.Choice(["raise", "restart"]),
+    default="raise",
+    show_default=True,
+    help="With --checkpoint: if a file has not the content any more that was read: restart reads it anew.",
+)
+@click.option(
     "--checkpoint", type=TargetType(dir_okay=True), help="Folder that keeps the state; a job goes on from it."
 )
 @click.option(
@@ -124,7 +131,7 @@ def stream(
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
     source = st.scan(
         file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"],
-        texts=options.pop("texts"), encoding=options.pop("encoding"),
+        texts=options.pop("texts"), encoding=options.pop("encoding"), on_replaced=options.pop("on_replaced"),
     )  # fmt: skip
     options["lateness"], max_late = options["lateness"] or 0, options.pop("max_late")
     job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)

@@ -27,10 +27,11 @@ def checked_encoding(encoding: object) -> str:
     raise ParameterError(f"encoding must be 'utf-8', 'latin-1', 'cp1252', ... or 'bytes', got {shown(encoding)}")
 
 
-def as_utf8(pieces: Iterator[bytes], encoding: str, path: Path) -> Iterator[bytes]:
+def as_utf8(pieces: Iterator[bytes], encoding: str, path: Path, *, open_ended: bool = False) -> Iterator[bytes]:
     """Yield ``pieces`` of the file ``path`` as UTF-8; bytes that are no text become sequences that UTF-8 has not.
 
-    So they matter only where they are part of a text that is read (see :func:`first_wrong`).
+    So they matter only where they are part of a text that is read (see :func:`first_wrong`). ``open_ended``: the last
+    character may be half there, and is left out.
 
     Raises:
         FileFormatError: they cannot be passed over.
@@ -38,7 +39,7 @@ def as_utf8(pieces: Iterator[bytes], encoding: str, path: Path) -> Iterator[byte
     decoder, lines = codecs.getincrementaldecoder(encoding)("surrogateescape"), 1
     for piece in itertools.chain(pieces, [b""]):
         try:
-            text = decoder.decode(piece, final=not piece)
+            text = decoder.decode(piece, final=not (piece or open_ended))
         except UnicodeError as error:
             lines += getattr(error, "object", b"")[: getattr(error, "start", 0)].decode(encoding, "ignore").count("\n")
             raise FileFormatError(path, lines, f"no text in {encoding}: {error}") from error

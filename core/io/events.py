@@ -151,7 +151,14 @@ def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None
         OSError: the file is missing or cannot be read.
         FileFormatError: the file is malformed, or ends inside a step; has the number of the line.
     """
-    with files.ByteSource(path, progress) as source:
+    return steps_of(path, progress)
+
+
+def steps_of(
+    path: str | os.PathLike[str], progress: files.Progress | None = None, *, open_ended: bool = False
+) -> EventStream:
+    """Read a file of events as :func:`read_events` does; ``open_ended``: without a last step that may go on."""
+    with files.ByteSource(path, progress, open_ended=open_ended) as source:
         chunks = source.chunks()
         head = b""
         for chunk in chunks:
@@ -166,7 +173,9 @@ def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None
         for chunk, pieces in parsed(source, itertools.chain([head], chunks), reader.parse, tokenizers, make, 0):
             reader.take(pieces)
             lines += files.newlines(chunk)
-        return reader.finish(lines, plain_weights=all(tokenizer.plain_weights for tokenizer in tokenizers))
+        return reader.finish(
+            lines, plain_weights=all(tokenizer.plain_weights for tokenizer in tokenizers), open_ended=open_ended
+        )
 
 
 def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
@@ -272,17 +281,18 @@ class _StepReader:
             columns["weight"] = np.where(op == DELETE, 0.0, columns["weight"])
         self._steps.append(EventStep(label=label, **columns, num_vertices=num_vertices, num_edges=num_edges))
 
-    def finish(self, lines: int, *, plain_weights: bool) -> EventStream:
+    def finish(self, lines: int, *, plain_weights: bool, open_ended: bool) -> EventStream:
         """Return the events read so far as a stream.
 
-        ``lines`` is the number of lines of the file, for messages; ``plain_weights``: all weights are integers.
+        ``lines`` is the number of lines of the file, for messages; ``plain_weights``: all weights are integers;
+        ``open_ended``: what follows the last step that has ended is left out.
         """
-        rest = sum(map(len, self._parts["op"]))
+        rest = 0 if open_ended else sum(map(len, self._parts["op"]))
         if self._marker is _SNAPSHOT and self._steps and rest:
             raise FileFormatError(
                 self._path, lines, "the file ends inside a step: the last '@ NAME VERTICES EDGES' is missing"
             )
-        if self._marker is _WINDOW or rest:
+        if (self._marker is _WINDOW and not open_ended) or rest:
             self._close(self._label)
         highest = [max(int(step.src.max()), int(step.dst.max())) for step in self._steps if len(step)]
         steps = self._with_weight_dtype() if plain_weights else self._steps

@@ -16,7 +16,7 @@ import numpy as np
 
 from suricate.base.errors import FileFormatError
 from suricate.base.files import as_path, open_for_reading, replacing
-from suricate.io.compression import compressed, decompressor, kind_of, other_kind, split_suffix
+from suricate.io.compression import MAGIC, compressed, decompressor, kind_of, other_kind, split_suffix
 from suricate.io.encodings import BYTES, UTF8, as_utf8
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
@@ -42,6 +42,7 @@ class ByteSource:
         path: the file.
         progress: called with (bytes of the file consumed, bytes of the file); None: nothing is called.
         encoding: what :meth:`chunks` translates to UTF-8; ``"utf-8"`` and ``"bytes"``: nothing.
+        open_ended: the file may grow: a last line without its end, and the end of compressed data, wait.
 
     Attributes:
         start: the first bytes of the file.
@@ -54,8 +55,11 @@ class ByteSource:
         FileFormatError: compressed data is damaged or ends too early, or a line is longer than ``longest_line``.
     """
 
-    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None, encoding: str = UTF8) -> None:
-        self.path, self._encoding = as_path(path), encoding
+    def __init__(
+        self, path: str | os.PathLike[str], progress: Progress | None = None, encoding: str = UTF8, *,
+        open_ended: bool = False,
+    ) -> None:  # fmt: skip
+        self.path, self._encoding, self._open_ended = as_path(path), encoding, open_ended
         self.lines, self.longest_line = 0, MAX_LINE
         self._progress = progress
         self._consumed = 0
@@ -85,6 +89,8 @@ class ByteSource:
     def _find_compression(self) -> str:
         kind = kind_of(self.start)
         by_name = split_suffix(self.path)[1]
+        if self._open_ended and by_name and not kind and MAGIC[by_name].startswith(self.start):
+            return by_name
         if by_name and by_name != kind:
             raise FileFormatError(self.path, 1, f"the name ends in {by_name}, but the file is not of that format")
         return kind
@@ -137,6 +143,8 @@ class ByteSource:
             elif stream.needs_input and not data:
                 data = self._read()
                 if not data:
+                    if self._open_ended:
+                        return
                     raise _DamagedError(f"the {self.compression[1:]} data ends too early")
             try:
                 piece = stream.decompress(data, CHUNK)
@@ -147,10 +155,13 @@ class ByteSource:
                 yield piece
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes in chunks that end with a line; only the last chunk may lack its newline."""
+        """Yield the bytes in chunks that end with a line; only the last chunk may lack its newline.
+
+        Of a file that is ``open_ended`` none does.
+        """
         carry, pieces = b"", self.pieces()
         if self._encoding not in (UTF8, BYTES):
-            pieces = as_utf8(pieces, self._encoding, self.path)
+            pieces = as_utf8(pieces, self._encoding, self.path, open_ended=self._open_ended)
         for number, piece in enumerate(pieces):
             if number == 0:
                 self._refuse_binary(piece)
@@ -166,7 +177,7 @@ class ByteSource:
             if len(carry) > self.longest_line:
                 reason = f"not a text file: a line of more than {self.longest_line} bytes"
                 raise FileFormatError(self.path, self.lines + 1, reason)
-        if carry:
+        if carry and not self._open_ended:
             yield self._with_line_feeds(carry)
 
     def _refuse_binary(self, start: bytes) -> None:

@@ -239,7 +239,8 @@ class Contents:
             self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
         newest, size = self.counters.close(end), self.rule.grid.size
         lag, start = 0 if newest is None else max(newest - end, 0), None if size is None else end - size
-        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs, *self.counters.counts
+        late, skipped = self.counters.counts
+        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs, late, skipped
         return Due(*facts, change, free, (spent, time.perf_counter() - begin))
 
     def _next_end(self) -> tuple[Events, int] | None:

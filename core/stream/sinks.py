@@ -17,7 +17,7 @@ from suricate.base.files import as_path, in_errors, is_special, replacing
 from suricate.base.parameters import shown
 from suricate.intake.name_values import utf8_only
 from suricate.intake.tables import column_names
-from suricate.io.appending import cut_to, size_on_disk
+from suricate.io.appending import cut_to, end_on_disk
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.source import Source
 
@@ -89,9 +89,9 @@ class _File(Sink):
         mode = "w" if saved is None else "a"
         self._file: IO[str] = open(path, mode, newline="", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115 - until the job closes it
 
-    def save(self) -> tuple[int, list[str] | None]:
-        """Return the size of the file in bytes, and the names of its columns, None before the first table."""
-        return size_on_disk(self._path), self._names
+    def save(self) -> tuple[tuple[int, int], list[str] | None]:
+        """Return where the file ends, and the names of its columns, None before the first table."""
+        return end_on_disk(self._path), self._names
 
     def close(self) -> None:
         with in_errors(self.target):  # what a full disk did not take is tried again

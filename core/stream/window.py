@@ -157,7 +157,7 @@ class Window:
         self._background: Background | None = None  # what runs the loop in a thread
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
-        self.outputs = Outputs(self._source, self._checkpoints and self._checkpoints.folder, refusals)
+        self.outputs = Outputs(self._source, self._checkpoints.folder if self._checkpoints else None, refusals)
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
         saved = self._checkpoints and self._ranks.first(self._checkpoints.load, without_events)
@@ -429,7 +429,10 @@ class Window:
         refusals, prefetch = self._source.refusals, self._options.prefetch
         if self._reader is None:
             attributes, first = columns_needed(self._options.attributes), self.contents.first_row()
-            self._source.want(attributes, names=self.names is not None, first=first)
+            self._source.want(
+                attributes, names=self.names is not None, first=first, checked=self._checkpoints is not None,
+                open_ended=self._options.at_end == "hold",
+            )  # fmt: skip
             self._reader = with_held(self._source.read(self._position), refusals)
             if self._options.order is None and (self._source.reads_ahead if prefetch is None else prefetch > 0):
                 self._reader = ReadAhead(self._reader)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from suricate.base.errors import ParameterError
 from suricate.base.files import as_path
 from suricate.base.parameters import shown
-from suricate.io.appending import cut_to, size_on_disk, write_rows
+from suricate.io.appending import cut_to, end_on_disk, write_rows
 
 CHOICES = "drop", "skip", "raise", "ignore", "warn", "coerce"  #: words that are no file's name
 HEADER = "time", "src", "dst", "weight", "kind", "reason"
@@ -58,9 +58,9 @@ class Refusals:
         if self.path is not None and rows:
             write_rows(self.path, HEADER, rows)
 
-    def save(self) -> tuple[int, str, int]:
-        """Flush the file to disk; return ``(count, file name, size in bytes)``; without a file ``(count, "", 0)``."""
-        return (self.count, "", 0) if self.path is None else (self.count, str(self.path), size_on_disk(self.path))
+    def save(self) -> tuple[int, str, tuple[int, int]]:
+        """Flush the file to disk; return the count, the name of the file or ``""``, and where it ends."""
+        return (self.count, "", (0, 0)) if self.path is None else (self.count, str(self.path), end_on_disk(self.path))
 
     def load(self, saved: Any) -> None:
         """Restore the count from ``saved``, a result of :meth:`save`; remove from the file what was written later.
@@ -68,11 +68,11 @@ class Refusals:
         If the name of the file differs from the saved one, the file is left as it is.
 
         Raises:
-            ParameterError: the file is shorter than when it was saved.
+            ParameterError: the file is shorter than when it was saved, or another one.
         """
-        self.count, name, size = saved
+        self.count, name, end = saved
         if self.path is not None and str(self.path) == name:  # another file gets what comes from now on
-            cut_to(self.path, size)
+            cut_to(self.path, end)
 
 
 def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:

@@ -1,8 +1,10 @@
 """Events from files: text, CSV, Parquet, Arrow and event files, a folder or a pattern of them, chunk by chunk.
 
 A chunk is some megabytes of text, a batch of rows of a table, or a step of an event file, so files may be larger than
-memory. A position is (number of the file, rows of it that were read, malformed rows of it, name of the file), so it
-stays valid if files are added at the end.
+memory. A position is (records of the files that were read, record of the file that was begun). A record is the name of
+the file, numbers that change with its content (see ``identity.state_of``), how much was read (bytes of text, rows and
+steps of others), the checksums of that, and the kinds of numbers found in text (see ``parsing.codes``). So it stays
+valid if files are added at the end, and shows whether what was read is still there.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import glob
 import itertools
 import operator
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
@@ -32,7 +35,8 @@ from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.text import original_ids
 from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.io.parts import files_in, natural
-from suricate.io.sources.columns import Texts, part_of
+from suricate.io.sources.columns import Texts
+from suricate.io.sources.identity import ChangedError, rows_behind, state_of, without
 from suricate.io.sources.kinds import DELETE, INSERT, SET
 from suricate.io.sources.refusals import BadLine, Refusals
 from suricate.io.sources.source import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
@@ -54,11 +58,11 @@ class Scan(Source):
 
     def __init__(
         self, path: Any, format: str | None, columns: Mapping[str, Any], time_unit: str | None,
-        bad: Refusals, *, texts: bool, encoding: str,
+        bad: Refusals, *, texts: bool, encoding: str, restarts: bool,
     ) -> None:  # fmt: skip
         self._given, self._paths, self._format, self._columns = path, _files_of(path), format, columns
         self.time_unit, self._texts, self._bad = time_unit, texts, bad
-        self._first, self._encoding = FirstRow(), checked_encoding(encoding)
+        self._first, self._encoding, self._restarts = FirstRow(), checked_encoding(encoding), restarts
 
     @property
     def refusals(self) -> Sequence[Refusals]:
@@ -69,27 +73,59 @@ class Scan(Source):
         """Yield the chunks of the files, one file after the other.
 
         Raises:
-            ParameterError: the file at ``position`` has another name now.
+            ParameterError: what was read up to ``position`` is not there any more, and there is no restart.
         """
         self._first = self.first or FirstRow()
-        number, rows, wrong, name = (0, 0, 0, self._paths[0].name) if position is None else position
-        if [path.name for path in self._paths[number : number + 1]] != [name]:
-            raise ParameterError(f"scan: file {number} was {name} when the position was taken; add files behind it")
-        for at in range(number, len(self._paths)):
-            done, seen, path = 0, 0, self._paths[at]
-            for chunk, bad in self._file(path):
-                if chunk is MARK:
-                    done += 1
-                    if done > rows:
-                        yield (at, done, 0, path.name), chunk
-                    continue
-                begin, begin_bad = max(rows - done, 0), max(wrong - seen, 0)
-                done, seen = done + len(chunk["src"]), seen + len(bad)
-                self._bad.hold(path, bad[begin_bad:])
-                if done > rows or seen > wrong:
-                    rest = {role: part_of(column, begin) for role, column in chunk.items()}
-                    yield (at, done, seen, path.name), rest
-            rows = wrong = 0
+        records = _records_of(position)
+        names, known = self._names(), dict[str, Any]((record[0], record) for record in records)
+        moved = [at for at, record in enumerate(records) if names[at : at + 1] != [record[0]]]
+        if moved and not self._restarts:
+            was, now = records[moved[0]][0], "".join(names[moved[0] : moved[0] + 1]) or "missing"
+            reason = "add files behind those that were read, and keep these"
+            raise ParameterError(f"scan: file {moved[0]} was {was} when the position was taken, and is {now}: {reason}")
+        done: tuple[Any, ...] = ()
+        for path, name in zip(self._paths, names, strict=True):
+            state, record = state_of(path), known.get(name)
+            ended = record is not None and record is not records[-1]
+            if record is None or not ended or state is None or record[1] != state:
+                for read, chunk, bad in self._continued(path, record):
+                    if ended and not self._restarts:
+                        raise ParameterError(f"scan: {path} has grown, but files behind it were read since")
+                    self._bad.hold(path, bad)
+                    record = name, state, *read
+                    yield (done, record), chunk
+                record = (name, state, *record[2:]) if record else (name, None, 0, 0, 0)
+            done += (record,)
+
+    def is_untouched(self, position: Any) -> bool:
+        """Return whether all files are as they were when reading ended at ``position``, by their times and sizes."""
+        found = [(name, state_of(path)) for path, name in zip(self._paths, self._names(), strict=True)]
+        return found == [(record[0], record[1] or ()) for record in _records_of(position)]
+
+    def place(self, position: Any) -> str:
+        """Return the name of the file that ``position`` is in."""
+        return str(_records_of(position)[-1][0]) if position else str(self._paths[0])
+
+    def _names(self) -> list[str]:
+        """Return the names of the files; whole paths if names are not different."""
+        names = [path.name for path in self._paths]
+        return names if len({*names}) == len(names) else [*map(str, self._paths)]
+
+    def _continued(self, path: Path, record: Any) -> Iterator[Any]:
+        """Yield (what was read, chunk, malformed lines behind it) of a file behind its ``record``, None: all of it.
+
+        Raises:
+            ParameterError: the file has not the content that the record tells of.
+        """
+        reader = self._file(path, record and record[2:])
+        try:
+            ahead = [*itertools.islice(reader, 1)]  # what was read is checked before this
+        except ChangedError as error:
+            if not self._restarts:
+                advice = "on_replaced='restart' reads it from its beginning"
+                raise ParameterError(f"scan: {path} {error} before: {advice}") from None
+            reader, ahead = self._file(path, None), []
+        return itertools.chain(ahead, reader)
 
     def reads(self, path: Path) -> bool:
         """Return whether ``path`` is one of the files, or would be if it were there."""
@@ -108,11 +144,15 @@ class Scan(Source):
         """Return the format and the columns as a text, so that a checkpoint can tell sources apart."""
         return f"Scan({self._format}, {dict(self._columns)})"
 
-    def _file(self, path: Path) -> Iterator[Any]:
+    def _file(self, path: Path, read: Any) -> Iterator[Any]:
+        """Yield what :meth:`_continued` yields; ``read``: what was read of the file so far, None: nothing.
+
+        Raises:
+            ChangedError: that is not there any more.
+        """
         if self._format == "events":
             self._demand_utf8(path)
-            yield from ((chunk, ()) for chunk in _steps(path))
-            return
+            return self._checked(_steps(path, open_ended=self.open_ended), read)
         head = b""
         if not is_special(path):  # what is read of a pipe is gone
             with open(path, "rb") as file:
@@ -120,9 +160,12 @@ class Scan(Source):
         kind = table_format(path, head, self._format)
         if kind in TABLES:
             self._demand_utf8(path)
-            yield from ((chunk, ()) for chunk in self._table(path, kind))
-        else:
-            yield from self._text(path, partial(parse_pieces, raises=self._bad.raises))
+            return self._checked(self._table(path, kind), read)
+        return self._text(path, partial(parse_pieces, raises=self._bad.raises), read)
+
+    def _checked(self, chunks: Iterator[Any], read: Any) -> Iterator[Any]:
+        for after, chunk in rows_behind(chunks, read and read[:2], checked=self.checked):
+            yield (*after, 0), chunk, ()
 
     def _demand_utf8(self, path: Path) -> None:
         if self._encoding != UTF8:
@@ -150,8 +193,8 @@ class Scan(Source):
                 batch = event_columns(path, batch, roles, self._first, names=self.names, texts=self._texts)
                 yield columns_of(batch, roles, self.attributes)
 
-    def _text(self, path: Path, parse: Callable[..., Parsed]) -> Iterator[tuple[Chunk, list[BadLine]]]:
-        """Yield the chunks of a text file, each with its malformed lines; ``parse`` is :func:`parse_pieces`."""
+    def _text(self, path: Path, parse: Callable[..., Parsed], read: Any) -> Iterator[Any]:
+        """Yield what :meth:`_file` does, of a text file; ``parse`` is :func:`parse_pieces`."""
         columns = self._columns
         options = ReadOptions(
             "text" if self._texts else True,
@@ -162,8 +205,14 @@ class Scan(Source):
             advice=SCAN,
             encoding=self._encoding,
         )
-        with ByteSource(path, None, self._encoding) as source:
+        with ByteSource(path, None, self._encoding, open_ended=self.open_ended) as source:
             chunks = source.chunks()
+            ahead = next(chunks, b"")
+            if not ahead:  # not even a header
+                if read and read[0]:
+                    raise ChangedError(f"has none of the {read[0]} bytes that were read")
+                return
+            chunks = itertools.chain([ahead], chunks)
             head, layout = head_and_layout(path, chunks, self._format, options)
             chunks, small = rest_of(chunks, head)
             further = {name: columns.get(name, name) for name in ("kind", *self.attributes)}
@@ -173,15 +222,45 @@ class Scan(Source):
             # the window says which ids are vertices
             encoding = self._encoding if layout.text_ids or further else BYTES
             make = partial(Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small, encoding=encoding)
-            body = itertools.chain([head[layout.header_bytes :]], chunks)
+            size, checksum, before = read if read and read[0] else (layout.header_bytes, None, 0)
+            expected = checksum if self.checked else None
+            body, checksum, lines, last = without(itertools.chain([head], chunks), size, expected)
+            body = _whole_lines(path, body, last)
             tokenizers = [make()]
-            pieces = parsed(source, body, parse, tokenizers, make, layout.header_lines)
-            for chunk, rows, bad in itertools.chain.from_iterable(piece for _, piece in pieces):
-                marks = reduce(operator.or_, (each.marks for each in tokenizers))
+            lines = lines if read and read[0] else layout.header_lines
+            pieces = ((whole, *piece) for whole, found in parsed(source, body, parse, tokenizers, make, lines)
+                      for piece in _placed(whole, found))  # fmt: skip
+            for whole, begin, end, chunk, rows, bad in pieces:
+                marks = reduce(operator.or_, (each.marks for each in tokenizers), before)
                 found = columns_in(chunk, rows, layout, marks, path)
                 for name, (_, spans) in fields.of(chunk, len(rows.src)).items():
                     found[name] = texts_of(chunk, spans, quotes=layout.delimiter is not None)
-                yield found, bad
+                size += end - begin
+                checksum = zlib.crc32(memoryview(whole)[begin:end], checksum) if self.checked else 0
+                yield (size, checksum, marks), found, bad
+
+
+def _records_of(position: Any) -> list[Any]:
+    return [] if position is None else [*position[0], position[1]]
+
+
+def _placed(whole: bytes, pieces: Parsed) -> Iterator[tuple[int, int, bytes, Rows, list[BadLine]]]:
+    """Yield ``pieces`` of the chunk ``whole``, each with the range of its bytes and of the malformed line behind it."""
+    end = 0
+    for chunk, rows, bad in pieces:
+        begin, end = end, end + len(chunk)
+        if bad:
+            end = whole.find(b"\n", end) + 1 or len(whole)
+        yield begin, end, chunk, rows, bad
+
+
+def _whole_lines(path: Path, chunks: Iterator[bytes], last: bytes) -> Iterator[bytes]:
+    """Yield ``chunks`` that follow bytes of which ``last`` is the last one; raise an error if it was within a line."""
+    ahead = next(chunks, b"")
+    if last != b"\n" and ahead.strip(b"\r")[:1] not in (b"", b"\n"):
+        reason = "at_end='hold' waits for the ends of lines"
+        raise ParameterError(f"scan: the last line of {path} was read without its end, and goes on now: {reason}")
+    return itertools.chain([ahead], chunks) if ahead else chunks
 
 
 def columns_in(chunk: bytes, rows: Rows, layout: Layout, marks: int, path: Path) -> dict[str, Any]:
@@ -196,7 +275,7 @@ def columns_in(chunk: bytes, rows: Rows, layout: Layout, marks: int, path: Path)
     return found
 
 
-def scan(
+def scan(  # noqa: PLR0913 - what a user may choose, by keyword
     path: str | os.PathLike[str] | list[Any],
     *,
     src: str | int | None = None,
@@ -209,6 +288,7 @@ def scan(
     texts: bool = False,
     encoding: str = "utf-8",
     on_error: Any = "raise",
+    on_replaced: str = "raise",
     attributes: Mapping[str, str | int] | None = None,
 ) -> Scan:
     """Return a source that reads files: text and CSV (compressed ones too), Parquet, Arrow, or event files.
@@ -228,6 +308,8 @@ def scan(
             names may have any bytes, which sinks write to CSV again; other ways out refuse them.
         on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
             them), or the name of a CSV file to write them to.
+        on_replaced: what happens if a job goes on from a checkpoint, and a file has not the content any more that was
+            read: ``"raise"``, or ``"restart"``: it is read from its beginning, as one that is new is.
         attributes: the column, by name or position, of each attribute that has another name in the file.
 
     Raises:
@@ -248,7 +330,8 @@ def scan(
     check_columns(columns)
     if format is not None:
         one_of("format", format, (*FORMATS, "events", "metis"))
-    return Scan(path, format, columns, unit, bad, texts=flag("texts", texts), encoding=encoding)
+    restarts = one_of("on_replaced", on_replaced, ("raise", "restart")) == "restart"
+    return Scan(path, format, columns, unit, bad, texts=flag("texts", texts), encoding=encoding, restarts=restarts)
 
 
 def _files_of(path: Any) -> list[Path]:
@@ -308,8 +391,8 @@ def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
     return texts_at(data, spans, quotes=True) if quotes and b'""' in chunk else Texts(data, spans)
 
 
-def _steps(path: Path) -> Iterator[Any]:
-    for step in events.read_events(path):
+def _steps(path: Path, *, open_ended: bool) -> Iterator[Any]:
+    for step in events.steps_of(path, open_ended=open_ended):
         yield step_columns(step)
         yield MARK
 

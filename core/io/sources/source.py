@@ -19,6 +19,7 @@ from suricate.intake.arrays import as_array, is_cuda_array, on_host
 from suricate.intake.tables import column_names, with_nulls
 from suricate.io.options import FirstRow
 from suricate.io.sources.columns import in_order, part_of
+from suricate.io.sources.identity import ChangedError, Sums, rows_behind, sums_of
 from suricate.io.sources.times import demand_unit, ticks_of
 
 WHOLE = "all"  #: the position behind a source that was sorted
@@ -56,9 +57,21 @@ class Source:
     names = False  #: whether sources and destinations are names, so that ``007`` is not ``7``
     first: FirstRow | None = None  #: what the first row says about all chunks; None: what that of this source says
 
-    def want(self, attributes: Sequence[str], *, names: bool, first: FirstRow) -> None:
+    checked = False  #: whether positions are saved, and so tied to what was read before them
+    open_ended = False  #: whether files may grow: a last line without its end waits
+
+    def want(
+        self,
+        attributes: Sequence[str],
+        *,
+        names: bool,
+        first: FirstRow,
+        checked: bool = False,
+        open_ended: bool = False,
+    ) -> None:
         """Have :meth:`read` include the columns ``attributes`` in its chunks; see the attributes of this class."""
         self.attributes, self.names, self.first = attributes, names, first
+        self.checked, self.open_ended = checked, open_ended
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield ``(position behind the chunk, chunk)``; ``MARK`` in place of a chunk ends a step.
@@ -75,6 +88,14 @@ class Source:
     def reads(self, path: Path) -> bool:
         """Return whether this source reads the file ``path``, or would if it were there."""
         return False
+
+    def is_untouched(self, position: Any) -> bool:
+        """Return whether it is known without reading that there is nothing behind ``position``, where reading ended."""
+        return True
+
+    def place(self, position: Any) -> str:
+        """Return what ``position`` is in, for messages: the name of a file, for instance."""
+        return "the source"
 
     def describe(self) -> str:
         """Return a text by which a checkpoint can tell whether it was made with this source."""
@@ -105,7 +126,7 @@ class Function(Source):
             yield after, chunk if chunk is MARK else columns_of(chunk, self._columns, self.attributes)
 
 
-class Chunks(Function):
+class Chunks(Source):
     """A source made of an iterable of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``.
 
     It can be read again if the iterable is a list or a tuple.
@@ -127,17 +148,28 @@ class Chunks(Function):
             raise ParameterError(
                 f"a source must be an iterable of chunks, st.scan(...) or st.source(...), got {shown(chunks)}"
             )
-        super().__init__(self._numbered, columns, time_unit)
+        self._columns, self.time_unit = checked_columns(columns), demand_unit(time_unit)
         self.resumes = isinstance(self._chunks, list | tuple)
 
-    def _numbered(self, position: int | None) -> Iterator[tuple[int, Any]]:
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield the chunks as dicts of arrays by role; see ``identity.rows_behind`` for positions.
+
+        Raises:
+            RequirementError: the chunks are no list, and there is a ``position``.
+            ParameterError: the rows before ``position`` are not those that were read.
+        """
         if position is not None and not self.resumes:
-            raise RequirementError(
-                f"this source cannot go on from chunk {position}: st.source takes a function of a position"
-            )
-        for number, chunk in enumerate(self._chunks, 1):
-            if number > (position or 0):
-                yield number, chunk
+            reason = "st.source takes a function of a position"
+            raise RequirementError(f"this source cannot go on behind {position[0]} events: {reason}")
+        chunks = (each if each is MARK else columns_of(each, self._columns, self.attributes) for each in self._chunks)
+        try:
+            yield from rows_behind(chunks, position, checked=self.checked and self.resumes)
+        except ChangedError as error:
+            raise ParameterError(f"checkpoint: the list of chunks {error}: give it again") from None
+
+    def is_untouched(self, position: Any) -> bool:
+        """Return False: whether it is the same list shows when it is read."""
+        return False
 
 
 class Sorted(Source):
@@ -153,15 +185,24 @@ class Sorted(Source):
         return self._source.refusals
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the one chunk, and :data:`WHOLE` as the position behind it; nothing if ``position`` is ``WHOLE``."""
-        parts = [] if position == WHOLE else [each for _, each in self._source.read() if isinstance(each, Mapping)]
+        """Yield the one chunk, and as its position ``(WHOLE, position)`` with the last one of the sorted source.
+
+        Behind that, yield what has come to the source since.
+        """
+        parts, end = list[Any](), None if position is None else position[1]
+        if position is not None and self._source.is_untouched(end):
+            return
+        for after, each in self._source.read(end):
+            end = after
+            if isinstance(each, Mapping):
+                parts.append(each)
         if not parts:
             return
         names = parts[0].keys()
         order = np.arange(sum(len(part["src"]) for part in parts))
         if "time" in names:
             order = np.argsort(in_order([part["time"] for part in parts], order), kind="stable")
-        yield WHOLE, {name: in_order([part[name] for part in parts], order) for name in names}
+        yield (WHOLE, end), {name: in_order([part[name] for part in parts], order) for name in names}
 
 
 class Several(Source):
@@ -173,10 +214,11 @@ class Several(Source):
         self.resumes = all(source.resumes for source in self._sources)
         self.reads_ahead = bool(self._sources) and all(source.reads_ahead for source in self._sources)
 
-    def want(self, attributes: Sequence[str], *, names: bool, first: FirstRow) -> None:
+    def want(self, attributes: Sequence[str], **wanted: Any) -> None:
         """Call :meth:`Source.want` of all its sources, so that the first row of the first one counts for all."""
+        super().want(attributes, **wanted)
         for source in self._sources:
-            source.want(attributes, names=names, first=first)
+            source.want(attributes, **wanted)
 
     @property
     def refusals(self) -> Sequence[Any]:
@@ -196,12 +238,20 @@ class Chain(Several):
     """Sources read one after the other; the watermark of a window is not reset between them."""
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the chunks of each source in turn; a position is (number of the source, its position)."""
-        number, inside = (0, None) if position is None else position
-        for at in range(number, len(self._sources)):
-            for after, chunk in self._sources[at].read(inside if at == number else None):
-                yield (at, after), chunk
-            inside = None
+        """Yield the chunks of each source in turn; a position has the positions of those that were begun."""
+        ends = [None] if position is None else [*position]
+        for at, source in enumerate(self._sources):
+            ends += [None] * (at == len(ends))
+            if at < len(ends) - 1 and source.is_untouched(ends[at]):
+                continue
+            for after, chunk in source.read(ends[at]):
+                ends[at] = after
+                yield tuple(ends), chunk
+
+    def is_untouched(self, position: Any) -> bool:
+        """Return whether all its sources say so."""
+        ends = position or ()
+        return len(ends) == len(self._sources) and all(map(_is_untouched, self._sources, ends))
 
 
 class Merge(Several):
@@ -211,13 +261,13 @@ class Merge(Several):
         super().__init__(first, second)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield merged chunks; a position has two pairs, one per source.
+        """Yield merged chunks; a position has a triple per source.
 
-        A pair is the position where the current chunk of the source begins, and the number of its events merged so far.
+        That is the position where the current chunk of the source begins, and how many of its events were merged so
+        far, with their checksums.
         """
-        heads = [
-            _Head(source, at) for source, at in zip(self._sources, position or ((None, 0), (None, 0)), strict=True)
-        ]
+        begin: Any = position or ((None, 0, {}), (None, 0, {}))
+        heads = [_Head(source, at) for source, at in zip(self._sources, begin, strict=True)]
         while all(head.fill() for head in heads):
             first, second = heads
             if first.has_unit != second.has_unit:
@@ -234,6 +284,13 @@ class Merge(Several):
                 rest = head.rest
                 head.use(len(head.ticks))
                 yield tuple(each.position for each in heads), rest
+
+    def is_untouched(self, position: Any) -> bool:
+        """Return whether both sources say so, and all their events were merged."""
+        ends = position or ()
+        return bool(ends) and all(
+            not used and source.is_untouched(end) for source, (end, used, _) in zip(self._sources, ends, strict=True)
+        )
 
 
 @kernel
@@ -256,49 +313,77 @@ def merge_heads(a, b, order):
 class _Head:
     """A source that is being merged: its current chunk, without the events that were merged already.
 
-    ``at`` is the position in the source where the chunk begins, and the number of its events that were merged.
+    ``at`` is the position in the source where the chunk begins, the number of its events that were merged, and their
+    checksums.
     """
 
-    def __init__(self, source: Source, at: tuple[Any, int]) -> None:
-        self._source, (self._begin, self._used) = source, at
+    def __init__(self, source: Source, at: tuple[Any, int, Sums]) -> None:
+        self._source, (self._begin, self._used, self._sums) = source, at
         self._chunks = source.read(self._begin)
         self._after, self.ticks, self.has_unit = self._begin, np.empty(0, np.int64), False
         self.rest: dict[str, Any] = {}
-        self._skip = self._used
+        self._skip, self._skipped, self._expected = self._used, Sums(), self._sums
         self._held: list[list[Any]] = []  # malformed lines of the chunk, by refusals of the source
 
     @property
-    def position(self) -> tuple[Any, int]:
-        return self._begin, self._used
+    def position(self) -> tuple[Any, int, Sums]:
+        return self._begin, self._used, self._sums
 
     def fill(self) -> bool:
         """Read the next chunk if the current one is used up; return False at the end of the source."""
         while len(self.ticks) == 0:
             found = next(self._chunks, None)
             if found is None:
+                if self._skip:
+                    raise self._changed(self._begin)
                 return False
             self._begin = self._after
             self._after, chunk = found
             if isinstance(chunk, _Mark):
                 raise ParameterError("merge: sources of steps cannot be merged")
             ticks, self.has_unit = ticks_of(chunk["time"], self._source.time_unit)
-            self.rest = {name: part_of(column, self._skip) for name, column in chunk.items()}
-            self.ticks, self._used, self._skip = ticks[self._skip :], self._skip, 0
+            self.rest, self.ticks, self._used, self._sums = dict(chunk), ticks, 0, Sums()
+            if self._skip:
+                self._leave_out(min(self._skip, len(ticks)))
             if len(self.ticks):  # its malformed lines count when it has been used, as on going on it comes again
                 self._held = [each.held for each in self._source.refusals]
                 for each in self._source.refusals:
                     each.held = []
         return True
 
-    def use(self, count: int) -> None:
-        """Remove the first ``count`` events from the chunk: they were merged."""
+    def _leave_out(self, count: int) -> None:
+        """Remove the first ``count`` events from a new chunk: they were merged before the source was read again.
+
+        Raises:
+            ParameterError: they are not the events that were merged.
+        """
+        merged = {name: part_of(column, 0, count) for name, column in self.rest.items()}
+        self._skipped, self._skip = sums_of(merged, self._skipped), self._skip - count
+        if self._source.checked and not self._skip and self._skipped != self._expected:
+            raise self._changed(self._after)
+        self._remove(count)
+
+    def _changed(self, position: Any) -> ParameterError:
+        return ParameterError(f"checkpoint: {self._source.place(position)} has other rows than those merged so far")
+
+    def _remove(self, count: int) -> None:
+        if self._source.checked:
+            self._sums = sums_of({name: part_of(column, 0, count) for name, column in self.rest.items()}, self._sums)
         self.rest = {name: part_of(column, count) for name, column in self.rest.items()}
         self.ticks, self._used = self.ticks[count:], self._used + count
+
+    def use(self, count: int) -> None:
+        """Remove the first ``count`` events from the chunk: they were merged."""
+        self._remove(count)
         if len(self.ticks) == 0:
-            self._begin, self._used = self._after, 0
+            self._begin, self._used, self._sums = self._after, 0, Sums()
             for each, lines in zip(self._source.refusals, self._held, strict=True):
                 each.held += lines
             self._held = [[] for _ in self._held]
+
+
+def _is_untouched(source: Source, position: Any) -> bool:
+    return source.is_untouched(position)
 
 
 def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> Chunk:
