@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pluggy
@@ -292,14 +293,25 @@ def _add(entry: Entry) -> Plugin:
         plugin.manager.register(module, plugin.name)
         hooks = sorted(caller.name for caller in plugin.manager.get_hookcallers(module) or ())
         if not hooks or not set(hooks) <= set(HOOKS):
-            raise PluginError(f"it implements {', '.join(hooks) or 'nothing'}; the hooks are {', '.join(HOOKS)}")
+            found = ", ".join(hooks) or f"nothing ({getattr(module, '__file__', module)})"
+            raise PluginError(f"it implements {found}; the hooks are {', '.join(HOOKS)}")
         plugin.hooks = tuple(hooks)
     except (Exception, SystemExit) as error:
         _fail(plugin, error)
+        plugin.error = f"{plugin.error}{_hidden(load)}"
     finally:
         _busy.pop()
     _plugins[plugin.name] = plugin
     return plugin
+
+
+def _hidden(load: Callable[[], Any]) -> str:
+    """Return a hint if a folder without Python files stands for the package of an entry point, else ""."""
+    name = getattr(getattr(load, "__self__", None), "module", "").partition(".")[0]
+    folders = getattr(sys.modules.get(name), "__path__", None) or ()
+    if getattr(sys.modules.get(name), "__file__", None) or any(any(Path(each).glob("*.py")) for each in folders):
+        return ""
+    return "".join(f"; the folder {each} has no __init__.py, and hides an installed {name!r}" for each in folders)
 
 
 def _fail(plugin: Plugin, error: BaseException) -> None:

@@ -358,10 +358,18 @@ class Store(ABC):
         return sum(allocated for _, allocated in self.memory().values())
 
     def admit(self, size: int) -> None:
-        """Raise ``CapacityError`` if ``size`` more bytes would exceed ``memory_limit``."""
-        if self.memory_limit is None:
-            return
-        wanted = self.bytes_held() + self.besides() + size
+        """Raise ``CapacityError`` if ``size`` more bytes would exceed ``memory_limit``.
+
+        It adds up :meth:`memory`, so what that reads must be there: a constructor makes empty arrays first.
+        """
+        try:
+            if self.memory_limit is None:
+                return
+            wanted = self.bytes_held() + self.besides() + size
+        except AttributeError as error:
+            problem = f"{type(self).__name__}: admit() was called before memory() can answer ({error})"
+            cure = "in __init__ call super().__init__() and make empty arrays before the first admit()"
+            raise AttributeError(f"{problem}: {cure}") from error
         if wanted > self.memory_limit:
             raise CapacityError(f"{self.name} needs {wanted} bytes, memory_limit is {self.memory_limit}")
 

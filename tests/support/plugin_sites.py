@@ -36,7 +36,8 @@ def with_plugins(tmp_path: Path) -> Path:
     info = tmp_path / "outsider-2.5.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outsider\nVersion: 2.5\n")
-    points = "".join(f"{name} = plug_{name}\n" for name in modules)
+    (tmp_path / "plug_hidden").mkdir()
+    points = "".join(f"{name} = plug_{name}\n" for name in (*modules, "hidden"))
     (info / "entry_points.txt").write_text(f"[suricate]\n{points}")
     return tmp_path
 

@@ -342,6 +342,7 @@ def test_failing_plugins_are_named_and_contained(site: Path) -> None:
         "greedy": "the name 'slabhash', which plugin 'slabhash' has taken",
         "arguments": "graph",
         "urgent": "Mine.priority is 'high': expected an int",
+        "hidden": "plug_hidden has no __init__.py, and hides an installed 'plug_hidden'",
     }
     for name, reason in reasons.items():
         assert reason in states[name], states[name]

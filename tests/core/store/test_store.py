@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,3 +117,19 @@ def test_degrees_of_a_vertex_do_not_read_all_edges() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100_000
+
+
+def test_admit_before_there_is_anything_to_add_up_says_so() -> None:
+    class TooEarly(TutorialStore):
+        def __init__(self, num_vertices: int, **options: Any) -> None:
+            super().__init__(num_vertices, **options)
+            self.admit(8 * num_vertices)
+            self._degree = np.zeros(num_vertices, np.int64)
+
+        def memory(self) -> dict[str, tuple[int, int]]:
+            return {"degrees": (self._degree.nbytes, self._degree.nbytes)}
+
+    with pytest.raises(
+        AttributeError, match=r"TooEarly: admit\(\) was called before memory\(\) .*_degree.*empty arrays"
+    ):
+        TooEarly(3, memory_limit=1000)
