@@ -143,10 +143,7 @@ def head_of(chunks: Iterator[bytes]) -> bytes:
 
 
 def detect(path: Path, head: bytes, advice: Advice) -> str:
-    """Return the format of a file by the extension of ``path``, else by its first lines, which are in ``head``.
-
-    ``advice`` is what an error advises.
-    """
+    """Return the format of a file by the extension of ``path``, else by its first lines, in ``head``."""
     by_suffix = {**BY_SUFFIX, **READ_ONLY}.get(split_suffix(path)[0])
     if by_suffix:
         return by_suffix
@@ -218,20 +215,16 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
     format = detect(path, head, options.advice) if format is None else format
     if format not in (*FORMATS, "metis"):
         raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}, metis")
-    columns, delimiter = options.columns, options.delimiter
     fixed = {"mtx": _mtx_layout, "gr": _gr_layout, "metis": _metis_layout}
     if format in fixed:
-        if columns is not None or delimiter is not None or options.first_id not in (None, 1):
+        if options.columns is not None or options.delimiter is not None or options.first_id not in (None, 1):
             raise ParameterError(f"format {format!r} fixes its columns and its delimiter, and counts ids from 1")
         if format == "metis" and options.advice is SCAN:
             raise FileFormatError(path, None, "METIS files list neighbours, not events")
         if format == "metis" and (options.relabel or options.num_vertices is not None):
             raise ParameterError("format 'metis' has its ids and its number of vertices: no relabel, no num_vertices")
-        return fixed[format](path, head)
-    if format == "csv":
-        layout = _csv_layout(path, head, columns, delimiter, options.advice)
-    else:
-        layout = _text_layout(path, head, format, columns, options.advice)
+        return replace(fixed[format](path, head), advice=options.advice)
+    layout = _csv_layout(path, head, options) if format == "csv" else _text_layout(path, head, format, options)
     tokens = _first_tokens(layout, head)
     text_ids = options.relabel == "text" or (options.relabel and has_texts(layout.first_id, tokens, options))
     if text_ids and layout.dst_offset:
@@ -336,20 +329,20 @@ def usual_columns(names: Sequence[str]) -> dict[str, str | int]:
     return columns
 
 
-def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None, advice: Advice) -> Layout:
+def _text_layout(path: Path, head: bytes, format: str, options: ReadOptions) -> Layout:
     first = next(_body(head, _TEXT_COMMENT), None)
     count = len(first.text.split()) if first else 2
     number = first.number if first else 1
     konect = _konect(path, head)
-    if columns is not None:
-        fields = place_columns(path, None, count, columns, number, advice)
+    if options.columns is not None:
+        fields = place_columns(path, None, count, options.columns, number, options.advice)
     elif format == "temporal":
         fields = ["src", "dst", "weight", "time"] if count == 4 else ["src", "dst", "time"]
     else:
         third = "-" if konect and not konect.weighted else "weight"
         fields = ["src", "dst", third, "time"][: max(count, 2)]
     if first and count > len(fields):
-        raise FileFormatError(path, number, f"{count} columns: give {advice.columns}, for instance")
+        raise FileFormatError(path, number, f"{count} columns: give {options.advice.columns}, for instance")
     if konect is not None:
         return _konect_layout(format, fields, konect)
     comments = _comments(head)
@@ -388,7 +381,8 @@ def _konect_layout(format: str, fields: list[str], header: Konect) -> Layout:
     )
 
 
-def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str | None, advice: Advice) -> Layout:
+def _csv_layout(path: Path, head: bytes, options: ReadOptions) -> Layout:
+    columns, delimiter = options.columns, options.delimiter
     header = next(_body(head, _CSV_COMMENT), None)
     if header is None:
         return Layout("csv", {"": ["src", "dst"]}, comments=b"#", delimiter=delimiter or ",")
@@ -401,11 +395,11 @@ def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str
         skipped = _start_of(head, header.number)
         roles = ("src", "dst", "time") if LOOKS_LIKE_TIME.fullmatch(tokens[-1]) and len(tokens) == 3 else _ROLES
         usual = columns or {role: place for place, role in enumerate(roles[: len(tokens)])}
-        fields = place_columns(path, None, len(tokens), usual, header.number, advice)
+        fields = place_columns(path, None, len(tokens), usual, header.number, options.advice)
         return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=skipped, header_lines=header.number - 1)
     names = [token.decode("utf-8", "replace") for token in tokens]
     columns = usual_columns(names) if columns is None else columns
-    fields = place_columns(path, names, len(names), columns, header.number, advice)
+    fields = place_columns(path, names, len(names), columns, header.number, options.advice)
     return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=header.end, header_lines=header.number)
 
 

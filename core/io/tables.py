@@ -25,7 +25,7 @@ from suricate.io.files import ByteSource, Progress
 from suricate.io.formats import BY_SUFFIX, STREAM_SUFFIX, place_columns, usual_columns
 from suricate.io.options import FirstRow, ReadOptions
 from suricate.io.parsing.codes import BAD_TIME, FINE_TIME, OK, OTHER_ZONE
-from suricate.io.times import LARGEST, looks_zoned, parse, zone_message
+from suricate.io.times import demand_in_range, looks_zoned, parse, reason, zone_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -394,10 +394,9 @@ def _times(column: Column) -> tuple[np.ndarray, str | None]:
     kind = column.values.type
     if is_text(kind):
         times = iso_times(column, FirstRow())
-        if (abs(times.view(np.int64)) == LARGEST).any():
-            row = int(np.argmax(abs(times.view(np.int64)) == LARGEST))
-            raise column.error("is not in the years 1678 to 2261, as nanoseconds have to be, which others have", row)
-        return times.view(np.int64), np.datetime_data(times.dtype)[0]
+        unit = np.datetime_data(times.dtype)[0]
+        ticks = times.view(np.int64)
+        return demand_in_range(column.path, ticks) if unit == "ns" else ticks, unit
     if not (pa.types.is_integer(kind) or pa.types.is_timestamp(kind)):
         raise column.error(f"has type {kind}: times are integers, timestamps, dates or texts in ISO 8601")
     return column.cast(pa.int64()).to_numpy(), kind.unit if pa.types.is_timestamp(kind) else None
@@ -417,8 +416,9 @@ def iso_times(column: Column, first: FirstRow, ticks: int = 0) -> np.ndarray:
         ticks = -1
         row, error = parse_all(texts, ticks, bool(first.zoned), times)
     if error:
-        reason = zone_message(texts[row].as_py(), zoned=bool(first.zoned))
-        raise column.error(f"is wrong: {reason if error == OTHER_ZONE else _time_reason(texts[row].as_py())}", row)
+        text = texts[row].as_py()
+        wrong = zone_message(text, zoned=bool(first.zoned)) if error == OTHER_ZONE else reason(text)
+        raise column.error(f"is wrong: {wrong}", row)
     return times.view("M8[us]" if ticks == 0 else "M8[ns]")
 
 
@@ -451,14 +451,6 @@ def _parse_small(texts: pa.ChunkedArray, ticks: int, zoned: bool, times: np.ndar
             return row, FINE_TIME
         times[row] = time.ticks(nanoseconds=ticks < 0)
     return -1, OK
-
-
-def _time_reason(text: str) -> str:
-    try:
-        parse(text)
-    except ValueError as error:
-        return str(error)
-    raise AssertionError(f"{text!r} is a time of ISO 8601")
 
 
 def _count_vertices(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, time
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from suricate.base.errors import ParameterError
+from suricate.base.errors import FileFormatError, ParameterError
 
 #: what is taken for a time in ISO 8601, not a number
 LOOKS_LIKE_TIME = re.compile(rb"\d{4}-\d\d-\d\d([Tt ].*)?|\d{8}[Tt]\d{4}.*")
@@ -71,6 +72,24 @@ def looks_zoned(token: bytes) -> bool:
         return parse(token.decode("utf-8", "replace")).zoned
     except ValueError:
         return False
+
+
+def reason(text: str) -> str:
+    """Return why ``text``, without the quote behind it, is no time of ISO 8601."""
+    try:
+        parse(text)
+    except ValueError as error:
+        return str(error)
+    return f"a quote follows the time {text!r}"
+
+
+def demand_in_range(path: Path, times: np.ndarray) -> np.ndarray:
+    """Return int64 nanoseconds; raise ``FileFormatError``, about ``path``, if one did not fit into 64 bits."""
+    far = abs(times) == LARGEST
+    if far.any():
+        wrong = f"time {far.argmax()} is not in the years 1678 to 2261"
+        raise FileFormatError(path, None, f"{wrong}, as nanoseconds have to be, which other times have")
+    return times
 
 
 def zone_message(text: str, *, zoned: bool) -> str:

@@ -139,21 +139,42 @@ def days_of(year, month, day):
 
 
 @inner
+def parse_zone(data, p, stop):
+    """Parse the zone ``data[p:stop]``, which may be empty, and have a name in brackets behind it.
+
+    Returns (minutes ahead of UTC, position after it, ``NAIVE`` or ``ZONED``; ``NO_TIME`` if it is no zone).
+    """
+    ahead, kind = np.int64(0), NAIVE  # minutes of the zone ahead of UTC
+    if p < stop and (data[p] | CASE) == LOWER_Z:
+        p, kind = p + 1, ZONED
+    elif stop - p >= 3 and (data[p] == PLUS or data[p] == MINUS):
+        hours, minutes, sign = parse_two(data, p + 1), np.int64(0), 1 if data[p] == PLUS else -1
+        p, kind = p + 3, ZONED
+        p += p < stop and data[p] == COLON and stop - p >= 3
+        if stop - p >= 2 and data[p] != OPEN:
+            minutes = parse_two(data, p)
+            p += 2
+        if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
+            return np.int64(0), p, NO_TIME
+        ahead = sign * (hours * 60 + minutes)
+    if kind == ZONED and stop - p > 2 and data[p] == OPEN and data[stop - 1] == CLOSE:
+        p = stop  # the name of the zone
+    return ahead, p, kind
+
+
+@inner
 def parse_iso(data, p, stop):
     """Parse the ISO 8601 time ``data[p:stop]``.
 
-    It accepts the forms that ``suricate.io.times.parse`` accepts.
-
-    Returns:
-        (seconds since 1970 and nanoseconds after them, ``NAIVE`` or ``ZONED``); ``NO_TIME`` if it is no time.
+    It accepts the forms that ``suricate.io.times.parse`` accepts. Returns (seconds since 1970, nanoseconds after them,
+    ``NAIVE`` or ``ZONED``; ``NO_TIME`` if it is no time).
     """
     none = np.int64(0), np.int64(0), NO_TIME
     if stop - p < 10:
         return none
     dashes = data[p + 4] == MINUS
-    century, year, month, day = (
-        parse_two(data, p), parse_two(data, p + 2), parse_two(data, p + 4 + dashes), parse_two(data, p + 6 + 2 * dashes)
-    )  # fmt: skip
+    century, year = parse_two(data, p), parse_two(data, p + 2)
+    month, day = parse_two(data, p + 4 + dashes), parse_two(data, p + 6 + 2 * dashes)
     if century < 0 or year < 0 or (dashes and data[p + 7] != MINUS):
         return none
     days, fine = days_of(century * 100 + year, month, day)
@@ -187,21 +208,7 @@ def parse_iso(data, p, stop):
                 return none
     if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
         return none
-    ahead, kind = np.int64(0), NAIVE  # minutes of the zone ahead of UTC
-    if p < stop and (data[p] | CASE) == LOWER_Z:
-        p, kind = p + 1, ZONED
-    elif stop - p >= 3 and (data[p] == PLUS or data[p] == MINUS):
-        hours, minutes, sign = parse_two(data, p + 1), np.int64(0), 1 if data[p] == PLUS else -1
-        p, kind = p + 3, ZONED
-        p += p < stop and data[p] == COLON and stop - p >= 3
-        if stop - p >= 2 and data[p] != OPEN:
-            minutes = parse_two(data, p)
-            p += 2
-        if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
-            return none
-        ahead = sign * (hours * 60 + minutes)
-    if kind == ZONED and stop - p > 2 and data[p] == OPEN and data[stop - 1] == CLOSE:
-        p = stop  # the name of the zone
+    ahead, p, kind = parse_zone(data, p, stop)
     seconds = days * 86_400 + hour * 3_600 + (minute - ahead) * 60 + second
     return seconds, fraction, kind if p == stop else NO_TIME
 

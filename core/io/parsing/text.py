@@ -29,7 +29,7 @@ from suricate.io.parsing.labels import DictLabels, Labels, TableLabels
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.metis import LITTLE, read_rows
 from suricate.io.parsing.tokenizer import Tokenizer
-from suricate.io.times import LARGEST, to_nanoseconds
+from suricate.io.times import demand_in_range, to_nanoseconds
 
 
 class _Column:
@@ -70,12 +70,7 @@ class _Times(_Column):
 
     def checked(self, path: Path) -> np.ndarray:
         """Return what :meth:`finish` does; raise ``FileFormatError`` if a time does not fit into nanoseconds."""
-        times = self.finish()
-        if self.unit == "ns" and (abs(times) == LARGEST).any():
-            row = int(np.argmax(abs(times) == LARGEST))
-            reason = f"time {row} is not in the years 1678 to 2261, as nanoseconds have to be, which other times have"
-            raise FileFormatError(path, None, reason)
-        return times
+        return demand_in_range(path, self.finish()) if self.unit == "ns" else self.finish()
 
 
 class _Edges:

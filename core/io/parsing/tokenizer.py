@@ -16,6 +16,7 @@ import numpy as np
 
 from suricate.base.errors import FileFormatError
 from suricate.base.types import MAX_VERTICES
+from suricate.io import times
 from suricate.io.encodings import BYTES, first_wrong, reason
 from suricate.io.formats import Layout
 from suricate.io.parsing.codes import (
@@ -45,7 +46,7 @@ from suricate.io.parsing.codes import (
     WEIGHT_RANGE,
 )  # fmt: skip
 from suricate.io.parsing.lines import End, OrdinaryLines, Rows
-from suricate.io.times import LOOKS_DECIMAL, parse, zone_message
+from suricate.io.times import LOOKS_DECIMAL, zone_message
 
 
 class Tokenizer:
@@ -234,11 +235,17 @@ class Tokenizer:
             return f"a line must start with one of {', '.join(layout.records)}, not {shown}"
         if error == OTHER_ZONE:
             return zone_message(_unquoted(token), zoned=layout.zoned)
-        if error in (BAD_TIME, FINE_TIME):
+        if error == FINE_TIME:
+            return f"time {_unquoted(token)!r} is finer than microseconds"
+        if error == BAD_TIME and ticks <= 0:
+            return times.reason(_unquoted(token))
+        if error == BAD_TIME:
             if ticks > 1:
                 return f"time {shown} is no number, or out of range: time_unit= (--time-unit) says which unit they have"
             hint = " (a window reads fractions of s, ms and us)" if LOOKS_DECIMAL.fullmatch(token) else ""
-            return _time_reason(token) if ticks <= 0 else f"time {shown} is not a whole number of 64 bits{hint}"
+            return (
+                times.reason(_unquoted(token)) if ticks <= 0 else f"time {shown} is not a whole number of 64 bits{hint}"
+            )
         if error == WEIGHT_RANGE:
             hint = "" if abs(self._bounds[1]) > 2**32 else " (weight_dtype='float64' takes it)"
             return f"weight {shown} is not between {self._bounds[0]:.10g} and {self._bounds[1]:.10g}{hint}"
@@ -275,16 +282,6 @@ class Tokenizer:
 
 def _unquoted(token: bytes) -> str:
     return token.removesuffix(b'"').decode("utf-8", "replace")
-
-
-def _time_reason(token: bytes) -> str:
-    """Return a text that says why ``token`` is not a time in ISO 8601."""
-    for text in (_unquoted(token), token.decode("utf-8", "replace")):  # a quote may belong to the field
-        try:
-            parse(text)
-        except ValueError as error:
-            return str(error)
-    return f"time {_unquoted(token)!r} is finer than microseconds"  # in an event file
 
 
 def _loop() -> Any:
