@@ -168,7 +168,6 @@ class WholePasses(VerifiedRanks):
         while change > self.tol and not (done and progress.ends(done, change)):
             most = min(progress.limit - done, progress.at_once)
             done += iterate(self._step(graph), until=until, max_steps=most, swap=((self._share, self._after),))
-            self._share, self._after = self._after, self._share
             change = self._error.read()
         self._steps += done
 
@@ -217,9 +216,9 @@ class WholePasses(VerifiedRanks):
         self._loops += [loop]
         self._cut.note(loop, most)
         self._owes_passes = most < progress.limit
-        self._share, self._after = self._after, self._share
         if paced:
-            self._again.vertex_map(undo_extrapolation, (self._share, self._after, self._next_pace, self._pace))
+            self._again.vertex_map(undo_extrapolation, (self._share, self._after, self._pace, self._next_pace))
+            self._pace, self._next_pace = self._next_pace, self._pace
 
     def _continue(self, graph: Graph) -> None:
         """Make more passes over all vertices after a loop was ended by its limit of steps; waits for the device."""

@@ -344,12 +344,11 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
         most: end the loop as *crowded* after a round with more work than this: its vertices plus the edges over which
             they would activate others. No vertex is activated then. None: no limit.
         swap: pairs ``(a, b)`` of arrays in ``args``, with one entry per vertex or one in all, whose contents are
-            swapped between rounds, as in :func:`iterate`. All vertices are then active in all rounds, whatever
+            swapped after every round, as in :func:`iterate`. All vertices are then active in all rounds, whatever
             ``then`` returns; ``frontier``, ``wake`` and ``commit`` must be None. No function may read at other
             vertices what ``then`` writes.
         after: with ``swap``, an earlier loop over the same graph: this one continues it if it was crowded, and does
-            nothing otherwise. Its rounds count towards ``max_steps``. The host does not wait to find out, so arrays
-            are swapped after the last round, too: what it wrote to ``b`` is in ``a``, and what it read is in ``b``.
+            nothing otherwise. Its rounds count towards ``max_steps``. The host does not wait to find out.
 
     Returns:
         The number of rounds, the number of vertices computed in all, whether the active set became empty, and whether
@@ -478,7 +477,8 @@ def iterate(
         until: a ``Scalar`` that operators of the body add to: the loop ends after the round in which its total is 0,
             with ``(scalar, bound)`` at most ``bound``.
         max_steps: maximum number of rounds.
-        swap: pairs ``(a, b)`` of arrays whose contents are exchanged between rounds.
+        swap: pairs ``(a, b)`` of arrays whose contents are exchanged after every round, the last included: what a round
+            wrote to ``b`` is then in ``a``, and what it read is in ``b``.
 
     Returns:
         The number of rounds. This waits for the device.

@@ -186,7 +186,7 @@ class Rounds:
         self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
 
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
-        """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays between rounds.
+        """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays after each.
 
         ``stop``: the condition that ends the loop; ``after``: the loop that this one continues; None: there is none.
         Returns the outcome.
@@ -212,8 +212,7 @@ class Rounds:
                 stopped = not pending.unread and pending.ends_loop()
             steps += 1
             self.asking.exchange(self.pairs)
-        # Arrays keep their places: what the last round wrote is in b, or with ``after`` in a.
-        if steps and steps % 2 == (after is not None):
+        if steps % 2:  # arrays keep their places, and what the last round wrote to b is in a
             _exchange([(self.call.values[a], self.call.values[b]) for a, b in self.pairs])
         if not steps:
             self.totals.end()

@@ -273,7 +273,7 @@ def test_a_loop_of_operators(backend, device):
         following = 0.15 / 60 + 0.85 * matrix @ expected
         expected, change, rounds = following, abs(following - expected).sum(), rounds + 1
     assert steps == rounds
-    np.testing.assert_allclose(case.host(new), expected, rtol=1e-10)
+    np.testing.assert_allclose(case.host(old), expected, rtol=1e-10)
     assert su.iterate(body, until=norm, max_steps=2, swap=[(old, new)]) == 2
 
 

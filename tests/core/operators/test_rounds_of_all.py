@@ -49,7 +49,7 @@ def test_arrays_are_exchanged_between_rounds(backend, device, limit, degree):
     done = su.converge(graph, None, lowest_seen, args=args, swap=[(label, new)], **call)
     assert (done.steps, done.touched, done.converged) == (len(totals), len(totals) * n, False)
     assert seen.read() == totals[-1]
-    assert graph.device.to_numpy(new).tolist() == value.tolist()
+    assert graph.device.to_numpy(label).tolist() == value.tolist()
     for wrong in ({"swap": [(label, spare)]}, {"swap": [(spare, spare)]}):
         with pytest.raises((ParameterError, ShapeError)):
             su.converge(graph, None, lowest_seen, args=args, **call | wrong)

@@ -160,7 +160,7 @@ def test_a_body_that_waits_for_others_is_called_in_every_round() -> None:
             su.vertex_map(graph, None, halve, args=(x, y, left))
 
         rounds = su.iterate(body, until=left, max_steps=20, swap=[(x, y)])
-        return rounds, y.tolist(), len(calls)
+        return rounds, x.tolist(), len(calls)
 
     assert run(job, 2) == [(6, [0] * N, 6)] * 2
 

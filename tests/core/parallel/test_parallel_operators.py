@@ -265,7 +265,7 @@ def rounds_that_exchange(graph: su.Graph) -> list[Any]:
         graph, None, of_all, args=(old, new, pace, next_pace, s), reduce="sum", over="out", then=damped, wake=None,
         swap=[(old, new), (pace, next_pace)], until=(s, 1e-3), max_steps=30,
     )  # fmt: skip
-    return [done, new.round(9), pace, next_pace, round(s.read(), 9)]
+    return [done, old.round(9), pace, next_pace, round(s.read(), 9)]
 
 
 # -- maps --------------------------------------------------------------------------------------------------------------

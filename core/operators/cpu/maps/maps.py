@@ -79,14 +79,14 @@ def iterate(
 ) -> int:
     """Call ``body`` until the condition ``until`` holds, at most ``max_steps`` times; return the number of calls.
 
-    Between two calls the contents of each pair of arrays in ``swap`` are exchanged in place.
+    After each call the contents of each pair of arrays in ``swap`` are exchanged in place.
     """
     steps = 0
     while steps < max_steps:
         body()
         steps += 1
-        if steps == max_steps or until.ends_loop():
-            break
         for a, b in swap:
             a[:], b[:] = b.copy(), a.copy()
+        if steps == max_steps or until.ends_loop():
+            break
     return steps

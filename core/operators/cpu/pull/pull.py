@@ -171,7 +171,7 @@ def converge(
             scalar, else only after the last one.
         most: limit of the work of a round, its vertices plus the edges over which they would activate neighbours; a
             round with more ends the loop as ``crowded``.
-        swap: positions of pairs of arguments that are exchanged between rounds.
+        swap: positions of pairs of arguments that are exchanged after each round.
         after: the result of an earlier call, whose rounds count towards ``max_steps``; nothing runs unless it ended as
             ``crowded``.
     """
@@ -210,7 +210,7 @@ def converge(
         vertices = everybody if swap else vertices
         stopped = until is not None and until.ends_loop()
         crowded = crowded and not stopped
-    if rounds and rounds % 2 == (0 if after is None else 1):
+    if rounds % 2:  # values took each other's place; after an even number the contents are where they belong
         for a, b in swap:
             call.values[a][:], call.values[b][:] = call.values[b].copy(), call.values[a].copy()
     if not rounds:

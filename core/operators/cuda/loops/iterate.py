@@ -84,9 +84,8 @@ class _Loop:
             self._end_round(last=launched == max_steps)
         rounds = self._wait(launched)
         _turn(turned, rounds)
-        if rounds > 1 and rounds % 2 == 0:  # arrays took each other's place; now their contents do
-            for a, b in self._swap:
-                self._exchange(a, b)
+        if rounds % 2 == 1:  # arrays took each other's place in every second round; now their contents do
+            self._exchange_all()
         return rounds
 
     def _go_on(self, body: Callable[[], Any], max_steps: int) -> int:
@@ -96,12 +95,16 @@ class _Loop:
         """
         self._pinned.busy = False
         rounds = 1
+        self._exchange_all()
         while rounds < max_steps and not self._until.ends_loop():
-            for a, b in self._swap:
-                self._exchange(a, b)
             body()
             rounds += 1
+            self._exchange_all()
         return rounds
+
+    def _exchange_all(self) -> None:
+        for a, b in self._swap:
+            self._exchange(a, b)
 
     def _exchange(self, a: Array, b: Array) -> None:
         """Exchange the contents of the arrays ``a`` and ``b`` in place."""

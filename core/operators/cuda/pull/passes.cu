@@ -59,8 +59,8 @@ __device__ __forceinline__ void leave_total(const Accumulator<OP, T>& total, con
 // moves what the block added to accumulators to the slot of `round`; ROUND_READ reads the totals behind a barrier, and one thread clears
 // the slots that the next pass but one adds to; LOOP_FINISH (one thread, behind a further barrier) leaves the totals where the next
 // operator looks for them. UNTIL is the condition that ends the loop. SWAP_NAMES exchanges pointers between passes, EXCHANGE the contents
-// of the arrays where that was done an odd number of times. after: of an earlier loop, or null: unless that was crowded nothing happens,
-// and the host, which does not know, finds the results in the first array of a pair, else in the second.
+// of the arrays if the last pass has written to the second array of a pair: the results are in the first. after: of an earlier loop, or
+// null: unless that was crowded nothing happens.
 extern "C" __global__ void __launch_bounds__(CONVERGE_BLOCK, CONVERGE_BLOCKS)
 passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemory memory, unsigned char* heavy_memory,
        uint32_t heavy_capacity, Turns* turns, Outcome* outcome, const Outcome* after PARAMS) {
@@ -116,7 +116,7 @@ passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemor
     }
     if (round > 0) {
         grid_barrier(state, expected);  // everybody has read the totals, and the arrays
-        if (round % 2 == (after ? 1 : 0)) {
+        if (round % 2 == 1) {
             EXCHANGE
         }
         if (first_thread) {
