@@ -88,6 +88,7 @@ class Kept:
         self.trackers: WeakSet[Tracker[Any]] = WeakSet()
         self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
         self._failed, self.version = True, graph.version
+        self._is_new = True  # whether the algorithm has not begun to compute
         self.last: tuple[Any, ...] = ()
 
     @property
@@ -96,9 +97,13 @@ class Kept:
         return self._failed or (len(self.trackers) > 0 and self.version != self.graph.version)
 
     def compute(self) -> None:
-        """Compute from scratch."""
+        """Compute from scratch; after a failure by a new instance, as arrays of the old one may differ in length."""
         self.graph.synchronize()
-        self._failed, pace = True, self.algorithm.pace
+        pace = self.algorithm.pace
+        if self._failed and not self._is_new:
+            self.algorithm = make_algorithm(self.graph, type(self.algorithm), self.params)
+            self.algorithm.pace = pace
+        self._failed, self._is_new = True, False
         if pace is not None and self.updates.computed:
             pace.computes(self.graph.most_arcs)
         try:
@@ -112,7 +117,7 @@ class Kept:
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a saved state of the algorithm, given on the device, in place of a computation."""
-        self._failed = True
+        self._failed, self._is_new = True, False
         self.algorithm.restore(self.graph, state)
         self._failed, self.version = False, self.graph.version
 

@@ -64,7 +64,8 @@ class Coming(NamedTuple):
         before, version, live = updater.num_vertices, updater.version, updater.live
         updater._resize(before + self.more)
         try:
-            gone: Any = live.among(self.gone) if len(self.gone) else self.gone
+            gone: Any = np.sort(live.among(self.gone)) if len(self.gone) else self.gone
+            deleted = updater.device.xp.asarray(gone)
             edit = live.deletion(gone) if len(gone) else None
             if edit is not None:
                 live.apply(edit)
@@ -84,7 +85,7 @@ class Coming(NamedTuple):
             updater.version = max(updater.version, version + 1)
         delta.num_vertices_before = before
         if len(gone):
-            delta._deleted_vertices = updater.device.xp.asarray(np.sort(gone))
+            delta._deleted_vertices = deleted
         return delta
 
 

@@ -124,7 +124,10 @@ class Algorithm(ABC):
         """Compute the result on ``graph`` from scratch."""
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch."""
+        """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch.
+
+        If this or :meth:`compute` raises, a tracker computes the next result with a new instance.
+        """
         self.recomputes("it has no update of its own")
         self.compute(graph)
 

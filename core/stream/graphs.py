@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import Array, Device
+from suricate.base.devices import CPU, Device
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.base.types import ValidEdges
@@ -23,7 +23,7 @@ from suricate.intake.arrays import on_host
 from suricate.intake.name_table import Prepared
 from suricate.intake.names import Names
 from suricate.intake.tables import column_names, without_nulls
-from suricate.state.attributes import as_values, dtype_of, fitted
+from suricate.state.attributes import Column, as_values, dtype_of, fitted
 from suricate.state.edge_table import WEIGHT
 from suricate.stream.naming import VertexNames
 from suricate.stream.tracking import JobTracker
@@ -272,10 +272,12 @@ class VertexColumn:
         self._missing = missing
 
     def begin(self, graph: Graph) -> None:
-        """Add the column to ``graph``, and set the values of its vertices."""
-        graph.columns.add(self.name, dtype=str if self._values.dtype == object else self._values.dtype,
-                          missing=self._missing)  # fmt: skip
-        self._put(graph, graph.device.to_numpy(graph.live_vertices))
+        """Add the column to ``graph``, with the values of its vertices."""
+        missing = Column(CPU, 0, self._values.dtype, self._missing).missing
+        values = np.full(graph.num_vertices, missing, self._values.dtype)
+        vertices, known = self._known(graph, graph.device.to_numpy(graph.live_vertices))
+        values[vertices] = known
+        graph.columns.add(self.name, values, dtype=str if values.dtype == object else values.dtype, missing=missing)
 
     def follow(self, graph: Graph, delta: Delta) -> None:
         """Set the values of the vertices that ``delta`` added or revived in ``graph``."""
@@ -284,17 +286,20 @@ class VertexColumn:
             return
         added = np.arange(delta.num_vertices_before, delta.num_vertices_after)
         came = np.concatenate((added, graph.device.to_numpy(delta.revived_vertices)))
-        self._put(graph, np.setdiff1d(came, graph.deleted_vertices))
+        vertices, values = self._known(graph, np.setdiff1d(came, graph.deleted_vertices))
+        if len(vertices):
+            graph.columns.put(self.name, vertices, values)
 
-    def _put(self, graph: Graph, vertices: Array) -> None:
+    def _known(self, graph: Graph, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return those of ``vertices`` that have a value, and the values."""
         names = graph.names
         vertices = vertices if names is None else vertices[names.has(vertices)]
         if not len(vertices):
-            return
+            return vertices, self._values[:0]
         if names is not None and names.dtype != self._keys.dtype:
             raise ParameterError(f"vertices: names are {names.dtype}, those of the frame {self._keys.dtype}")
         given = vertices if names is None else names.values_of(vertices)
         found = self._keys.find(given.astype(np.int64) if isinstance(given, np.ndarray) else given)
         places = np.where(found < 0, -1, self._places[found]) if len(self._places) else found
         known = places >= 0
-        graph.columns.put(self.name, vertices[known], self._values[places[known]])
+        return vertices[known], self._values[places[known]]

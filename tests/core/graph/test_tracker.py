@@ -15,11 +15,11 @@ from suricate.graph.tracker import UpdateCounts
 
 
 class Degrees(su.Algorithm):
-    """Out-degrees, kept current by the delta alone; ``fail`` makes the next update raise."""
+    """Out-degrees, kept current by the delta alone; ``fail``, a list, has an entry per update that is to raise."""
 
     name = "degrees"
 
-    def __init__(self, *, scale=1, fail=False):
+    def __init__(self, *, scale=1, fail=()):
         self.scale, self.fail = scale, fail
         self.counts, self.vertices = Counter(), 0
 
@@ -31,7 +31,7 @@ class Degrees(su.Algorithm):
         self.vertices = delta.num_vertices_after
         self.counts.update(graph.device.to_numpy(delta.arcs("inserted").src).tolist())
         if self.fail:
-            self.fail = False
+            self.fail.pop()
             raise RuntimeError("half done")
         self.counts.subtract(graph.device.to_numpy(delta.arcs("deleted").src).tolist())
 
@@ -118,7 +118,7 @@ def test_an_update_that_changes_the_graph_leaves_no_tracker_behind(graph):
 
 
 def test_an_error_leaves_the_change_and_a_result_that_recovers(graph):
-    failing, other = graph.track(Degrees, fail=True), graph.track(Degrees)
+    failing, other = graph.track(Degrees, fail=[1]), graph.track(Degrees)
     with pytest.raises(RuntimeError, match="half done") as caught:
         graph.insert_edges([3], [4])
     assert "tracker 'degrees'" in caught.value.__notes__[0]
@@ -134,6 +134,43 @@ def test_an_error_leaves_the_change_and_a_result_that_recovers(graph):
     graph.insert_edges([2], [4])
     assert failing.result == degrees(graph)
     assert failing.updates.updated == 1
+
+
+class Halves(su.Algorithm):
+    """Two arrays that grow one after the other, the first of which tells whether they are long enough."""
+
+    name = "halves"
+    lacks = False
+
+    def __init__(self):
+        self.one, self.other = np.zeros(0), np.zeros(0)
+
+    def compute(self, graph):
+        if len(self.one) < graph.num_vertices:
+            self.one = np.zeros(graph.num_vertices)
+            if Halves.lacks:
+                raise MemoryError
+            self.other = np.zeros(graph.num_vertices)
+        self.other[:] = graph.num_edges
+
+    def update(self, graph, delta):
+        self.compute(graph)
+
+    @property
+    def result(self):
+        return self.other
+
+
+def test_what_failed_half_way_is_computed_anew(graph, monkeypatch):
+    tracker = graph.track(Halves)
+    monkeypatch.setattr(Halves, "lacks", True)
+    with pytest.raises(MemoryError):
+        graph.insert_vertices(4)
+    with pytest.raises(MemoryError):
+        _ = tracker.result
+    graph.check()
+    monkeypatch.undo()
+    assert tracker.result.tolist() == [3] * 10
 
 
 def test_a_dropped_tracker_costs_nothing(graph):
