@@ -36,6 +36,7 @@ from suricate.intake.ingest import Ingest
 from suricate.intake.names import Names
 from suricate.state.edge_table import EdgeTable
 from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_device
+from suricate.state.objects import Objects
 from suricate.state.workspace import Workspace
 from suricate.store import Store
 
@@ -135,6 +136,7 @@ class Graph(hints.Hinted):
         self._views: dict[str, StoreView] = {}
         self._walked = as_stored  # what operators walk in place of the view of a store
         self._names: Any = None  # ``names``, or a function that makes them
+        self._objects: Objects | None = None
         self._columns = self._updater.live.columns  #: of vertices
         kinds, table = options.edge_columns, EdgeTable if partition is None else partition.edge_table
         self.edge_table = table(self.device, kinds) if kinds else None  #: rows of edges, None without columns
@@ -190,6 +192,7 @@ class Graph(hints.Hinted):
     live_arrays = property(live_arrays)
     num_live = property(num_live)
     names = property(naming.names, naming.set_names)
+    objects = property(naming.objects, naming.set_objects)
     columns = property(naming.columns)
     edge_columns = property(edge_columns.edge_columns)
     walks_rows = False  #: whether weights are rows, as functions that take a ``row`` see the graph
@@ -349,6 +352,8 @@ class Graph(hints.Hinted):
 
     def _end_change(self, before: int, delta: Delta) -> Delta:
         """Bring trackers up to date after a change of the graph at version ``before``; return ``delta``."""
+        if self._objects is not None:
+            self._objects.follow(delta)
         if self.edge_table is not None and self._updater.version != before:
             advance_weighed(self, delta, before)
         if self._kept and self._updater.version != before:
@@ -373,6 +378,8 @@ class Graph(hints.Hinted):
         before = self._begin_change()
         count, recycle = checked_count(count, "count"), flag("recycle", recycle)
         ids, delta = self._updater.insert_vertices(count, recycle, partial(naming.forgetting, self))
+        if recycle and self._objects is not None:
+            self._objects.forget(self.device.to_numpy(ids))
         self._end_change(before, delta)
         return ids
 
@@ -457,10 +464,7 @@ class Graph(hints.Hinted):
     __deepcopy__ = __copy__
 
     __reduce__ = snapshot.reduced
-
-    save = snapshot.save
-
-    load = classmethod(snapshot.load)
+    save, load = snapshot.save, classmethod(snapshot.load)
 
     # -- algorithms ----------------------------------------------------------------------------------------------------
 
@@ -484,8 +488,7 @@ class Graph(hints.Hinted):
     from_polars = classmethod(tables.from_polars)
     from_pyg = classmethod(pyg.from_pyg)
 
-    to_coo = edges
-    to_csr = interop.to_csr
+    to_coo, to_csr = edges, interop.to_csr
     to_scipy_sparse = interop.to_scipy_sparse
     to_networkx = networkx.to_networkx
     to_pandas_edgelist = interop.to_pandas_edgelist

@@ -179,6 +179,7 @@ def to(graph: Graph, device: DeviceLike) -> Graph:
     other._assemble(graph._options, stores, partition)
     updater = graph._updater
     other._updater.inherit(updater.version, updater.live.deleted_ids(), updater.had_loops)
+    other._objects = None if graph._objects is None else graph._objects.copy()
     other._names = graph._names.copy() if isinstance(graph._names, Names) else graph._names
     other._columns.update({name: column.copy_to(place) for name, column in graph._columns.items()})
     if other.edge_table is not None:

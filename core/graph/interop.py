@@ -29,12 +29,12 @@ from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList, ed
 from suricate.graph.delta.lists import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
 from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
-from suricate.graph.naming import are_texts
+from suricate.graph.naming import are_texts, named_nodes, names_by_vertex, nodes_in, set_nodes
 from suricate.graph.options import checked_count
 from suricate.intake.arrays import as_array, as_ids, on_host, picked
 from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
-from suricate.intake.tables import as_numpy, column_names
+from suricate.intake.tables import as_column, as_numpy, as_table, column_names
 from suricate.state.attributes import as_values, dtype_of
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
@@ -101,13 +101,15 @@ def from_edges(
     matrix: bool = False,
 ) -> Graph:
     """Return a graph as :func:`from_coo` does; ``matrix``: undirected edges may be the entries of a symmetric one."""
-    (src, dst, weight), rules = edges, checked_rules(combine)
+    rules = checked_rules(combine)
+    weight: Any
     if getattr(options.get("comm"), "size", 1) > 1:
         from suricate.graph.exchange.parts import from_parts  # whose package needs this module
 
         if rules:
             raise RequirementError(f"combine={shown(combine)} needs all edges in one process: combine them before")
         return from_parts(cls, edges, num_vertices, weight_dtype_of, **options)
+    src, dst, weight = (as_column(part) for part in edges)
     if are_texts(src) and are_texts(dst):
         given = options.get("names")
         given = Names("text") if given is None else given
@@ -133,7 +135,10 @@ def from_edges(
         }  # fmt: skip
     elif weight is not None:
         options.setdefault("weight_dtype", weight_dtype_of(np.uint32 if rules.get(WEIGHT) == "count" else values.dtype))
+    nodes = nodes_in(options)
     graph = _with_vertices(cls, size, len(src), options) if num_vertices is None else cls(size, **options)
+    if nodes is not None:
+        set_nodes(graph, nodes)
     insert_told(graph, EdgeList(src, dst, weight), rules)
     return graph
 
@@ -231,7 +236,8 @@ def from_pandas_edgelist(
 
     Args:
         cls: ``Graph``.
-        frame: a data frame of pandas or polars, or a table of Arrow.
+        frame: a data frame of pandas, a (lazy) frame of polars, a table of Arrow, or anything with
+            ``__arrow_c_stream__``, such as tables of DuckDB and cuDF.
         source, target: columns of ids, or of texts, which become the names of the vertices, as in :func:`from_coo`.
         weight: the column of weights, or None.
         edge_columns: columns that become columns of edges: a list, or a dict of dtypes as for ``Graph``.
@@ -242,6 +248,7 @@ def from_pandas_edgelist(
         DTypeError: ids or weights are not numbers, or some are missing.
         WeightError: ``weight_dtype`` without ``weight``.
     """
+    frame = as_table(frame)
     names = None if isinstance(frame, Mapping) else column_names(frame)
     if names is None:
         raise ParameterError(f"frame must be a data frame of pandas, got {described(frame)}")
@@ -323,10 +330,13 @@ def to_csr(graph: Graph) -> Adjacency:
 
 
 @on_graph_device
-def to_scipy_sparse(graph: Graph, weight: str | None = None) -> Any:
+def to_scipy_sparse(graph: Graph, weight: str | None = None, *, names: bool = False) -> Any:
     """Return the adjacency matrix as ``scipy.sparse.csr_array``: the weights, or ones (float64).
 
-    ``weight`` names a column of edges; by default it is the one called ``weight``, if there is one.
+    Args:
+        graph: the graph.
+        weight: a column of edges; by default the one called ``weight``, if there is one.
+        names: return ``(matrix, names)``: a list of the names by row, None for vertices without one; or None.
     """
     import scipy.sparse
 
@@ -339,7 +349,8 @@ def to_scipy_sparse(graph: Graph, weight: str | None = None) -> Any:
     elif rows.weight is not None:
         data = to_numpy(rows.weight)
     parts: Any = (data, to_numpy(rows.dst).astype(np.int64), to_numpy(rows.offsets))
-    return scipy.sparse.csr_array(parts, shape=(graph.num_vertices,) * 2)
+    matrix = scipy.sparse.csr_array(parts, shape=(graph.num_vertices,) * 2)
+    return (matrix, names_by_vertex(graph)) if flag("names", names) else matrix
 
 
 @on_graph_device
@@ -364,27 +375,33 @@ def to_pandas_edgelist(
     if {source, target} & columns.keys():
         raise ParameterError(f"source={source!r} and target={target!r} must differ from the columns of edges")
     ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}
-    if flag("names", names) and graph.names is not None:
+    if flag("names", names) and names_by_vertex(graph) is not None:
         ends = {label: _named(graph, ids) for label, ids in ends.items()}
     with utf8_only():
         return pandas.DataFrame({**ends, **columns})
 
 
 def _named(graph: Graph, ids: np.ndarray) -> np.ndarray:
-    """Return the names of the vertices ``ids``; raises ``RequirementError`` if one has none."""
-    nameless = ~graph.names.has(ids)
-    if nameless.any():
-        raise RequirementError(f"vertex {ids[nameless.argmax()]} has edges and no name: pass names=False for ids")
-    return graph.names[ids]
+    """Return the names, or nodes, of the vertices ``ids``; raises ``RequirementError`` if one has none."""
+    if graph.names is not None and graph.names.has(ids).all():
+        return graph.names[ids]
+    nodes = named_nodes(graph, ids)
+    if None in nodes:
+        raise RequirementError(f"vertex {ids[nodes.index(None)]} has edges and no name: pass names=False for ids")
+    return np.fromiter(nodes, object, len(nodes))
 
 
 @on_graph_device
-def to_edge_index(graph: Graph) -> tuple[Array, Array | None]:
-    """Return ``(int64[2, arcs], weights or None)`` on the graph's device, both directions of undirected edges."""
+def to_edge_index(graph: Graph, *, names: bool = False) -> tuple[Any, ...]:
+    """Return ``(int64[2, arcs], weights or None)`` on the graph's device, both directions of undirected edges.
+
+    With ``names`` a list of the names by vertex follows, None for vertices without one; or None.
+    """
     xp = graph.device.xp
     edges = graph.edges()
     src, dst, weight = edges if graph.directed else both_directions(xp, edges)
-    return xp.stack((src, dst)).astype(np.int64), weight
+    index = xp.stack((src, dst)).astype(np.int64)
+    return (index, weight, names_by_vertex(graph)) if flag("names", names) else (index, weight)
 
 
 def weight_dtype_of(dtype: Any) -> np.dtype:

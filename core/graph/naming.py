@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from suricate.intake.arrays import ARGUMENTS, PARTS, as_ids, checked_ids, on_hos
 from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.names import Names
 from suricate.state.columns import Columns
+from suricate.state.objects import GONE, Objects
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -130,24 +132,6 @@ def columns_of(graph: Graph, vertices: np.ndarray) -> dict[str, np.ndarray]:
     return columns if graph.names is None else {**columns, "name": names_of(graph.names, vertices)}
 
 
-def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
-    """Return vertices as other libraries see them: the names, or the ids of those without one.
-
-    Raises:
-        RequirementError: such an id is the name of another vertex.
-    """
-    if graph.names is None:
-        return vertices.tolist()
-    nodes = names_of(graph.names, vertices).tolist()
-    nameless = vertices[~graph.names.has(vertices)]
-    if len(nameless) and graph.names.dtype != "text":
-        taken = nameless[graph.names.find(nameless) >= 0]
-        if len(taken):
-            reason = f"vertex {taken[0]} has no name, and another vertex has this name"
-            raise RequirementError(f"{reason}: name it, or set graph.names = None")
-    return [vertex if node is None else node for vertex, node in zip(vertices.tolist(), nodes, strict=True)]
-
-
 def columns(graph: Graph) -> Columns:
     """Attributes of the vertices by name, a mapping: ``graph.columns["age"] = [...]``; see :class:`Columns`.
 
@@ -172,6 +156,108 @@ def check(graph: Graph) -> None:
     if isinstance(graph._names, Names):
         graph._names.check()
         require(graph._names.num_ids <= graph.num_vertices, "names have no more ids than the graph has vertices")
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
+
+
+def objects(graph: Graph) -> Objects | None:
+    """What ``from_networkx`` and ``from_igraph`` brought that neither names nor columns hold, or None.
+
+    It goes back with ``to_networkx`` and ``to_igraph``, and is in copies and snapshots; set it to None to drop it.
+    """
+    return graph._objects
+
+
+def set_objects(graph: Graph, given: Objects | None) -> None:
+    """Set :func:`objects`; raises ``ParameterError`` for anything but ``Objects`` or None."""
+    if not isinstance(given, Objects | None):
+        raise ParameterError(f"objects can be set to None, to drop them, got {shown(given)}")
+    graph._objects = given
+
+
+def named_nodes(graph: Graph, vertices: np.ndarray) -> list[Any]:
+    """Return the name of each vertex, or the object that is its node; None for those that have neither."""
+    if graph.names is not None:
+        return names_of(graph.names, vertices).tolist()
+    nodes = None if graph._objects is None else graph._objects.nodes
+    if nodes is None:
+        return [None] * len(vertices)
+    found = [nodes[vertex] if vertex < len(nodes) else GONE for vertex in vertices.tolist()]
+    return [None if node is GONE else node for node in found]
+
+
+def names_by_vertex(graph: Graph) -> list[Any] | None:
+    """Return :func:`named_nodes` of all vertices, deleted ones included; None if there are neither names nor nodes."""
+    if graph.names is None and (graph._objects is None or graph._objects.nodes is None):
+        return None
+    return named_nodes(graph, np.arange(graph.num_vertices))
+
+
+def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
+    """Return vertices as other libraries see them: as :func:`named_nodes`, or the ids of those without a name.
+
+    Raises:
+        RequirementError: such an id is the name of another vertex.
+    """
+    nodes = named_nodes(graph, vertices)
+    taken = {node for node in nodes if node is not None}
+    for at, vertex in enumerate(vertices.tolist()):
+        if nodes[at] is not None:
+            continue
+        if vertex in taken:
+            reason = f"vertex {vertex} has no name, and another vertex has this name"
+            raise RequirementError(f"{reason}: name it, or set graph.names and graph.objects to None")
+        nodes[at] = vertex
+    return nodes
+
+
+def set_nodes(graph: Graph, nodes: Sequence[Any]) -> None:
+    """Make ``nodes``, one per vertex and None for those without, the names of ``graph`` if they can be, else objects.
+
+    Raises:
+        ParameterError: two are equal, or one cannot be hashed.
+    """
+    taken: set[Any] = set()
+    for at, node in enumerate(nodes):
+        if not isinstance(node, Hashable):
+            raise ParameterError(f"names[{at}] is {shown(node)}, which cannot be hashed")
+        if node is not None and node in taken:
+            raise ParameterError(f"names[{at}], {shown(node)}, is the name of two vertices")
+        taken.add(node)
+    taken.discard(None)
+    if not taken or can_be_names(taken):
+        graph.names = _names(nodes, taken)
+    else:
+        graph._objects = graph._objects or Objects()
+        graph._objects.nodes = [GONE if node is None else node for node in nodes]
+
+
+def nodes_in(options: dict[str, Any]) -> list[Any] | None:
+    """Remove the option ``names`` from ``options`` if it is a list that is no ``Names``, and return it; else None."""
+    given = options.get("names")
+    if not isinstance(given, list) or not given or can_be_names(given):
+        return None
+    return options.pop("names")
+
+
+def can_be_names(nodes: Collection[Any]) -> bool:
+    """Return whether all nodes are texts, or all are integers that one type of 64 bits holds."""
+    kinds = set(map(type, nodes))
+    if kinds != {int}:
+        return kinds == {str}
+    low, high = min(nodes), max(nodes)
+    return (low >= -(1 << 63) and high < 1 << 63) or (low >= 0 and high < 1 << 64)
+
+
+def _names(nodes: Sequence[Any], taken: set[Any]) -> Names:
+    """Return nodes as names; those that are None are left out. ``taken``: the others."""
+    nameless = np.array([at for at, node in enumerate(nodes) if node is None], np.int64)
+    kind = type(next(iter(taken), ""))
+    unused = (kind(number) for number in count() if kind(number) not in taken)
+    names = Names.of([next(unused) if node is None else node for node in nodes])
+    names.forget(nameless, reuse=False)
+    return names
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------

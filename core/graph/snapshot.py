@@ -8,7 +8,8 @@ A pickled graph is the same, as bytes.
 
 A graph of several processes is a file of each with its edges, and one that names them, which is written last: version 4
 has ``parts``, the names of files beside it, and ``stamp`` in place of edges; the parts are archives of ``stamp`` and
-edges, in version 5 with ``edge_columns.*``. The names alternate, so that a snapshot is whole until the next one is.
+edges, in version 5 with ``edge_columns.*``. The names alternate, so that a
+snapshot is whole until the next one is. Version 6 is any of these with ``objects``, JSON.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from suricate.intake.arrays import LOOPS
 from suricate.intake.names import Names
 from suricate.state.attributes import Column, dtype_of
 from suricate.state.columns import columns_of_state, state_of
+from suricate.state.objects import Objects
 from suricate.store import Store
 
 if TYPE_CHECKING:
@@ -49,8 +51,9 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 FORMAT, HEADER = "suricate graph", "header"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 NAMES, COLUMNS, EDGES = "names.", "columns.", "edge_columns."  #: what the arrays of these states begin with
+OBJECTS = "objects"  #: the array with the ``Objects`` of a graph
 STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
 FIXED = ("num_vertices", "degree_hints", "in_degree_hints", "names", "edge_columns")  #: that follow from it
 PARTS, STAMP = "parts", "stamp"
@@ -102,7 +105,7 @@ def save(graph: Graph, path: str | Path) -> None:
         OSError: the file cannot be written; an existing file is unchanged.
     """
     with graph.exclusive():
-        arrays = _arrays(graph)
+        arrays = _arrays(graph, graph._objects)
     if graph.partition is not None:
         _save_parts(graph, graph.partition.comm, as_path(path), arrays)
         return
@@ -155,14 +158,14 @@ def _parts_beside(path: Path) -> set[str]:
 
 
 def to_bytes(graph: Graph) -> bytes:
-    """Return ``graph`` as the bytes of a snapshot file.
+    """Return ``graph``, but for its objects, as the bytes of a snapshot file.
 
     Raises:
         CapacityError: there is not enough memory.
     """
     file = io.BytesIO()
     with graph.exclusive():
-        arrays = _arrays(graph)
+        arrays = _arrays(graph, None)
     try:
         np.savez(file, **arrays)
         return file.getvalue()
@@ -212,10 +215,13 @@ def reduced(graph: Graph) -> tuple[Any, ...]:
     """
     if graph.partition is not None:
         raise RequirementError("a graph of several processes cannot be pickled: save it")
-    return from_bytes, (type(graph), graph._options, graph.device.kind, to_bytes(graph))
+    objects = None if graph._objects is None else graph._objects.copy()
+    return from_bytes, (type(graph), graph._options, graph.device.kind, to_bytes(graph), objects)
 
 
-def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes) -> Graph:
+def from_bytes(
+    cls: type[Graph], options: GraphOptions, device: str, data: bytes, objects: Objects | None = None
+) -> Graph:
     """Return the graph whose :func:`to_bytes` returned ``data``, with ``options``, on a device of the same kind.
 
     Raises:
@@ -226,10 +232,12 @@ def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes
         place = choose_backend(options.backend, device)[1]
     except DeviceError as error:
         raise DeviceError(f"the graph was pickled on {device}: {error}; use save() and load() instead") from None
-    return _build(
+    graph = _build(
         cls, PICKLED, header, arrays, columns, device=place, backend=options.backend, checks=options.checks,
         memory_limit=options.memory_limit, threads=options.threads, **header.options,
     )  # fmt: skip
+    graph._objects = objects
+    return graph
 
 
 def _read(
@@ -320,8 +328,8 @@ def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> 
 
 
 def _plain(arrays: dict[str, np.ndarray]) -> set[str]:
-    """Return the names of all arrays but those of vertex names and of columns."""
-    return {name for name in arrays if not name.startswith((NAMES, COLUMNS, EDGES))}
+    """Return the names of all arrays but those of vertex names, of columns and of objects."""
+    return {name for name in arrays if name != OBJECTS and not name.startswith((NAMES, COLUMNS, EDGES))}
 
 
 def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names | None:
@@ -335,6 +343,14 @@ def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names |
         return Names.restore(state)
     except DAMAGE as error:
         raise FileFormatError(path, None, f"the names of the snapshot are damaged: {one_line(error)}") from error
+
+
+def _objects(path: Path, arrays: dict[str, np.ndarray]) -> Objects | None:
+    """Return the objects in a snapshot's arrays, None if there are none; ``path`` is for messages."""
+    try:
+        return Objects.restore(arrays[OBJECTS]) if OBJECTS in arrays else None
+    except DAMAGE as error:
+        raise FileFormatError(path, None, f"the objects of the snapshot are damaged: {one_line(error)}") from error
 
 
 def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> Attributes:
@@ -361,7 +377,7 @@ def _check_backend(path: Path, header: Header, device: str | Device) -> None:
         raise FileFormatError(path, None, f"the header of the snapshot is damaged: {one_line(error)}") from error
 
 
-def _arrays(graph: Graph) -> dict[str, Any]:
+def _arrays(graph: Graph, objects: Objects | None) -> dict[str, Any]:
     options = graph.options
     edges = graph.edges() if graph.partition is None else graph._once(graph.partition.local.store().edges())
     to_numpy = graph.device.to_numpy
@@ -385,6 +401,8 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     if options.edge_columns:
         version, columns = 3 if graph.partition is None else 5, columns_by_edge(graph, edges.row)
         states |= prefixed(EDGES, state_of(columns))
+    if objects is not None:
+        version, states[OBJECTS] = FORMAT_VERSION, objects.state()
     arrays: dict[str, Any] = {
         HEADER: as_member({"format": FORMAT, "version": version, **asdict(header)}),
         "src": to_numpy(edges.src),
@@ -403,6 +421,7 @@ def _build(
 
     n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
     names, attributes = _names(path, header, arrays), _attributes(path, arrays, COLUMNS, n)
+    objects = _objects(path, arrays)
     described = {name: getattr(header, name) for name in STORED}
     weight: Any = arrays.get("weight") if header.weight_dtype is not None else None
     if columns:
@@ -429,7 +448,7 @@ def _build(
         held = [np.isin(arrays["deleted"], part) for part in graph.partition.comm.allgatherv(deleted)]
         deleted = arrays["deleted"][np.logical_and.reduce(held)]
     updater.inherit(header.graph_version, deleted, updater.had_loops)
-    graph.names = names
+    graph.names, graph._objects = names, objects
     for name, (values, missing) in attributes.items():
         graph.columns.add(name, values, missing=missing)
     return graph

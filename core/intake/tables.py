@@ -7,6 +7,55 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.errors import MissingLibraryError
+
+DIRECTED = b"suricate.directed"  #: key in the metadata of Arrow's schemas: whether edges have a direction
+LIBRARIES = {"pandas", "polars", "pyarrow"}  #: whose tables are read as they are
+
+
+def load_arrow() -> Any:
+    """Return the module ``pyarrow``; raises ``MissingLibraryError`` if it is not installed."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingLibraryError("tables of other libraries need pyarrow: pip install 'suricate[arrow]'") from error
+    return pyarrow
+
+
+def is_lazy(table: Any) -> bool:
+    """Return whether ``table`` is a lazy frame of polars."""
+    return callable(getattr(table, "collect_schema", None)) and not hasattr(table, "__arrow_c_stream__")
+
+
+def is_stream(table: Any) -> bool:
+    """Return whether ``table`` offers its rows by Arrow's C interface, as those of DuckDB, cuDF and others do."""
+    return hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")
+
+
+def as_table(table: Any) -> Any:
+    """Return a table whose columns are at hand; anything that is none as it is.
+
+    A lazy frame of polars is collected; what offers Arrow's C interface becomes a table of Arrow, unless it is a frame
+    of pandas or polars.
+
+    Raises:
+        MissingLibraryError: that needs pyarrow.
+    """
+    if type(table) is dict:
+        return table
+    if is_lazy(table):
+        return table.collect()
+    known = LIBRARIES & {kind.__module__.partition(".")[0] for kind in type(table).__mro__}
+    return load_arrow().table(table) if is_stream(table) and not (known and column_names(table)) else table
+
+
+def as_column(values: Any) -> Any:
+    """Return values that offer nothing but Arrow's C interface as an array of Arrow, others as they are."""
+    if hasattr(values, "__array__") or not is_stream(values):
+        return values
+    arrow = load_arrow()
+    return arrow.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else arrow.array(values)
+
 
 def column_names(table: Any) -> list[Any] | None:
     """Return the names of the columns of a table, None if ``table`` is not one."""

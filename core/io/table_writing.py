@@ -7,7 +7,8 @@ from typing import IO, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError
-from suricate.io.tables import DIRECTED, VERTICES, load_pyarrow
+from suricate.intake.tables import DIRECTED
+from suricate.io.tables import VERTICES, load_pyarrow
 
 
 def write_table(

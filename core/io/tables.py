@@ -19,6 +19,7 @@ from suricate.base.errors import FileFormatError, MissingLibraryError, Parameter
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import checked_weights
+from suricate.intake.tables import DIRECTED
 from suricate.io.edge_file import EdgeFile
 from suricate.io.encodings import UTF8
 from suricate.io.files import ByteSource, Progress
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 SMALL_COLUMN = 1 << 14  #: times in ISO 8601 that are parsed without compiled code
 EDGE_COLUMN = "edge column "  #: what the roles of further columns begin with
-VERTICES, DIRECTED = b"suricate.num_vertices", b"suricate.directed"
+VERTICES = b"suricate.num_vertices"
 
 
 def load_pyarrow() -> Any:

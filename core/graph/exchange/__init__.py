@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError
-from suricate.base.parameters import shown
 from suricate.base.types import EdgeList
 from suricate.graph.edge_columns import attributes_of
 from suricate.graph.interop import from_edges
-from suricate.graph.naming import names_of
-from suricate.intake.names import Names
+from suricate.graph.naming import names_by_vertex, set_nodes
 from suricate.state.edge_table import WEIGHT
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any], *, matrix:
         weight = edges[WEIGHT]
     graph = from_edges(cls, EdgeList(src, dst, weight), parts.num_vertices, combine, options, matrix=matrix)
     if parts.names is not None:
-        graph.names = _names(parts.names)
+        set_nodes(graph, parts.names)
     for name, values in parts.vertices.items():
         graph.columns[name] = values
     if len(parts.deleted):
@@ -80,11 +78,11 @@ def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any], *, matrix:
 
 def parts_of(graph: Graph) -> Parts:
     """Return ``graph`` in arrays on the host; columns of texts are lists."""
-    host, edges, every = graph.device.to_numpy, graph.edges(), np.arange(graph.num_vertices)
+    host, edges = graph.device.to_numpy, graph.edges()
     return Parts(
         graph.num_vertices, host(edges.src), host(edges.dst), graph.directed, attributes_of(graph, edges),
-        {name: column.to_numpy() for name, column in graph._columns.items()},
-        None if graph.names is None else names_of(graph.names, every).tolist(), host(graph.deleted_vertices),
+        {name: column.to_numpy() for name, column in graph._columns.items()}, names_by_vertex(graph),
+        host(graph.deleted_vertices),
     )  # fmt: skip
 
 
@@ -135,13 +133,15 @@ def _column(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def _names(given: list[Any]) -> Names:
-    """Return a list of names by vertex, None for vertices without one, as ``Names``."""
-    nameless = np.array([at for at, name in enumerate(given) if name is None], np.int64)
-    if not len(nameless):
-        return Names.of(given)
-    if not all(isinstance(name, str) for name in given if name is not None):
-        raise ParameterError(f"names must be texts where some vertices have none, got {shown(given)}")
-    names = Names.of([f"\0{at}" if name is None else name for at, name in enumerate(given)])
-    names.forget(nameless, reuse=False)
-    return names
+def as_column(values: list[Any]) -> Any:
+    """Return values of one type that a column holds, bools, numbers or texts, as an array; else None."""
+    kinds = set(map(type, values)) or {float}
+    if kinds == {str}:
+        return np.fromiter(values, object, len(values))
+    is_plain = kinds in ({bool}, {int}, {float}, {int, float})
+    if not is_plain and not (len(kinds) == 1 and issubclass(kinds.pop(), np.bool_ | np.integer | np.floating)):
+        return None
+    column = np.array(values)
+    if column.dtype.kind == "f" and not all(abs(value) <= 1 << 53 for value in values if type(value) is int):
+        return None  # float64 does not hold the integers
+    return column if column.dtype.kind in "biuf" and column.dtype.itemsize <= 8 else None

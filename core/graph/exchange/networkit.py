@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.parameters import flag
 from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
 from suricate.graph.interop import library
+from suricate.graph.naming import can_be_names
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
 
@@ -61,7 +63,7 @@ def _values(graph: Any, name: str, kind: type, size: int) -> list[Any]:
 
     Removed nodes get 0 or an empty text; nodes without a name get None.
     """
-    values: list[Any] = [None if kind is str else kind(0)] * size
+    values: list[Any] = [None if kind is str or name == NAME else kind(0)] * size
     known = dict(graph.getNodeAttribute(name, kind))
     for node in graph.iterNodes():
         if node not in known and name != NAME:
@@ -71,16 +73,20 @@ def _values(graph: Any, name: str, kind: type, size: int) -> list[Any]:
 
 
 @on_graph_device
-def to_networkit(graph: Graph) -> Any:
+def to_networkit(graph: Graph, *, names: bool = False) -> Any:
     """Return a ``networkit.Graph`` with nodes of the same numbers; deleted vertices are removed nodes.
 
-    Names become the node attribute ``name`` (``str``), columns of vertices node attributes (``int``, also for bools,
-    ``float`` or ``str``).
+    Names that are texts, or integers of 32 bits, become the node attribute ``name`` (``str`` or ``int``), columns of
+    vertices node attributes (``int``, also for bools, ``float`` or ``str``).
+
+    Args:
+        graph: the graph.
+        names: return ``(networkit.Graph, names)``: a list of the names by node, None for nodes without one; or None.
 
     Raises:
         MissingLibraryError: NetworKit is not installed.
-        RequirementError: the edges have columns other than weights, a column of vertices is called ``name``, or names
-            are not texts.
+        RequirementError: the edges have columns other than weights, or a column of vertices is called ``name`` or has
+            integers beyond 32 bits.
     """
     networkit, parts = library("networkit", "networkit"), parts_of(graph)
     further = sorted(parts.edges.keys() - {WEIGHT})
@@ -100,22 +106,29 @@ def to_networkit(graph: Graph) -> Any:
     for node in np.asarray(parts.deleted).tolist():
         made.removeNode(node)
     _attach(made, parts)
-    return made
+    return (made, parts.names) if flag("names", names) else made
 
 
 def _attach(made: Any, parts: Parts) -> None:
     """Attach the names and columns of vertices in ``parts`` to the nodes of the NetworKit graph ``made``."""
     live = np.setdiff1d(np.arange(parts.num_vertices), np.asarray(parts.deleted, np.int64)).tolist()
     columns = dict(parts.vertices)
-    if parts.names is not None:
-        if not all(name is None or isinstance(name, str) for name in parts.names):
-            raise RequirementError("to NetworKit: names must be texts there: set graph.names = None, or rename them")
+    named = [name for name in parts.names or () if name is not None]
+    if named and can_be_names(named) and (isinstance(named[0], str) or _fit(named)):
         columns[NAME] = parts.names
     for name, values in columns.items():
-        plain = values if isinstance(values, list) else values.tolist()
-        kind = next((type(value) for value in plain if value is not None), str)
-        kind = int if kind is bool else kind
+        column = np.asarray(values, object if name == NAME else None)
+        plain = column.tolist()
+        kind = {"f": float, "O": str}.get(column.dtype.kind, int)
+        kind = int if name == NAME and isinstance(named[0], int) else kind
+        if kind is int and not _fit([value for value in plain if value is not None]):
+            raise RequirementError(f"to NetworKit: column {name!r} has integers beyond 32 bits: delete or divide it")
         attribute = made.attachNodeAttribute(name, kind)
         for node in live:
             if plain[node] is not None:
                 attribute[node] = kind(plain[node])
+
+
+def _fit(numbers: list[int]) -> bool:
+    """Return whether attributes of NetworKit, which have 32 bits, hold integers."""
+    return not numbers or (min(numbers) >= -(1 << 31) and max(numbers) < 1 << 31)

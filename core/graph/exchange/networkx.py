@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.errors import ParameterError
 from suricate.base.notice import caution
 from suricate.graph.edge_columns import attributes_of
+from suricate.graph.exchange import as_column
 from suricate.graph.interop import (
     check_names,
     columns_of_edges,
@@ -22,9 +23,11 @@ from suricate.graph.interop import (
     refuse_num_vertices,
     refuse_weight_dtype,
 )
-from suricate.graph.naming import nodes_of
+from suricate.graph.naming import can_be_names, nodes_of
 from suricate.intake.names import Names
+from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
+from suricate.state.objects import Objects
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -42,7 +45,10 @@ def from_networkx(
     """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
 
     If the nodes are exactly the integers ``0 .. n - 1`` (of Python or NumPy), these are the ids. Other nodes are
-    numbered in the order of ``graph.nodes``, and become :attr:`Graph.names` if all are texts, or all are integers.
+    numbered in the order of ``graph.nodes``, and become :attr:`Graph.names` if all are texts, or all are integers of 64
+    bits. An attribute that all nodes have, with values of one type, becomes a column. What names and columns do not
+    hold is kept in :attr:`Graph.objects` for :func:`to_networkx`: other nodes, as tuples, which are given by id here;
+    attributes of nodes, of the graph, and of edges, where ``weight`` and ``edge_columns`` do not name them.
 
     Args:
         cls: ``Graph``.
@@ -87,10 +93,55 @@ def from_networkx(
     if not one_way:
         src, dst = src[kept], dst[kept]
     made = from_coo(cls, src, dst, weights, num_vertices=len(nodes), combine=combine, **options)
-    kinds = set(map(type, nodes))
-    if made.names is None and kinds in ({str}, {int}) and not _are_positions(nodes):
-        made._names = partial(Names.of, nodes)  # made when they are asked for
+    objects = Objects()
+    if made.names is None and not _are_positions(nodes):
+        if can_be_names(nodes):
+            made._names = partial(Names.of, nodes)  # made when they are asked for
+        else:
+            objects.nodes = nodes
+    if made.partition is None:
+        objects.graph, objects.weight = dict(graph.graph), WEIGHT if weight is None else weight
+        _keep_attributes(made, objects, ids, [data for _, data in graph.nodes(data=True)])
+        taken = {*(() if weight is None else (weight,)), *(edge_columns or ())}
+        _keep_edges(made, objects, graph, rows, kept, (src, dst), taken)
+    made._objects = objects or None
     return made
+
+
+def _keep_attributes(made: Graph, objects: Objects, ids: np.ndarray, data: list[dict[Any, Any]]) -> None:
+    """Make attributes of nodes columns of ``made``, or ``objects`` if nodes lack them or values differ in type.
+
+    ``data``: the attributes of each node; ``ids``: its vertex.
+    """
+    vertices = ids.tolist()
+    for name in dict.fromkeys(chain.from_iterable(data)):
+        values = {vertex: each[name] for vertex, each in zip(vertices, data, strict=True) if name in each}
+        if len(values) == len(data) and isinstance(name, str) and name and name not in made.edge_columns:
+            column = as_column([values[vertex] for vertex in range(len(data))])
+            if column is not None:
+                made.columns[name] = column
+                continue
+        objects.vertices[name] = values
+
+
+def _keep_edges(
+    made: Graph, objects: Objects, graph: Any, rows: list[Any], kept: np.ndarray, ends: tuple[Any, Any], taken: set[Any]
+) -> None:
+    """Keep all attributes of edges as ``objects`` unless each edge has those ``taken`` alone, which ``made`` has.
+
+    Keys of parallel edges are kept, too. ``ends``: the vertices of the edges; others as for :func:`_edge_attributes`.
+    """
+    data = partial(_edge_attributes, graph, rows, kept)
+    is_more = any(each.keys() != taken for each in data()) if taken else any(data())
+    if not is_more and not graph.is_multigraph():
+        return
+    src, dst = ends if made.directed else (np.minimum(*ends), np.maximum(*ends))
+    pairs = list(zip(src.tolist(), dst.tolist(), strict=True))
+    if is_more:
+        objects.edges = dict(zip(pairs, map(dict, data()), strict=True))
+    if graph.is_multigraph():
+        keys = compress(chain.from_iterable(chain.from_iterable(row.values()) for row in rows), kept.tobytes())
+        objects.keys = {pair: key for pair, key in dict(zip(pairs, keys, strict=True)).items() if key != 0}
 
 
 def _told(parallel: int, combine: Any) -> Any:
@@ -143,32 +194,54 @@ def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) ->
 
 
 @on_graph_device
-def to_networkx(graph: Graph) -> Any:
-    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights become the edge attribute ``weight``.
+def to_networkx(graph: Graph, weight: Any = None) -> Any:
+    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices.
 
-    Columns become attributes of edges and of nodes. Nodes are the names of the vertices, or the ids of those without
-    one.
+    Nodes are the names of the vertices, or the ids of those without one. Columns become attributes of edges and of
+    nodes. What :func:`from_networkx` kept in :attr:`Graph.objects` comes back: nodes of other types, attributes of
+    nodes, edges and the graph, and that it is a ``MultiGraph`` or ``MultiDiGraph``.
+
+    Args:
+        graph: the graph.
+        weight: the edge attribute for the weights; None: the one that they came from, else ``weight``.
 
     Raises:
         RequirementError: the id of a vertex without a name is the name of another one.
     """
-    networkx = library("networkx", "networkx")
-    result, live = (
-        networkx.DiGraph() if graph.directed else networkx.Graph(),
-        graph.device.to_numpy(graph.live_vertices),
-    )
+    networkx, kept = library("networkx", "networkx"), graph._objects or Objects()
+    kept.read()
+    kind = ("Graph", "MultiGraph")[kept.keys is not None] if not graph.directed else ""
+    kind = kind or ("DiGraph", "MultiDiGraph")[kept.keys is not None]
+    result, live = getattr(networkx, kind)(), graph.device.to_numpy(graph.live_vertices)
+    result.graph.update(kept.graph)
     nodes = nodes_of(graph, live)
     result.add_nodes_from(nodes)
     for name, column in graph._columns.items():
         networkx.set_node_attributes(result, dict(zip(nodes, column.to_numpy()[live].tolist(), strict=True)), name)
-    edges = graph.edges()
-    src, dst = graph.device.to_numpy(edges.src), graph.device.to_numpy(edges.dst)
-    if graph.names is not None:
-        known = np.empty(graph.num_vertices, object)
-        known[live] = nodes
-        src, dst = known[src], known[dst]
-    columns = attributes_of(graph, edges)
-    rows = zip(*(part.tolist() for part in columns.values()), strict=True)
-    attributes = [dict(zip(columns, row, strict=True)) for row in rows] if columns else [{}] * len(src)
-    result.add_edges_from(zip(src.tolist(), dst.tolist(), attributes, strict=True))
+    known = dict(zip(live.tolist(), nodes, strict=True))
+    for name, values in kept.vertices.items():
+        networkx.set_node_attributes(result, {known[vertex]: value for vertex, value in values.items()}, name)
+    pairs, attributes = _edges_with(graph, kept, kept.weight if weight is None else weight)
+    ends = ((known[u], known[v]) for u, v in pairs)
+    if kept.keys is None:
+        result.add_edges_from((*pair, data) for pair, data in zip(ends, attributes, strict=True))
+    else:
+        keys = (kept.keys.get(pair, 0) for pair in pairs)
+        result.add_edges_from((*pair, key, data) for pair, key, data in zip(ends, keys, attributes, strict=True))
     return result
+
+
+def _edges_with(graph: Graph, kept: Objects, weight: Any) -> tuple[list[tuple[int, int]], list[dict[Any, Any]]]:
+    """Return the ends of all edges, as ids, and their attributes; weights are the attribute ``weight``."""
+    edges, host = graph.edges(), graph.device.to_numpy
+    pairs = list(zip(host(edges.src).tolist(), host(edges.dst).tolist(), strict=True))
+    columns = attributes_of(graph, edges, weight)
+    rows = zip(*(part.tolist() for part in columns.values()), strict=True) if columns else repeat((), len(pairs))
+    attributes = [dict(zip(columns, row, strict=True)) for row in rows]
+    for pair, data in zip(pairs, attributes, strict=True) if kept.edges else ():
+        before = kept.edges.get(pair)
+        if before is not None:
+            if weight not in before and data.get(weight) == 1:  # what stood for a missing weight
+                del data[weight]
+            data.update({name: value for name, value in before.items() if name not in data})
+    return pairs, attributes

@@ -86,7 +86,8 @@ def _once(index: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, dict[st
     """
     low, high = np.minimum(*index), np.maximum(*index)
     order = np.lexsort((index[0], high, low))
-    same = np.r_[False, (low[order][1:] == low[order][:-1]) & (high[order][1:] == high[order][:-1])]
+    same = np.zeros(len(order), bool)
+    same[1:] = (low[order][1:] == low[order][:-1]) & (high[order][1:] == high[order][:-1])
     same[1:] &= index[0][order][1:] != index[0][order][:-1]  # the same arc twice is no edge in both directions
     for name, values in edges.items():
         if not np.array_equal(values[order][same], values[order][np.flatnonzero(same) - 1]):

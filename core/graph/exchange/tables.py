@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError, UnknownNameError
-from suricate.base.parameters import shown
+from suricate.base.parameters import flag, shown
 from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
 from suricate.graph.interop import library
-from suricate.graph.naming import are_texts
+from suricate.graph.naming import are_texts, can_be_names
 from suricate.intake.arrays import as_ids, on_host
 from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
-from suricate.intake.tables import as_numpy, column_names
+from suricate.intake.tables import DIRECTED, as_numpy, as_table, column_names
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def from_arrow(
 ) -> Graph:
     """Return a graph of tables of Arrow, as :meth:`Graph.to_arrow` returns them (``Graph.from_arrow(*tables)``).
 
+    Frames of pandas and polars are tables, too, lazy ones of polars, and anything with ``__arrow_c_stream__``.
+
     Args:
         cls: ``Graph``.
         edges: a table with the ends of the edges, ids or names, without parallel edges unless ``combine`` is given. If
@@ -52,7 +54,8 @@ def from_arrow(
             None: the vertices are the ends of the edges.
         source: the column with the sources.
         target: the column with the destinations.
-        options: options of ``Graph``, and ``combine`` of :func:`from_coo`; ``directed`` is True by default.
+        options: options of ``Graph``, and ``combine`` of :func:`from_coo`; ``directed`` is by default what the metadata
+            of the edges say, else True.
 
     Raises:
         ParameterError: not a table, values are missing, there are parallel edges, or an end is not in ``vertices``.
@@ -60,12 +63,14 @@ def from_arrow(
         UnknownNameError: no vertex has the name at an end of an edge.
         DTypeError: a column holds neither numbers nor bools nor texts.
     """
+    edges, vertices = as_table(edges), as_table(vertices)
     columns = _columns(edges, "edges")
     for wanted in (source, target):
         if wanted not in columns:
             raise ShapeError(f"edges has no column {wanted!r}; it has: {', '.join(map(str, columns))}")
     src, dst = columns.pop(source), columns.pop(target)
-    directed = options.setdefault("directed", True) is not False
+    stated = _direction(edges)
+    directed = options.get("directed") is not False if stated is None else stated
     if vertices is None:
         src, dst, appearing = _named(src, dst)
         size = 1 + max((int(end.max()) for end in (src, dst) if len(end)), default=-1)
@@ -75,12 +80,14 @@ def from_arrow(
     ids = _ids(about.pop(VERTEX, np.arange(rows)), VERTEX)
     _check_ids(ids)
     size = int(ids.max()) + 1 if rows else 0
-    spread = {name: _spread(values, ids, size) for name, values in about.items()}
-    names = spread.pop(NAME, None)
+    names, listed = about.pop(NAME, None), None
     if are_texts(src):
-        src, dst = (_found(end, about.get(NAME), ids, label) for end, label in ((src, source), (dst, target)))
+        src, dst = (_found(end, names, ids, label) for end, label in ((src, source), (dst, target)))
+    spread = {name: _spread(values, ids, size) for name, values in about.items()}
     deleted = np.setdiff1d(np.arange(size), ids)
-    listed = None if names is None else names.tolist()
+    if names is not None:
+        known = dict(zip(ids.tolist(), names.tolist(), strict=True))
+        listed = [known.get(vertex) for vertex in range(size)]
     src, dst = _ids(src, source), _ids(dst, target)
     return graph_of(cls, Parts(size, src, dst, directed, columns, spread, listed, deleted), options)
 
@@ -91,26 +98,40 @@ def from_polars(cls: type[Graph], edges: Any, vertices: Any = None, **options: A
 
 
 @on_graph_device
-def to_arrow(graph: Graph) -> GraphTables:
+def to_arrow(graph: Graph, *, names: bool = True) -> GraphTables:
     """Return the graph as two tables of Arrow (``pyarrow.Table``), of edges and of live vertices.
+
+    The metadata of the edges say whether they have a direction. ``names=False`` leaves names out.
 
     Raises:
         MissingLibraryError: pyarrow is not installed.
-        RequirementError: a column has the name of another column of the tables.
+        RequirementError: a column has the name of another column of the tables, or names are neither all texts nor all
+            integers.
     """
+    arrow, (edges, vertices) = library("pyarrow", "arrow"), _tables(graph, names)
+    if any(isinstance(name, int) and name >= 1 << 63 for name in vertices.get(NAME, ())):
+        vertices[NAME] = arrow.array(vertices[NAME], arrow.uint64())
+    metadata = {DIRECTED: str(graph.directed).lower()}
     with utf8_only():
-        return GraphTables(*map(library("pyarrow", "arrow").table, _tables(graph)))
+        return GraphTables(arrow.table(edges).replace_schema_metadata(metadata), arrow.table(vertices))
 
 
 @on_graph_device
-def to_polars(graph: Graph) -> GraphTables:
-    """Return the graph as two frames of polars (``polars.DataFrame``); see :func:`to_arrow`."""
+def to_polars(graph: Graph, *, names: bool = True) -> GraphTables:
+    """Return the graph as two frames of polars (``polars.DataFrame``); see :func:`to_arrow`.
+
+    Frames do not say whether edges have a direction: :func:`from_polars` takes ``directed=False``.
+    """
     with utf8_only():
-        return GraphTables(*map(library("polars", "polars").DataFrame, _tables(graph)))
+        return GraphTables(*map(library("polars", "polars").DataFrame, _tables(graph, names)))
 
 
-def _tables(graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
+def _tables(graph: Graph, names: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     parts = parts_of(graph)
+    if not flag("names", names):
+        parts = parts._replace(names=None)
+    elif parts.names is not None and not can_be_names({name for name in parts.names if name is not None} or {""}):
+        raise RequirementError("to tables: names are of several types or others than there: pass names=False for ids")
     refuse_attributes("tables", parts, (SOURCE, TARGET, VERTEX, NAME))
     live = np.setdiff1d(np.arange(parts.num_vertices), np.asarray(parts.deleted, np.int64))
     vertices: dict[str, Any] = {VERTEX: live.astype(np.uint32)}
@@ -127,21 +148,31 @@ def _plain(values: np.ndarray) -> Any:
     return values.tolist() if values.dtype == object else values
 
 
+def _direction(table: Any) -> bool | None:
+    """Return whether the metadata of a table of Arrow say that edges have a direction; None if they say nothing."""
+    metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
+    return {b"true": True, b"false": False}.get(metadata.get(DIRECTED, b""))
+
+
 def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the columns of a table by name, as arrays; missing values are refused except in columns ``may_miss``.
 
     ``label`` is the table's name in messages.
     """
     names = None if isinstance(table, Mapping) else column_names(table)
+    if names is not None and hasattr(table, "iloc"):  # pandas
+        table = library("pyarrow", "arrow").Table.from_pandas(table, preserve_index=False)
     if names is None:
         raise ParameterError(f"{label} must be a table of Arrow or a frame of polars, got {type(table).__name__}")
     found = {}
     for name in names:
         column = table[name]
         count = column.null_count
-        if (count() if callable(count) else count) and name not in may_miss:
+        misses = count() if callable(count) else count
+        if misses and name not in may_miss:
             raise ParameterError(f"{label}: column {name!r} has missing values: fill them, or leave their rows out")
-        found[str(name)] = as_numpy(column)
+        values = column.to_pylist() if hasattr(column, "to_pylist") else column  # the latter of polars
+        found[str(name)] = np.fromiter(values, object) if misses else as_numpy(column)
     return found
 
 
@@ -185,7 +216,6 @@ def _found(ends: Any, names: Any, ids: np.ndarray, label: str) -> np.ndarray:
 def _spread(values: np.ndarray, ids: np.ndarray, size: int) -> np.ndarray:
     """Return an array of length ``size`` with ``values[i]`` at ``ids[i]``; entries at other ids are arbitrary."""
     is_text = values.dtype.kind in "OUT"
-    spread = np.full(size, None if is_text and None in values.tolist() else "", object) if is_text else None
-    spread = np.zeros(size, values.dtype) if spread is None else spread
+    spread = np.full(size, "", object) if is_text else np.zeros(size, values.dtype)
     spread[ids] = values
     return spread

@@ -16,7 +16,7 @@ from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.arrays import as_array, is_cuda_array, on_host
-from suricate.intake.tables import column_names, with_nulls
+from suricate.intake.tables import as_table, column_names, is_lazy, is_stream, with_nulls
 from suricate.io.options import FirstRow
 from suricate.io.sources.columns import in_order, part_of
 from suricate.io.sources.identity import ChangedError, Sums, rows_behind, sums_of
@@ -142,7 +142,7 @@ class Chunks(Source):
     """
 
     def __init__(self, chunks: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> None:
-        is_one = hasattr(chunks, "__arrow_c_stream__") or column_names(chunks) is not None
+        is_one = is_stream(chunks) or is_lazy(chunks) or column_names(chunks) is not None
         self._chunks = [chunks] if is_one else chunks
         if not isinstance(self._chunks, Iterable):
             raise ParameterError(
@@ -438,11 +438,8 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
             ``attributes`` is missing.
         ShapeError: columns differ in length.
     """
+    chunk = as_table(chunk)
     names = column_names(chunk)
-    if names is None and hasattr(chunk, "__arrow_c_stream__"):
-        from suricate.io.tables import load_pyarrow
-
-        return columns_of(load_pyarrow().table(chunk), columns, attributes)
     if names is None:
         raise ParameterError(f"a chunk must be a dict of arrays, a frame or an Arrow table, got {shown(chunk)}")
     found: dict[str, Any] = {}

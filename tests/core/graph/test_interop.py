@@ -135,7 +135,8 @@ def test_an_undirected_edge_of_networkx_is_two_arcs_of_a_directed_graph(where):
     given = nx.MultiGraph([(0, 1, {"cost": 5}), (2, 2, {"cost": 3}), (1, 0, {"cost": 7})])
     with pytest.warns(UserWarning, match="1 edges are parallel"):
         graph = su.Graph.from_networkx(given, weight="cost", directed=True, **where)
-    assert sorted(graph.to_networkx().edges(data="weight")) == [(0, 1, 7), (1, 0, 7), (2, 2, 3)]
+    assert sorted(graph.to_networkx().edges(data="cost")) == [(0, 1, 7), (1, 0, 7), (2, 2, 3)]
+    assert sorted(graph.to_networkx("weight").edges(data="weight")) == [(0, 1, 7), (1, 0, 7), (2, 2, 3)]
     assert su.Graph.from_networkx(nx.DiGraph([(0, 1), (1, 0)]), directed=False, **where).num_edges == 1
 
 
