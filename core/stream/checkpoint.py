@@ -22,6 +22,7 @@ from suricate.base.files import as_path, replacing
 from suricate.base.parameters import integer, is_number, shown
 from suricate.io.sources.positions import as_json, from_json
 from suricate.io.sources.times import duration
+from suricate.stream.ranks import Head
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window
@@ -89,7 +90,7 @@ class Checkpoints:
         """Return the newest intact checkpoint as JSON and arrays, or None; a damaged one is skipped with a warning.
 
         Raises:
-            FileFormatError: all are damaged, or the newest is of a later version.
+            FileFormatError: all are damaged, or the newest is of another version.
         """
         found = self._files()
         self._newest = found[-1][0] if found else 0
@@ -97,15 +98,17 @@ class Checkpoints:
             try:
                 with open(path, "rb") as file:
                     version, about, arrays = read_archive(file, ABOUT, FORMAT)
-                if version <= VERSION and about["arrays"] != [*arrays]:
+                if version == VERSION and about["arrays"] != [*arrays]:
                     raise ValueError("arrays are missing")
             except DAMAGE as error:
                 reason = f"{path} is no checkpoint, or a damaged one ({one_line(error)})"
                 warnings.warn(f"{reason}: the one before is used", stacklevel=4)
                 self._damaged.append(path)
                 continue
-            if version > VERSION:
-                reason = f"the checkpoint has format version {version}, this suricate reads up to {VERSION}"
+            if version != VERSION:
+                reason = (
+                    f"the checkpoint has format version {version}, this suricate reads {VERSION}: use another folder"
+                )
                 raise FileFormatError(path, None, reason)
             self._saved_slides = int(about["slides"])
             return about, arrays
@@ -177,6 +180,20 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         refusals.load(counts)
     job.past.load(state_in(arrays, "history."))
     job.contents.load(about, arrays)
+
+
+def restore_graph(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Restore the graph of a checkpoint (JSON and arrays), and those of its trackers that the job has, too."""
+    job.make_graph()
+    graphs = job.graphs
+    held = job._ranks.change(job._ranks.first(job.contents.held, Head.of), graphs)
+    saved = [*about["trackers"], *[(None, 0)] * len(graphs.trackers)]
+    goes_on = [each.identity == identity for each, (identity, _) in zip(graphs.trackers, saved, strict=False)]
+    states = [state_in(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
+    graphs.restore(held, about["num_vertices"], arrays["deleted"], states)
+    for number, tracker in enumerate(graphs.trackers):
+        if goes_on[number]:
+            tracker.load(saved[number][1], state_in(arrays, f"tracker{number}."))
 
 
 def without_events(saved: Any) -> Any:

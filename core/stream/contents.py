@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -86,6 +87,7 @@ class Contents:
         self._sorted: Events | None = None  # the same, sorted by time, or None
         self._doubted: tuple[Any, ...] | None = None  # see _was_valid
         self._ahead: Events | None = None  # far past the watermark, not yet believed or refused
+        self._has_warned = False
         self.counters, self.read = Counters(), 0  #: refused events by slide; how many events came
 
     @property
@@ -160,6 +162,15 @@ class Contents:
         """Count malformed rows that came behind the newest chunk."""
         self.counters.skip(number)
         self.read += number
+
+    def warn_of_late(self) -> None:
+        """Warn, once, if more than a tenth of what was read is late."""
+        late = self.late.count
+        if 10 * late > self.read and not self._has_warned:
+            self._has_warned = True
+            told = f"{late} of {self.read} events read so far are late and in no window"
+            cause = "a time far ahead has closed their slides (ahead='1d', --ahead 1d, refuses it)"
+            warnings.warn(f"{told}: {cause}, or lateness is too small", stacklevel=2)
 
     def finish(self) -> None:
         """Record that the source has ended: judge the events in doubt, and let all slides close."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.archives import state_in
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
@@ -26,12 +24,12 @@ from suricate.io.sources.source import MARK, Sorted, as_source
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.background import Background, ReadAhead, next_of
-from suricate.stream.checkpoint import Checkpoints, restore, without_events
+from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, without_events
 from suricate.stream.contents import Contents, Due
 from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
 from suricate.stream.naming import vertex_names
-from suricate.stream.ranks import Head, Ranks
+from suricate.stream.ranks import Ranks
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
@@ -153,7 +151,7 @@ class Window:
         self.current: Slide | None = None  #: the newest slide
         self.past = History()  #: what :attr:`history` is made from
         self.stopped: str | None = None  #: the signal that ended the loop
-        self._stop, self._has_warned = threading.Event(), False
+        self._stop = threading.Event()
         self._background: Background | None = None  # what runs the loop in a thread
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
@@ -396,7 +394,7 @@ class Window:
         self._saved = about, {}
         try:
             if self.slides and any(name.startswith("ring.") for name in about["arrays"]):
-                self._restore_graph(about, arrays)
+                restore_graph(self, about, arrays)
         except BaseException as error:
             self._error = error
             raise
@@ -429,10 +427,8 @@ class Window:
         refusals, prefetch = self._source.refusals, self._options.prefetch
         if self._reader is None:
             attributes, first = columns_needed(self._options.attributes), self.contents.first_row()
-            self._source.want(
-                attributes, names=self.names is not None, first=first, checked=self._checkpoints is not None,
-                open_ended=self._options.at_end == "hold",
-            )  # fmt: skip
+            saves, holds = self._checkpoints is not None, self._options.at_end == "hold"
+            self._source.want(attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds)
             self._reader = with_held(self._source.read(self._position), refusals)
             if self._options.order is None and (self._source.reads_ahead if prefetch is None else prefetch > 0):
                 self._reader = ReadAhead(self._reader)
@@ -451,21 +447,13 @@ class Window:
             yield from self._close(time.perf_counter() - begin)
             if self.contents.rule.last == last:
                 yield None
-            if self.read >= ENOUGH:
-                self._warn_of_late()
+            if self.contents.read >= ENOUGH:
+                self.contents.warn_of_late()
             begin = time.perf_counter()
         if self._options.at_end == "close":
             self.contents.finish()
             yield from self._close(time.perf_counter() - begin)
-        self._warn_of_late()
-
-    def _warn_of_late(self) -> None:
-        """Warn once if more than a tenth of what was read is late."""
-        if 10 * self.late > self.read and not self._has_warned:
-            self._has_warned = True
-            told = f"{self.late} of {self.read} events read so far are late and in no window"
-            cause = "a time far ahead has closed their slides (ahead='1d', --ahead 1d, refuses it)"
-            warnings.warn(f"{told}: {cause}, or lateness is too small", stacklevel=2)
+        self.contents.warn_of_late()
 
     def _close(self, spent: float) -> Iterator[Due]:
         """Close and yield the slides that are due; ``spent``: seconds spent on reading, which count for the first."""
@@ -479,7 +467,7 @@ class Window:
             return self._made
         self._pending = due
         begin = time.perf_counter()
-        graph = self.graphs.graph or self._make_graph()
+        graph = self.graphs.graph or self.make_graph()
         if not self._has_lists:
             change = self._ranks.change(due.change, self.graphs)
             if not self._ranks.is_first:
@@ -507,17 +495,6 @@ class Window:
             self._has_lists, self.slides, self._made = False, self.slides + 1, slide
         return slide
 
-    def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore the graph of a checkpoint (JSON and arrays), and those of its trackers that this job has, too."""
-        self._make_graph()
-        held = self._ranks.change(self._ranks.first(self.contents.held, Head.of), self.graphs)
-        saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]
-        goes_on = [each.identity == identity for each, (identity, _) in zip(self.graphs.trackers, saved, strict=False)]
-        states = [state_in(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
-        self.graphs.restore(held, about["num_vertices"], arrays["deleted"], states)
-        for number, tracker in enumerate(self.graphs.trackers):
-            if goes_on[number]:
-                tracker.load(saved[number][1], state_in(arrays, f"tracker{number}."))
-
-    def _make_graph(self) -> Graph:
+    def make_graph(self) -> Graph:
+        """Make the graph of the window from what its source has; return it."""
         return self.graphs.make(*self._ranks.first(lambda: (self.contents.weights, self.contents.columns)))
