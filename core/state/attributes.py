@@ -59,7 +59,7 @@ class Column:
         """Return :attr:`array`, of column ``name``; raise ``ShapeError`` unless it has ``size`` entries at least."""
         array = self.array
         if len(array) < size:
-            raise ShapeError(f"column {name!r} has {len(array)} entries, {size} are needed: set it anew")
+            raise ShapeError(f"column {name!r} has {len(array)} entries, {size} are needed: set it again")
         return array
 
     @property

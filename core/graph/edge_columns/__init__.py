@@ -202,7 +202,7 @@ def compact(graph: Graph) -> None:
         held = [store.edges() for store in stores]
         rows = sorted_distinct(np.concatenate([on_host(edges.weight) for edges in held]))
         old, new = table.move(rows)
-        moving = [picked(edges, xp.flatnonzero(edges.weight >= len(rows))) for edges in held]
+        moving = [picked(edges, xp.flatnonzero(xp.asarray(edges.weight) >= len(rows))) for edges in held]
         places = [xp.asarray(new)[xp.searchsorted(xp.asarray(old), edges.weight)] for edges in moving]
         done: list[tuple[Store, EdgeList]] = []
         try:

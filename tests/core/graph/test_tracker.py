@@ -161,7 +161,7 @@ class Halves(su.Algorithm):
         return self.other
 
 
-def test_what_failed_half_way_is_computed_anew(graph, monkeypatch):
+def test_what_failed_half_way_is_computed_by_another_instance(graph, monkeypatch):
     tracker = graph.track(Halves)
     monkeypatch.setattr(Halves, "lacks", True)
     with pytest.raises(MemoryError):
