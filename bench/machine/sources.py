@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ from typing import Any
 from suricate import plugins
 
 SUFFIXES = {".py", ".cu", ".cuh", ".h", ".hpp", ".c", ".cpp", ".pyx", ".so", ".pyd"}  #: of the files in a digest
-KINDS = {"backend": plugins.backends, "algorithm": plugins.algorithms}
+KINDS: dict[str, Callable[[], Mapping[str, type]]] = {"backend": plugins.backends, "algorithm": plugins.algorithms}
 Identity = dict[str, str]  #: "distribution" (or file), "version", "digest"
 
 
 def identities(backend: str, algorithm: str | None) -> dict[str, Identity]:
     """Return the identity of each plugin behind a row, by "backend" and "algorithm"; references have none."""
-    found = {kind: KINDS[kind]().get(name) for kind, name in (("backend", backend), ("algorithm", algorithm))}
+    named = ("backend", backend), ("algorithm", algorithm or "")
+    found = {kind: KINDS[kind]().get(name) for kind, name in named}
     return {kind: _identity(plugin) for kind, plugin in found.items() if plugin is not None}
 
 

@@ -51,12 +51,8 @@ class Busy:
 
     def overdue(self, rank: int) -> str | None:
         """Return an error message if the work of ``rank`` takes longer than its limit, else None."""
-        for span in [*self._spans]:
-            if time.monotonic() > span.end:
-                most = f"{span.end - span.began:g} s"
-                return (
-                    f"rank {rank} was busy for more than {most}"
-                    if not span.reads
-                    else (f"rank {rank} got nothing from its source within {most} (SURICATE_SOURCE_TIMEOUT)")
-                )
+        for began, end, reads in [*self._spans]:
+            if time.monotonic() > end:
+                what = "got nothing from its source within" if reads else "was busy for more than"
+                return f"rank {rank} {what} {end - began:g} s" + " (SURICATE_SOURCE_TIMEOUT)" * reads
         return None

@@ -99,7 +99,10 @@ class Meeting:
 
     def _wait_for(self, is_there: Callable[[], bool], name: str, site: str) -> None:
         began = time.monotonic()
-        while not is_there() and self._broken() is None and (left := self._end(began) - time.monotonic()) > 0:
+        while not is_there() and self._broken() is None:
+            left = min(self._ends(began).values(), default=began + limit()) - time.monotonic()
+            if left <= 0:
+                break
             self.changed.wait(min(left, threading.TIMEOUT_MAX))
             if NOTICE.is_busy:
                 began = time.monotonic()
@@ -109,20 +112,14 @@ class Meeting:
         self.changed.notify_all()
         raise CommunicationError(self.reason)
 
-    def _end_of(self, rank: int, began: float) -> float:
-        """Return until when to wait for ``rank``, for which others wait at a collective since ``began``."""
-        busy = self.busy[rank]
-        return busy.end if busy else max(began, busy.ended) + limit()
-
-    def _end(self, began: float) -> float:
-        return min([self._end_of(rank, began) for rank in self._absent()], default=began + limit())
-
-    def _absent(self) -> list[int]:
-        return [rank for rank in range(self.size) if rank not in self.deposited]
+    def _ends(self, began: float) -> dict[int, float]:
+        """Return until when to wait for each rank that is not at the collective, where others are since ``began``."""
+        absent = {rank: self.busy[rank] for rank in range(self.size) if rank not in self.deposited}
+        return {rank: busy.end if busy else max(began, busy.ended) + limit() for rank, busy in absent.items()}
 
     def _missing(self, began: float, place: str) -> str:
         """Return which ranks did not come to the collective ``place`` in time."""
-        absent = [rank for rank in self._absent() if self._end_of(rank, began) <= time.monotonic()]
+        absent = [rank for rank, end in self._ends(began).items() if end <= time.monotonic()]
         overdue = [text for rank in absent if (text := self.busy[rank].overdue(rank))]
         return overdue[0] if overdue else not_come(absent, place)
 
