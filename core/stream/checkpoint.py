@@ -109,6 +109,8 @@ class Checkpoints:
                 reason = (
                     f"the checkpoint has format version {version}, this suricate reads {VERSION}: use another folder"
                 )
+                if version == 1:
+                    reason += "; it lost the weights of edges with attributes"
                 raise FileFormatError(path, None, reason)
             self._saved_slides = int(about["slides"])
             return about, arrays
