@@ -106,11 +106,8 @@ class Checkpoints:
                 self._damaged.append(path)
                 continue
             if version != VERSION:
-                reason = (
-                    f"the checkpoint has format version {version}, this suricate reads {VERSION}: use another folder"
-                )
-                if version == 1:
-                    reason += "; it lost the weights of edges with attributes"
+                reason = f"the checkpoint has format version {version}, this suricate reads {VERSION}"
+                reason += ": use another folder" + ("; 1 lost weights of edges with attributes" if version == 1 else "")
                 raise FileFormatError(path, None, reason)
             self._saved_slides = int(about["slides"])
             return about, arrays
