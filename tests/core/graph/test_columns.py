@@ -137,7 +137,7 @@ def test_operators_refuse_columns_that_are_too_short(graph):
     graph.edge_table.columns["km"].size = 3
     out = graph.device.xp.zeros(4, np.float32)
     with pytest.raises(ShapeError, match="column 'km' has 3 entries, 4 are needed"):
-        su.neighbor_reduce(graph, lambda u, v, w, km: km[w], args=("km",), reduce="sum", over="out", out=out)
+        su.neighbor_reduce(graph, lambda u, v, row, km: km[row], args=("km",), reduce="sum", over="out", out=out)
     with pytest.raises(ShapeError, match="column 'km' has 3 entries, 4 are needed"):
         graph.compute("sssp", source=0, weight="km")
 
