@@ -232,8 +232,9 @@ class Batch:
                 _compact(store.local)
                 with beyond_limit(store.local), suppress(MemoryError):
                     store.local.reserve(0 if own is None else len(own.edges.src))
-                limit = store.local.memory_limit
-                if limit is not None and sum(size for _, size in store.local.memory().values()) > limit:
+                try:
+                    store.local.admit(0)
+                except MemoryError:
                     _compact(store.local)
 
     def undo(self, error: BaseException) -> bool:

@@ -141,8 +141,8 @@ def test_where_slices_do_not_fit_either_nothing_has_changed(seed: int, monkeypat
 @pytest.mark.parametrize(
     ("backend", "limit", "more"),
     [
-        ("blocked", 22_000, 300), ("blocked", 38_000, 1500), ("csr_baseline", 16_000, 1500), ("gpma", 20_000, 1500),
-        ("hornet_like", 28_000, 3), ("hornet_like", 44_000, 300), ("slabhash", 40_000, 300),
+        ("blocked", 38_000, 300), ("csr_baseline", 42_000, 300), ("gpma", 50_000, 1500),
+        ("hornet_like", 50_000, 3), ("hornet_like", 78_000, 300), ("slabhash", 70_000, 300),
     ],
 )  # fmt: skip
 def test_what_went_in_before_a_batch_was_refused_goes_in_after_it(backend: str, limit: int, more: int) -> None:
