@@ -293,6 +293,9 @@ def failing(base):
         def resize(self, num_vertices):
             self.do("resize", num_vertices)
 
+        def resizing(self, num_vertices):
+            return self.do("resizing", num_vertices)
+
         def do(self, name, *args, **options):
             fails = self.fail_at == name
             if fails:
@@ -308,7 +311,7 @@ def failing(base):
 
 
 @pytest.mark.parametrize("error", [CapacityError, RuntimeError])
-@pytest.mark.parametrize("name", ["reserve", "insert", "delete", "delete_vertices", "resize"])
+@pytest.mark.parametrize("name", ["reserve", "insert", "delete", "delete_vertices", "resize", "resizing"])
 @pytest.mark.parametrize("kind", ["directed", "directed-in", "directed-weighted-in", "undirected-weighted"])
 def test_a_store_that_fails_changes_nothing(backend_class, device, kind, name, error):
     graph = su.Graph(5, backend=failing(backend_class), device=device, **KINDS[kind])
