@@ -433,10 +433,17 @@ def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
     """
     bound = inspect.signature(kind).bind(**params)
     bound.apply_defaults()
-    values = [value.item() if isinstance(value, np.generic) else value for value in bound.arguments.values()]
+    values = [plain(value) for value in bound.arguments.values()]
     if any(type(value) not in COMPARED for value in values):
         return object()
     return (kind, *((type(value), repr(value)) for value in values))
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as a number of Python, and an instance of a subclass of ``int`` as an ``int``."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def make_tracker(

@@ -195,15 +195,15 @@ class VertexNames:
     def closing(self, graph: Graph) -> Iterator[Prepared]:
         """Make a context in which ``graph`` is changed by a slide: yields the change of names that goes with it."""
         with graph.exclusive(), self.names.exclusive():
-            self._settle()
+            self._take_over()
             if self._change is None:
                 self._change = Prepared(self.names)
             self._change.ready()
             self._change.up, self._reserved, self._fresh = NO_IDS, self.reserved, NO_IDS
             yield self._change
-            self._settle()
+            self._take_over()
 
-    def _settle(self) -> None:
+    def _take_over(self) -> None:
         """Take over what was reserved with a change of the graph."""
         if self._change is not None and self._change.is_kept:
             self.reserved, self._change = self._reserved, None

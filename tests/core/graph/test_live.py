@@ -172,9 +172,10 @@ class Fails(su.plugins.backend(DEFAULT)):
         self._fail("insert")
         return outcome
 
-    def resize(self, num_vertices):
-        super().resize(num_vertices)
+    def resizing(self, num_vertices):
+        resize = super().resizing(num_vertices)
         self._fail("resize")
+        return resize
 
     def _fail(self, operation):
         Fails.calls += Fails.fails == operation

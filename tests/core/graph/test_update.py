@@ -308,15 +308,19 @@ def test_deleting_vertices_is_undone(options, store, operation, when):
     assert batches.delete_vertices([1, 2]).num_deleted == 4
 
 
+def unnamed(ids):
+    """Return that no names change with recycled ``ids``."""
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("store", [0, 1])
 def test_adding_vertices_is_undone(store, when):
     batches = updater(in_edges=True)
     batches.stores[store].fail_at = ("resize", when)
     with pytest.raises(RuntimeError):
-        batches.insert_vertices(3, recycle=False)
+        batches.insert_vertices(3, False, unnamed)
     assert [part.num_vertices for part in batches.stores] == [N, N]
-    assert batches.insert_vertices(3, recycle=False)[0].tolist() == [N, N + 1, N + 2]
+    assert batches.insert_vertices(3, False, unnamed)[0].tolist() == [N, N + 1, N + 2]
 
 
 @pytest.mark.parametrize(
