@@ -193,6 +193,11 @@ CALLS = [
     Call("convert_node_labels_to_integers", (), {"label_attribute": "old"}, reduced=edges),
     Call("relabel_nodes", ({A: "first"},), reduced=edges),
     Call("stochastic_graph", kind="directed", reduced=edges),
+    Call("compose", (nx.DiGraph({"n0": {"new": {"cost": 7}}}),), kind="directed", reduced=edges),
+    Call("union", (nx.Graph([("x", "y")]), ("", "other ")), kind="undirected", reduced=edges),
+    *(Call(f"{name}_all", kind="several", reduced=edges) for name in ("compose", "disjoint_union")),
+    Call("union_all", (), {"rename": ("a ", "b ")}, kind="several", reduced=edges),
+    Call("disjoint_union", (nx.Graph([("n0", "n1")]),), kind="undirected", reduced=edges),
 ]
 DRAWN = {  #: functions whose answers depend on a seed, or are not unique: a test of their own
     "label_propagation_communities", "asyn_lpa_communities", "fast_label_propagation_communities",
@@ -202,6 +207,8 @@ DRAWN = {  #: functions whose answers depend on a seed, or are not unique: a tes
 
 def graphs(kind: str) -> list[Any]:
     """Graphs of a kind: with named nodes in no order, attributes, an isolated node, a self-loop, weights."""
+    if kind == "several":
+        return [[graph, graph.subgraph(["n0", "n1"])] for graph in graphs("both")]
     found = []
     for directed in {"undirected": (False,), "directed": (True,)}.get(kind, (False, True)):
         plain = nx.gnp_random_graph(30, 0.11 if directed else 0.13, seed=5, directed=directed)
