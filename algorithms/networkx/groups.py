@@ -117,6 +117,19 @@ def is_directed_acyclic_graph(G: Converted) -> bool:
     return G.is_directed() and not _loops(G).any() and _number(G, "scc") == len(G)
 
 
+@served("scc", "bfs", cost="linear")
+def is_aperiodic(G: Converted) -> bool:
+    """Return whether no integer above 1 divides the lengths of all cycles of a strongly connected graph."""
+    if not G.is_directed():
+        raise nx.NetworkXError("is_aperiodic not defined for undirected graphs")
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("Graph has no nodes.")
+    if not _is_one(G, "scc"):
+        raise nx.NetworkXError("Graph is not strongly connected.")
+    level, (src, dst, _) = G.answer("bfs", source=int(G.all_vertices()[0])).level, G.host_edges(G.graph())
+    return bool(np.gcd.reduce(level[src].astype(np.int64) - level[dst] + 1) == 1)
+
+
 def _loops(graph: Converted) -> np.ndarray:
     """Return the mask of the vertices with a self-loop, ``bool[n]``."""
     ids = np.arange(len(graph.nodes))

@@ -1,4 +1,4 @@
-"""Functions of NetworkX that return another graph: NetworkX itself runs them on the copy that a conversion has kept.
+"""Functions of NetworkX that return another graph or a matrix: NetworkX runs them on the graph that was converted.
 
 They serve graphs that are converted already, which NetworkX could not read; a call by priority never comes here.
 """
@@ -11,7 +11,7 @@ from suricate.networkx.arguments import key
 from suricate.networkx.converted import Converted
 from suricate.networkx.functions import by_networkx, served
 
-COPY = "made by NetworkX of the copy that a conversion keeps"
+COPY = "made by NetworkX, of the copy that a conversion keeps"
 
 
 def _copied(copy: Any) -> str | None:
@@ -78,3 +78,44 @@ def union_all(graphs: list[Any], rename: Any = ()) -> Any:
 def disjoint_union_all(graphs: list[Any]) -> Any:
     """Return the graph with the nodes and edges of all ``graphs``, numbered anew."""
     return by_networkx("disjoint_union_all", graphs)
+
+
+@served(note=COPY, cost="vertices")
+def adjacency_matrix(G: Converted, nodelist: Any = None, dtype: Any = None, weight: Any = "weight") -> Any:
+    """Return the weights of edges as a sparse array of SciPy."""
+    return by_networkx("adjacency_matrix", G, nodelist, dtype, weight)
+
+
+@served(note=COPY, cost="vertices")
+def to_scipy_sparse_array(
+    G: Converted, nodelist: Any = None, dtype: Any = None, weight: Any = "weight", format: str = "csr"
+) -> Any:
+    """Return the weights of edges as a sparse array of SciPy."""
+    return by_networkx("to_scipy_sparse_array", G, nodelist, dtype, weight, format)
+
+
+@served(note=COPY, cost="vertices")
+def to_numpy_array(
+    G: Converted,
+    nodelist: Any = None,
+    dtype: Any = None,
+    order: Any = None,
+    multigraph_weight: Any = sum,
+    weight: Any = "weight",
+    nonedge: float = 0.0,
+) -> Any:
+    """Return the weights of edges as an array of NumPy; ``nonedge``: the value where there is no edge."""
+    return by_networkx("to_numpy_array", G, nodelist, dtype, order, multigraph_weight, weight, nonedge)
+
+
+@served(note=COPY, cost="vertices")
+def google_matrix(
+    G: Converted,
+    alpha: float = 0.85,
+    personalization: Any = None,
+    nodelist: Any = None,
+    weight: Any = "weight",
+    dangling: Any = None,
+) -> Any:
+    """Return the matrix of the steps that PageRank makes, as an array of NumPy."""
+    return by_networkx("google_matrix", G, alpha, personalization, nodelist, weight, dangling)

@@ -195,6 +195,13 @@ CALLS = [
     Call("stochastic_graph", kind="directed", reduced=edges),
     Call("compose", (nx.DiGraph({"n0": {"new": {"cost": 7}}}),), kind="directed", reduced=edges),
     Call("union", (nx.Graph([("x", "y")]), ("", "other ")), kind="undirected", reduced=edges),
+    Call("is_aperiodic", kind="strong"),
+    Call("is_aperiodic", kind="periodic"),
+    *(
+        Call(name, reduced=lambda matrix: matrix.toarray().tolist())
+        for name in ("adjacency_matrix", "to_scipy_sparse_array")
+    ),
+    *(Call(name, reduced=lambda matrix: matrix.tolist()) for name in ("to_numpy_array", "google_matrix")),
     *(Call(f"{name}_all", kind="several", reduced=edges) for name in ("compose", "disjoint_union")),
     Call("union_all", (), {"rename": ("a ", "b ")}, kind="several", reduced=edges),
     Call("disjoint_union", (nx.Graph([("n0", "n1")]),), kind="undirected", reduced=edges),
@@ -207,6 +214,10 @@ DRAWN = {  #: functions whose answers depend on a seed, or are not unique: a tes
 
 def graphs(kind: str) -> list[Any]:
     """Graphs of a kind: with named nodes in no order, attributes, an isolated node, a self-loop, weights."""
+    if kind in ("strong", "periodic"):
+        cycles = nx.DiGraph([(at, (at + 1) % 6) for at in range(6)] + [(0, 6), (6, 7), (7, 8), (8, 0)])
+        nx.add_path(cycles, [0, 9, 10, 0] if kind == "strong" else [0, 9, 0])
+        return [cycles]
     if kind == "several":
         return [[graph, graph.subgraph(["n0", "n1"])] for graph in graphs("both")]
     found = []

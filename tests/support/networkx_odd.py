@@ -49,6 +49,12 @@ ODD: dict[str, tuple[Any, ...]] = {
     "label_attribute": (None, "old", UNHASHABLE),
     "mapping": ({}, {"n0": "n1"}, str.upper, 3),
     "copy": (False, None, 3),
+    "nodelist": ([], ["n0", "n1"], [NOBODY], "x", 3),
+    "dtype": (float, "x"),
+    "format": ("coo", "x"),
+    "order": ("C", "x"),
+    "multigraph_weight": (min,),
+    "nonedge": (-1, None),
     "H": (nx.path_graph(["n0", "n9"]), nx.DiGraph(), nx.MultiGraph(), 7, None),
     "rename": (("a", "b"), ("a",), "x", 3),
     "seed": (1, None, "x", 2.5),
@@ -137,6 +143,10 @@ def agree(name: str, found: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
 
 def comparable(found: Any) -> Any:
     """An answer without the order of what has none."""
+    if hasattr(found, "toarray"):
+        return comparable(found.toarray())
+    if isinstance(found, np.ndarray):
+        return comparable(found.tolist())
     if isinstance(found, nx.Graph):
         return set(found), {frozenset(edge) for edge in found.edges}
     if isinstance(found, dict):

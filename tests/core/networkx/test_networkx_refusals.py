@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from inspect import isgeneratorfunction
 from random import Random
 from typing import Any
 
@@ -57,7 +58,8 @@ def check(name: str, *, every: bool) -> None:
         same = name in DRAWN and found[0] == right[0] == "gives"
         if not (same or agree(name, found, right)):
             differ.append((case, found, right))
-        chosen = asked(name, case, "suricate")
+        is_lazy = isgeneratorfunction(function.function) or name.startswith("shortest")
+        chosen = asked(name, case, "suricate") if every or is_lazy or right[0] == RAISES else right
         refused = chosen[:3] == (RAISES, "at the call", NotImplementedError)
         if (chosen[0] == RAISES or right[0] == RAISES) and not refused and not agree(name, chosen, right):
             differ.append((case, chosen, right))
