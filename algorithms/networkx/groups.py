@@ -125,7 +125,7 @@ def is_aperiodic(G: Converted) -> bool:
     if not len(G):
         raise nx.NetworkXPointlessConcept("Graph has no nodes.")
     if not _is_one(G, "scc"):
-        raise nx.NetworkXError("Graph is not strongly connected.")
+        raise ValueError("the graph is not strongly connected")
     level, (src, dst, _) = G.answer("bfs", source=int(G.all_vertices()[0])).level, G.host_edges(G.graph())
     return bool(np.gcd.reduce(level[src].astype(np.int64) - level[dst] + 1) == 1)
 

@@ -214,9 +214,6 @@ def bfs_successors(
 def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
     """Yield a list of nodes for each distance from ``sources``, a node or several (then from the nearest one)."""
     sources = list({sources} if sources in G else set(sources))
-    for source in sources:
-        if source not in G:
-            raise nx.NetworkXError(f"The node {source} is not in the graph.")
     if not sources:
         return
     tree = levels(G, [G.index[source] for source in sources])

@@ -14,7 +14,7 @@ from typing import Any
 import networkx as nx
 from networkx.utils.backends import _registered_algorithms
 
-from suricate.base.errors import BackendError, CapacityError, DeviceError, MissingLibraryError, SuricateError
+from suricate.base.errors import BackendError, DeviceError, MissingLibraryError, SuricateError
 from suricate.networkx.arguments import AT_ONCE, USUAL, Limit
 from suricate.networkx.converted import Converted
 
@@ -27,7 +27,7 @@ COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a gr
 }
 FEWEST = {"iterations": 10_000, "heavy": 1_000}  #: edges from which a call pays that converts the graph; measured
 
-TROUBLE = BackendError, CapacityError, DeviceError, MissingLibraryError  #: users are told, though NetworkX answers
+TROUBLE = BackendError, DeviceError, MemoryError, MissingLibraryError  #: users are told, though NetworkX answers
 
 
 @dataclass(eq=False)
@@ -64,11 +64,12 @@ class Served:
             raise
         except Exception as error:
             wrong = error
-        for each, state in drawn:
-            each.setstate(state)
-        if isinstance(wrong, NotImplementedError):
-            raise wrong
-        return self._as_networkx(wrong, args, kwargs)
+        try:
+            _put_back(drawn)
+            return self._as_networkx(wrong, args, kwargs)
+        except NotImplementedError:
+            _put_back(drawn)
+            raise
 
     def _check(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Raise ``TypeError`` if an argument is of a kind that the function does not expect."""
@@ -80,6 +81,8 @@ class Served:
 
     def _as_networkx(self, wrong: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Any]:
         """Raise what NetworkX raises, or return an iterator that does, where this function has raised ``wrong``."""
+        if isinstance(wrong, NotImplementedError):
+            raise wrong
         found = by_networkx(self.function.__name__, *args, **kwargs)
         try:
             next(found if isinstance(found, Iterator) else iter(()), None)
@@ -113,6 +116,11 @@ class Served:
         return None
 
 
+def _put_back(drawn: list[tuple[Random, Any]]) -> None:
+    for generator, state in drawn:
+        generator.setstate(state)
+
+
 def by_networkx(name: str, *args: Any, **kwargs: Any) -> Any:
     """Return what NetworkX's function ``name`` does of the graphs that were converted."""
     function = _registered_algorithms.get(name)
@@ -129,13 +137,18 @@ def _plain(given: Any) -> Any:
 
 
 @contextmanager
-def refusing(name: str, kind: type[Exception] = SuricateError) -> Iterator[None]:
-    """Turn errors of a ``kind`` into refusals of ``name``, ``NotImplementedError``: NetworkX then answers the call."""
+def refusing(name: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of suricate or of ``kinds``, and lack of memory, into refusals of ``name``: NetworkX then answers.
+
+    Raises:
+        NotImplementedError: the refusal.
+    """
+    caught: tuple[type[Exception], ...] = (SuricateError, MemoryError, *kinds)
     try:
         yield
     except NotImplementedError:
         raise
-    except kind as error:
+    except caught as error:
         if isinstance(error, TROUBLE):
             warnings.warn(f"suricate leaves {name} to NetworkX: {error}", RuntimeWarning, stacklevel=4)
         raise NotImplementedError(f"suricate does not serve this call of {name}: {error!r}") from error

@@ -14,6 +14,7 @@ from networkx_calls import DRAWN
 from networkx_odd import RAISES, SHAPES, WEIGHTS, agree, functions, graph_of, odd_arguments, outcome, weighted_arguments
 
 from suricate.networkx import backend
+from suricate.networkx.converted import Converted
 from suricate.networkx.functions import Served
 
 Case = tuple[str, bool, dict[str, Any]]
@@ -134,6 +135,18 @@ def test_a_refused_call_has_drawn_no_random_numbers() -> None:
     right = nx.betweenness_centrality(graph, k=3, weight="weight", seed=Random(5), backend="networkx")
     with nx.config.backend_priority(algos=["suricate"]):
         assert nx.betweenness_centrality(graph, k=3, weight="weight", seed=Random(5)) == right
+
+
+@pytest.mark.plain
+def test_a_lack_of_memory_is_told_and_answered_by_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any, **__: Any) -> None:
+        raise MemoryError("no more")
+
+    graph = nx.cycle_graph(5)
+    monkeypatch.setattr(Converted, "answer", refuses)
+    told = pytest.warns(RuntimeWarning, match="suricate leaves is_connected to NetworkX: no more")
+    with nx.config.backend_priority(algos=["suricate"]), told:
+        assert nx.is_connected(graph)
 
 
 def test_a_device_that_is_not_there_is_told() -> None:
