@@ -70,6 +70,9 @@ class ColumnEdges(EdgeList):
 
     row: ReturnedArray | None = None
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, row={self.row!r})"
+
 
 class ValidEdges(EdgeList):
     """Edges that have already been validated for a graph, in contiguous arrays that must not be changed."""

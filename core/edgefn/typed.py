@@ -66,7 +66,7 @@ class TypedFunction:
         """Types of the arguments after the leading parameters, which the caller of the operator passes."""
         return self.signature.arguments
 
-    @property
+    @cached_property
     def leading(self) -> tuple[str, ...]:
         """Names of the leading parameters, such as ``u``, ``v`` and ``w``, which the operator passes."""
         return tuple(self.signature.labels[: len(self.signature.leading)])

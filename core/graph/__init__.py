@@ -21,6 +21,7 @@ from suricate.base.types import Checks, EdgeList, SelfLoops, StoreView, WeightDT
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
+from suricate.graph.delta.columns import shown_delta
 from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
 from suricate.graph.exchange import igraph, networkit, networkx, pyg, tables
 from suricate.graph.inspection import most_arcs, share_limit
@@ -230,9 +231,9 @@ class Graph(hints.Hinted):
 
     @on_graph_device
     def _new_view(self, direction: str) -> StoreView:
-        is_out = direction == "in" and not self.directed
-        view = self._views[direction] = self.view("out") if is_out else self._walked(self.store(direction).view())
-        return view
+        if direction == "in" and not self.directed:
+            return self._views.setdefault("in", self.view("out"))
+        return self._views.setdefault(direction, self._walked(self.store(direction).view()))
 
     def capabilities(self) -> dict[str, str]:
         """Return ``{operation: "native" | "fallback"}`` of the graph's backend."""
@@ -358,7 +359,7 @@ class Graph(hints.Hinted):
             advance_weighed(self, delta, before)
         if self._kept and self._updater.version != before:
             advance_all(self._kept, delta, before)
-        return delta
+        return shown_delta(delta, self.edge_table)
 
     @on_graph_device
     def insert_vertices(self, count: int = 1, *, recycle: bool = False) -> ReturnedArray:
@@ -495,6 +496,5 @@ class Graph(hints.Hinted):
     to_edge_index = interop.to_edge_index
     to_igraph = igraph.to_igraph
     to_networkit = networkit.to_networkit
-    to_arrow = tables.to_arrow
-    to_polars = tables.to_polars
+    to_arrow, to_polars = tables.to_arrow, tables.to_polars
     to_pyg = pyg.to_pyg

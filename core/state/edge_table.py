@@ -6,7 +6,8 @@ The weight that users see is the column :data:`WEIGHT`, read through the row; wi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from suricate.state.attributes import TEXT, Column, as_values, fitted, unlimited
 if TYPE_CHECKING:
     from suricate.graph.delta import Delta, Lists
 
+GivenDelta = TypeVar("GivenDelta")
 ROW = np.dtype(np.uint32)  #: of row numbers, the weights of the stores
 MOST = 1 << 32  #: rows
 WEIGHT = "weight"  #: the column with the weights
@@ -55,6 +57,7 @@ class EdgeTable:
         self._tail = 0  # rows from the tail on were never used
         self._free = np.empty(0, ROW)
         self._unread: list[tuple[np.ndarray, Delta]] = []
+        self._given: list[ref[Any]] = []  # deltas that were given out
         self._waiting = 0  # rows of the unread
         self._batch = self._free  # rows of the change under way
         self.admit: Callable[[int], None] = unlimited  #: raises ``CapacityError`` if so many bytes are too many
@@ -119,7 +122,6 @@ class EdgeTable:
 
     def follow(self, delta: Delta) -> None:
         """End a change that has succeeded; keep ``delta``, its delta, for :meth:`read_deltas`."""
-        delta.table = self
         self._unread.append((self._batch, delta))
         self._waiting += max(len(self._batch), 1)
         self._batch, self.is_lost = self._free[:0], False
@@ -131,8 +133,20 @@ class EdgeTable:
         """
         left = [self._free]
         for rows, delta in self._unread:
-            left.append(self._left_by(rows, _in_rows(delta)))
+            left.append(self._left_by(rows, _lists_of(delta)))
+        self._read_given()
         self._free, self._unread, self._waiting = np.concatenate(left), [], 0
+
+    def show(self, delta: GivenDelta) -> GivenDelta:
+        """Return ``delta``, which is given out, and see that it reads its weights before their rows are used again."""
+        self._given.append(ref(delta))
+        return delta
+
+    def _read_given(self) -> None:
+        for given in self._given:
+            if (delta := given()) is not None:
+                delta.read()
+        self._given = []
 
     def _left_by(self, rows: np.ndarray, lists: Lists) -> np.ndarray:
         """Return the rows that no edge uses after a change; ``rows`` are those that its batch got."""
@@ -145,7 +159,8 @@ class EdgeTable:
     def recover(self, rows: np.ndarray) -> None:
         """Recompute after an interrupt which rows are free; ``rows`` are the rows of all edges in the store."""
         for _, delta in self._unread:
-            _in_rows(delta)  # its weights are read while they are there
+            _lists_of(delta)
+        self._read_given()
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
         self._unread, self._waiting, self.is_lost = [], 0, False
 
@@ -258,11 +273,11 @@ class EdgeTable:
         require(self._tail <= self._capacity, "a column has a value per row")
 
 
-def _in_rows(delta: Delta) -> Lists:
-    """Return the lists of a delta with rows in place of weights; errors of deferred batches are left for others."""
+def _lists_of(delta: Delta) -> Lists:
+    """Return the lists of a delta; errors of deferred batches are left for others."""
     keeps, delta.keeps_errors = delta.keeps_errors, True
     try:
-        return delta.in_rows()
+        return delta._all()
     finally:
         delta.keeps_errors = keeps
 
@@ -323,6 +338,9 @@ def weighed_kinds(weight_dtype: np.dtype | None, kinds: dict[str, Kind]) -> tupl
         assert weight_dtype is not None
         return weight_dtype, {WEIGHT: Kind(weight_dtype, weight_dtype.type(0)), **kinds}
     held = kinds[WEIGHT].dtype
+    if held not in WEIGHT_DTYPES and held not in CONVERTED:
+        kind = "texts" if held == TEXT else f"of dtype {held}"
+        raise DTypeError(f"a column of edges called 'weight' is the weights: it cannot be {kind}, give it another name")
     dtype = read_as(held)
     if weight_dtype is not None and weight_dtype not in (dtype, held):
         raise ParameterError(

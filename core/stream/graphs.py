@@ -16,6 +16,7 @@ from suricate.base.parameters import shown
 from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
+from suricate.graph.delta.columns import shown_delta
 from suricate.graph.options import check_options, choose_backend
 from suricate.graph.update import Given, Updater
 from suricate.graph.vertices import Coming
@@ -125,8 +126,8 @@ class Graphs:
                 elif graph.self_loops == "allow" and graph.edge_table is None:
                     gone, new = graph.partition.known(gone), graph.partition.known(new)
                 graph._update(gone, new, (1, 2), applied, disjoint=True, owner=self)
-        delta = applied.delta
-        assert delta is not None
+        assert applied.delta is not None
+        delta = shown_delta(applied.delta, graph.edge_table)
         if self._names is not None:
             graph.names = self._names.names
         for column in self._columns:

@@ -12,19 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import Array, Device, ReturnedArray, resolve_device
 from suricate.base.errors import ShapeError, UnknownNameError, WeightError
 from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, PlacedArcs
-from suricate.graph.delta.lists import KINDS, Lists, both_directions, moved, removed_edges, with_added, with_weights
+from suricate.graph.delta.lists import KINDS, Lists, both_directions, moved, removed_edges, with_added
 from suricate.state.edges.edge_set import EdgeSet, net_change
 from suricate.state.locks import Lock, graph_lock
-
-if TYPE_CHECKING:
-    from suricate.state.edge_table import EdgeTable
 
 
 def uploaded(device: Device, change: Change) -> Change:
@@ -116,13 +113,12 @@ class Delta:
     use, which waits for the device; they never alias the caller's arrays. A ``kind`` of changes is ``"inserted"``,
     ``"deleted"``, ``"replaced"`` (edges with new weights) or ``"replaced_old"`` (the same with their old weights).
 
-    If edges have columns, an edge is replaced if its weight or another column changed; if only others did, its old and
-    new weight are equal. Edges have their rows in the columns as ``row``.
+    Edges of a graph with columns of edges have a ``row``, and are replaced if any column changed.
     """
 
-    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_in_rows", "_is_net", "_lists",
+    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists",
                  "_lock", "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors",
-                 "num_vertices_after", "num_vertices_before", "table")  # fmt: skip
+                 "num_vertices_after", "num_vertices_before")  # fmt: skip
 
     def __init__(
         self,
@@ -141,8 +137,6 @@ class Delta:
         self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
         self._wait, self._lock = wait, lock
         self.keeps_errors = False  #: while trackers read the delta: errors of deferred batches are left for later calls
-        self.table: EdgeTable | None = None  #: with the columns of edges: weights of changes are rows then
-        self._in_rows: Lists | None = None  # the lists with rows in place of weights
         self.is_disjoint = False  #: whether no edge is in both halves of a batch: then their statuses are net
         self.num_vertices_before, self.num_vertices_after = num_vertices
         self._changes: Any = (removed, added, deleted)
@@ -306,8 +300,6 @@ class Delta:
         For a CUDA batch that only inserts or only deletes, these are addresses, without array objects.
         """
         _require_kind(kind)
-        if self.table is not None:
-            self._all()
         removed, added, deleted = self._changes  # read before the lists, which are made first
         if self._lists is None and deleted is None and (removed is None or added is None):
             change, wanted = _half(kind, removed, added)
@@ -325,11 +317,11 @@ class Delta:
 
         They come from the lists of edges if these exist; otherwise they are the arrays of the batch on the device.
         """
-        if self._lists is not None or self.table is not None:
-            return _listed(self.arcs(kind))
+        if self._lists is not None:
+            return listed(self.arcs(kind))
         removed, added, deleted = self._net()
         if kind == "deleted" and deleted is not None:
-            return _listed(deleted.arcs)
+            return listed(deleted.arcs)
         change, wanted = _half(kind, removed, added)
         if change is None or (wanted == REPLACED and self._weight_dtype is None):
             return _nothing(self._device, self._weight_dtype)
@@ -380,17 +372,9 @@ class Delta:
                 if self._lists is None:  # no other thread has made them meanwhile
                     if self._wait is not None:
                         self._wait(self.keeps_errors)
-                    found = self._resolve(*self._net())
-                    self._in_rows = None if self.table is None else found
-                    self._lists = found if self.table is None else with_weights(self.table, found)
+                    self._lists = self._resolve(*self._net())
                     self._changes = Changes()
         return self._lists
-
-    def in_rows(self) -> Lists:
-        """Return the lists with rows in place of weights, edges included of which no column changed."""
-        self._all()
-        assert self._in_rows is not None
-        return self._in_rows
 
     def _resolve(self, removed: Change | None, added: Change | None, deleted: DeletedEdges | None) -> Lists:
         xp, dtype = self._device.xp, self._weight_dtype
@@ -414,7 +398,7 @@ def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
     return (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
 
 
-def _listed(edges: EdgeList) -> tuple[ArcList, int]:
+def listed(edges: EdgeList) -> tuple[ArcList, int]:
     """Return ``edges`` as an arc list without statuses, of which all entries count, and their number."""
     size = len(edges.src)
     return ArcList(*edges, None, 0, size), size
@@ -427,7 +411,7 @@ def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
     The list is cached, since algorithms read kinds of changes that most batches do not have.
     """
     empty = device.xp.empty
-    return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), None if dtype is None else empty(0, dtype)))
+    return listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), None if dtype is None else empty(0, dtype)))
 
 
 def _restored(

@@ -6,15 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList
 from suricate.intake.arrays import bits, joined, picked
-from suricate.state.edge_table import weighed, weights_at
-
-if TYPE_CHECKING:
-    from suricate.state.edge_table import EdgeTable
 
 
 class Lists(NamedTuple):
@@ -37,15 +33,6 @@ def moved(lists: Lists, move: Callable[[Array], Array]) -> Lists:
     """Return ``lists`` with ``move`` of each array, which brings it to another device."""
     inserted, deleted, replaced = (edges.each(move) for edges in (lists.inserted, lists.deleted, lists.replaced))
     return Lists(inserted, deleted, replaced, *(None if one is None else move(one) for one in lists[3:]))
-
-
-def with_weights(table: EdgeTable, lists: Lists) -> Lists:
-    """Return ``lists``, which have rows of ``table`` as weights, with weights; without edges that have not changed."""
-    values, replaced, old = table.weights, lists.replaced, lists.replaced_old
-    assert old is not None
-    differs = table.differs(replaced.weight, old)
-    inserted, deleted, changed = (weighed(values, one) for one in (*lists[:2], picked(replaced, differs)))
-    return Lists(inserted, deleted, changed, weights_at(values, old[differs]), old[differs])
 
 
 def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:

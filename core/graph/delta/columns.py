@@ -1,0 +1,77 @@
+"""Deltas of graphs whose edges have columns: what the stores report are rows, what the delta lists are weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from suricate.base.types import ArcList
+from suricate.graph.delta import Changes, Delta, listed
+from suricate.graph.delta.lists import Lists
+from suricate.intake.arrays import picked
+from suricate.state.edge_table import EdgeTable, weighed, weights_at
+
+if TYPE_CHECKING:
+    pass
+
+
+class ColumnDelta(Delta):
+    """A :class:`Delta` with the weights of edges, read through their rows when its lists are, and with the rows.
+
+    An edge is replaced if its weight or another column changed; if only others did, its old and new weight are equal.
+
+    Args:
+        rows: the same changes with rows in place of weights.
+        table: the columns.
+    """
+
+    __slots__ = ("__weakref__", "_rows", "_table")
+
+    def __init__(self, rows: Delta, table: EdgeTable) -> None:
+        super().__init__(
+            rows._device, rows._directed, rows._weight_dtype, (rows.num_vertices_before, rows.num_vertices_after),
+            deleted_vertices=rows._deleted_vertices, wait=rows._wait, lock=rows._lock,
+            revived_vertices=rows._revived_vertices,
+        )  # fmt: skip
+        self._rows, self._table = rows, table
+
+    @property
+    def is_known_empty(self) -> bool:
+        """Whether the host knows, without waiting for a device, that nothing changed."""
+        return self._rows.is_known_empty
+
+    def read(self) -> None:
+        """Make the lists, while the rows have their values."""
+        self._all()
+
+    def _all(self) -> Lists:
+        if self._lists is None:
+            with self._exclusive():
+                if self._lists is None:  # no other thread has made them meanwhile
+                    self._lists = _with_weights(self._table, self._rows._all())
+        return self._lists
+
+    def _net(self) -> Changes:
+        return self._rows._net()
+
+    def placed_arcs(self, kind: str) -> ArcList:
+        """Return the arcs of a ``kind``, as in :meth:`arc_list`."""
+        return self.arc_list(kind)
+
+    def _arc_list(self, kind: str) -> tuple[ArcList, int]:
+        return listed(self.arcs(kind))
+
+
+def shown_delta(delta: Delta, table: EdgeTable | None) -> Delta:
+    """Return a delta as users see it: with weights if its own are rows of ``table``; None: it has weights itself."""
+    return delta if table is None else table.show(ColumnDelta(delta, table))
+
+
+def _with_weights(table: EdgeTable, lists: Lists) -> Lists:
+    """Return ``lists``, which have rows of ``table`` as weights, with weights; without edges that have not changed."""
+    values, replaced, old = table.weights, lists.replaced, lists.replaced_old
+    assert old is not None
+    if len(old):
+        differs = table.differs(replaced.weight, old)
+        replaced, old = picked(replaced, differs), old[differs]
+    inserted, deleted, changed = (weighed(values, one) for one in (*lists[:2], replaced))
+    return Lists(inserted, deleted, changed, weights_at(values, old), old)
