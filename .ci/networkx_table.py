@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 
 from suricate.networkx import backend
-from suricate.networkx.functions import Served, absent, named
+from suricate.networkx.arguments import absent, named
+from suricate.networkx.functions import Served
 from suricate.networkx.info import offered
 
 GRAPHS = {True: "directed", False: "undirected", None: "both"}

@@ -19,20 +19,6 @@ NEAREST = "nodes by distance, then in the graph's order"
 QUEUED = "nodes by distance, then by parent"
 
 
-class Shares(NamedTuple):
-    """A column of numbers, of which NetworkX gives those that are zero as integers."""
-
-    array: np.ndarray
-
-    def at(self, vertex: int) -> Any:
-        """Return the value of one vertex."""
-        return self.array[vertex].item() or 0
-
-    def of(self, vertices: np.ndarray) -> list[Any]:
-        """Return the values of the vertex ids ``vertices``."""
-        return [value or 0 for value in self.array[vertices].tolist()]
-
-
 class Paths(NamedTuple):
     """A column of paths: for each vertex the list of nodes on its path in a tree.
 

@@ -14,10 +14,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from suricate.algorithms.networkx._trees import FIRST, FROM_3_5, NEAREST, Shares, Tree, each_tree, levels, lightest
-from suricate.algorithms.networkx.searches import BOTH, bidirectional_shortest_path, nodes_among
+from suricate.algorithms.networkx._trees import FIRST, FROM_3_5, NEAREST, Tree, each_tree, levels, lightest
+from suricate.algorithms.networkx.searches import BOTH, bidirectional_shortest_path
+from suricate.networkx.arguments import absent, named
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import BuiltinError, absent, named, served
+from suricate.networkx.functions import served
+from suricate.networkx.table import Shares
 
 WEIGHT = {"weight": named}
 
@@ -45,7 +47,7 @@ def _one(graph: Converted, tree: Tree, target: Any, message: str) -> tuple[Any, 
 
 def _several(graph: Converted, sources: Iterable[Any], cutoff: Any, weight: Any) -> Tree:
     if not sources:
-        raise BuiltinError(ValueError("sources must not be empty"))
+        raise ValueError("sources must not be empty")
     for source in sources:
         if source not in graph:
             raise nx.NodeNotFound(f"Node {source} not found in graph")
@@ -261,7 +263,7 @@ def all_pairs_bellman_ford_path(G: Converted, weight: Any = "weight") -> Iterato
 
 def _check_method(method: Any) -> None:
     if method not in ("dijkstra", "bellman-ford"):
-        raise BuiltinError(ValueError(f"method not supported: {method}"))
+        raise ValueError(f"method not supported: {method}")
 
 
 def _from_or_to(graph: Converted, source: Any, target: Any, weight: Any, method: str) -> Tree:
@@ -438,7 +440,7 @@ def harmonic_centrality(
 
 def _distinct(graph: Converted, given: Any) -> np.ndarray:
     """Return the vertices of ``given``, a node, several or None (all), once each, in the order of a set of nodes."""
-    found = set(graph if given is None else graph.nodes_of(nodes_among(graph, given)[0]))
+    found = set(graph if given is None else graph.nodes_of(graph.among(given)[0]))
     return np.fromiter(map(graph.index.__getitem__, found), np.int64, len(found))
 
 

@@ -13,8 +13,9 @@ import networkx as nx
 import numpy as np
 
 from suricate.errors import ParameterError
+from suricate.networkx.arguments import absent
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import BuiltinError, absent, served
+from suricate.networkx.functions import served
 
 NULL = "Connectivity is undefined for the null graph."
 ROUNDS = 1000  #: of label propagation, many more than it takes
@@ -60,8 +61,6 @@ def is_connected(G: Converted) -> bool:
 @served("wcc", cost="linear", directed=False)
 def node_connected_component(G: Converted, n: Any) -> set[Any]:
     """Return the nodes of the component of node ``n``."""
-    if n not in G:
-        raise BuiltinError(KeyError(n))
     label = G.answer("wcc").label
     vertices = G.all_vertices()
     return set(G.nodes_of(vertices[label[vertices] == label[G.index[n]]]))
@@ -118,6 +117,19 @@ def is_directed_acyclic_graph(G: Converted) -> bool:
     return G.is_directed() and not _loops(G).any() and _number(G, "scc") == len(G)
 
 
+@served("scc", "bfs", cost="linear")
+def is_aperiodic(G: Converted) -> bool:
+    """Return whether no integer above 1 divides the lengths of all cycles of a strongly connected graph."""
+    if not G.is_directed():
+        raise nx.NetworkXError("is_aperiodic not defined for undirected graphs")
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("Graph has no nodes.")
+    if not _is_one(G, "scc"):
+        raise ValueError("the graph is not strongly connected")
+    level, (src, dst, _) = G.answer("bfs", source=int(G.all_vertices()[0])).level, G.host_edges(G.graph())
+    return bool(np.gcd.reduce(level[src].astype(np.int64) - level[dst] + 1) == 1)
+
+
 def _loops(graph: Converted) -> np.ndarray:
     """Return the mask of the vertices with a self-loop, ``bool[n]``."""
     ids = np.arange(len(graph.nodes))
@@ -136,12 +148,13 @@ def _core(graph: Converted) -> np.ndarray:
 
 
 def _cores(graph: Converted, given: Any) -> np.ndarray:
-    """Return core numbers by vertex, ``int64[n]``: those ``given`` by node (others: -1), or computed if it is None."""
+    """Return core numbers by vertex, ``int64[n]``: those ``given`` by node, or computed if it is None."""
     if given is None:
         return _core(graph).astype(np.int64)
+    if given.keys() != set(graph):
+        raise KeyError("core_number has not a value for each node")
     found = np.full(len(graph.nodes), -1, np.int64)
-    for node, core in given.items():
-        found[graph.index[node]] = core
+    found[[graph.index[node] for node in given]] = list(given.values())
     return found
 
 
@@ -238,7 +251,7 @@ def maximal_independent_set(G: Converted, nodes: Any = None, seed: Any = None) -
     if not all(node in G for node in held):
         raise nx.NetworkXUnfeasible(f"{held} is not a subset of the nodes of G")
     if not len(G):
-        raise BuiltinError(IndexError("Cannot choose from an empty sequence"))
+        raise IndexError("Cannot choose from an empty sequence")
     ids = [G.index[node] for node in held]
     params: dict[str, Any] = {"nodes": sorted(ids)} if ids else {}
     try:

@@ -15,12 +15,12 @@ import networkx as nx
 import numpy as np
 from scipy import sparse
 
-from suricate.algorithms.networkx._trees import VERSION, Shares, lightest
-from suricate.algorithms.networkx.searches import nodes_among
+from suricate.algorithms.networkx._trees import VERSION, lightest
 from suricate.errors import ConvergenceError
+from suricate.networkx.arguments import named
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import BuiltinError, named, served
-from suricate.networkx.table import Column, Values
+from suricate.networkx.functions import served
+from suricate.networkx.table import Column, Shares, Values
 
 DIGIT = "other last digits than NetworkX's"
 ROOTS = f"with `weight` {DIGIT}"
@@ -43,7 +43,7 @@ def _start(graph: Converted, nstart: Mapping[Any, float] | None) -> tuple[dict[i
     if nstart is None:
         return None, None
     if nstart.keys() != set(graph):
-        raise NotImplementedError("nstart has not a value for each node")
+        raise KeyError("nstart has not a value for each node")
     found = {graph.index[node]: value for node, value in nstart.items()}
     return found, np.array(list(found), np.int64)
 
@@ -96,7 +96,7 @@ def pagerank(
         return {}
     jumps, start, sinks = (_by_vertex(G, values) for values in (personalization, nstart, dangling))
     if jumps is not None and sum(jumps.values()) == 0:
-        raise BuiltinError(ZeroDivisionError())
+        raise ZeroDivisionError
     if any(values is not None and sum(values.values()) == 0 for values in (start, sinks)):
         raise nx.PowerIterationFailedConvergence(max_iter)
     values = {"personalization": jumps, "nstart": start, "dangling": sinks}
@@ -119,11 +119,11 @@ def hits(
     if not len(G):
         return {}, {}
     if len(G) == 1 or not G.number_of_edges():
-        raise NotImplementedError("NetworkX has no scores of a single node, and none without edges")
+        raise ValueError("there are no scores of a single node, and none without edges")
     if max_iter <= 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
     if tol < 0:
-        raise NotImplementedError("the tolerance is negative")
+        raise ValueError("the tolerance is negative")
     start = None if nstart is None else dict(zip(G.all_vertices().tolist(), nstart.values(), strict=True))
     params: dict[str, Any] = {"nstart": start, "normalized": normalized, "max_iter": _steps(max_iter)}
     found = G.answer("hits", "weight", tol=min(max(tol, 1e-13), 1e-8), **params)
@@ -222,12 +222,9 @@ def betweenness_centrality(
     """Return the betweenness of all nodes, a dict."""
     params: dict[str, Any] = {"normalized": bool(normalized), "endpoints": bool(endpoints)}
     if k == 0:
-        raise BuiltinError(ZeroDivisionError("division by zero")) if len(G) > 2 else NotImplementedError("k is 0")
+        raise ZeroDivisionError("there is nothing to scale by")
     if k is not None and k != len(G):
-        try:
-            params["sources"] = [G.index[node] for node in seed.sample(list(G), k)]
-        except ValueError as error:
-            raise BuiltinError(error) from None
+        params["sources"] = [G.index[node] for node in seed.sample(list(G), k)]
     return G.table(_by_paths(G, "betweenness", weight, **params))
 
 
@@ -238,7 +235,7 @@ WEDGES = 1 << 24  #: paths of length two that are held at a time
 
 def _of_nodes(graph: Converted, values: Column, nodes: Any) -> Any:
     """Return ``values`` of ``nodes``: a number for one node, else a dictionary by node."""
-    vertices, is_one = nodes_among(graph, nodes)
+    vertices, is_one = graph.among(nodes)
     return values.at(vertices[0]) if is_one else graph.table(values, vertices)
 
 
@@ -259,7 +256,7 @@ def _weighted_clustering(graph: Converted, weight: Any) -> np.ndarray:
     src, dst, lengths, _ = graph.arcs(weight)
     most = lengths.max(initial=0.0)  # type: ignore[union-attr]
     if most == 0:
-        raise NotImplementedError("the largest weight is 0")
+        raise ZeroDivisionError("the largest weight is 0")
     n, apart = len(graph.nodes), src != dst
     src, dst, roots = src[apart], dst[apart], np.cbrt(lengths[apart] / most)  # type: ignore[index]
     ends = np.bincount(src, minlength=n)
@@ -288,9 +285,9 @@ def clustering(G: Converted, nodes: Any = None, weight: Any = None) -> Any:
 @served("triangles", "directed_triangles", cost="heavy", limits={"weight": named}, part=("nodes",), note=ROOTS)
 def average_clustering(G: Converted, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
     """Return the mean of the clustering coefficients of ``nodes`` (None: all), without zeros if not ``count_zeros``."""
-    vertices, is_one = nodes_among(G, nodes)
+    vertices, is_one = G.among(nodes)
     if is_one:
-        raise NotImplementedError("nodes is a single node")
+        raise AttributeError("nodes is a single node")
     found = _clustering(G, weight)[vertices].tolist()
     counted = found if count_zeros else [value for value in found if value]
     return sum(counted) / len(counted)
@@ -366,7 +363,7 @@ def reciprocity(G: Converted, nodes: Any = None) -> Any:
     """Return the share of edges whose opposite edge exists: in the graph, or at one node or several (a dict)."""
     if nodes is None:
         return overall_reciprocity(G)
-    vertices, is_one = nodes_among(G, nodes)
+    vertices, is_one = G.among(nodes)
     src, dst, back = _answered(G)
     n = len(G.nodes)
     total = (np.bincount(src, minlength=n) + np.bincount(dst, minlength=n))[vertices].tolist()

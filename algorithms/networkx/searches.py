@@ -6,7 +6,7 @@ are the largest number of edges of a path that counts; None: any. ``sort_neighbo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -14,8 +14,9 @@ import networkx as nx
 import numpy as np
 
 from suricate.algorithms.networkx._trees import FIRST, FROM_3_5, NEAREST, QUEUED, Tree, each_tree, levels
+from suricate.networkx.arguments import absent
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import absent, served
+from suricate.networkx.functions import served
 
 BOTH = f"{FIRST}; {NEAREST}"
 TREE = f"{FIRST}; {QUEUED}"
@@ -213,9 +214,6 @@ def bfs_successors(
 def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
     """Yield a list of nodes for each distance from ``sources``, a node or several (then from the nearest one)."""
     sources = list({sources} if sources in G else set(sources))
-    for source in sources:
-        if source not in G:
-            raise nx.NetworkXError(f"The node {source} is not in the graph.")
     if not sources:
         return
     tree = levels(G, [G.index[source] for source in sources])
@@ -244,12 +242,3 @@ def descendants(G: Converted, source: Any) -> set[Any]:
 def ancestors(G: Converted, source: Any) -> set[Any]:
     """Return the nodes that reach ``source``, without itself."""
     return set(G.nodes_of(_traverse(G, source, towards=True).order[1:]))
-
-
-def nodes_among(graph: Converted, wanted: Iterable[Any] | Any) -> tuple[np.ndarray, bool]:
-    """Return the vertices of ``wanted``, a node, several nodes or None (all), and whether it is a single node."""
-    if wanted is None:
-        return graph.all_vertices(), False
-    if wanted in graph:
-        return np.array([graph.index[wanted]]), True
-    return graph.vertices(wanted), False

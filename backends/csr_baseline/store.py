@@ -295,12 +295,12 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.pool.replace(target)
         self.queued(0, 0)
 
-    def prepared_resize(self, num_vertices: int) -> Callable[[], None]:
-        """Allocate what a resize needs, that of the copy on the host included; see :class:`BatchStore`."""
-        resize = super().prepared_resize(num_vertices)
+    def resizing(self, num_vertices: int) -> Callable[[], None]:
+        """Prepare :meth:`resize`, of the copy on the host, too; see :meth:`suricate.store.Store.resizing`."""
+        resize = super().resizing(num_vertices)
         if self._host is None:
             return resize
-        on_host = self._host.prepared_resize(num_vertices)
+        on_host = self._host.resizing(num_vertices)
 
         def both() -> None:
             resize()

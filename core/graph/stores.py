@@ -11,7 +11,7 @@ from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList
 from suricate.graph.rollback import Action, beyond_limit, delete_from, in_parts, insert_into
 from suricate.intake.batches import DeviceBatch, HostBatch
-from suricate.store import Store, checked_outcome
+from suricate.store import Store, checked_outcome, prepared_resize
 
 Steps = list[Callable[[], Any]]  #: what carries a change out that stores have prepared, one step for each store
 
@@ -78,7 +78,7 @@ class Stores:
         before, steps = self.out.num_vertices, list[Callable[[], None]]()
         try:
             for store in self.all:
-                steps.append(store.resizing(num_vertices))
+                steps.append(prepared_resize(store, num_vertices))
                 self.coming += _bytes_in(steps[-1])
         finally:
             self.coming = 0

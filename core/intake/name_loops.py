@@ -1,7 +1,7 @@
 """The hash table from names to vertices: open addressing without tombstones, in Numba.
 
-A table is a tuple of arrays (``suricate.intake.names.Table``). ``slots`` is ``uint64[n, 2]``: a slot is empty, (0, 0),
-or holds ``hash << 32 | id``, whose hash is never 0, and the *word* of the name: an integer itself, for a text
+A table is a tuple of arrays (``suricate.intake.name_table.Table``). ``slots`` is ``uint64[n, 2]``: a slot is empty,
+(0, 0), or holds ``hash << 32 | id``, whose hash is never 0, and the *word* of the name: an integer itself, for a text
 ``place << 24 | length`` of its bytes in ``heap`` (uint8). By id: ``words``, ``counts`` (-1: no name), ``since`` (the
 slide in which it was given out). ``free`` and ``freed`` are bitmaps of the ids to be given out next, and from the next
 slide on. ``head`` has counters, see ``name_values``, and ``kept`` what they were after the last change that was kept.

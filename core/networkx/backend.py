@@ -24,11 +24,11 @@ def convert_from_nx(
     Raises:
         NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.
     """
-    if graph.is_multigraph():
-        raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")
     wanted, device = edge_attrs or {}, nx.config.backends.suricate.device
     keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs or name == "stochastic_graph")
-    with refusing("convert_from_nx"):
+    with refusing(name or "a call", Exception):
+        if graph.is_multigraph():
+            raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")
         if is_live(graph) and all(wanted.get(name, 1) == 1 and name == graph.live_weight for name in wanted):
             live = current(graph, device)
             if live is not None:
@@ -46,13 +46,19 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
     function = _function(name)
     if function is None:
         return f"suricate has no function {name}"
-    return function.refusal(args, kwargs) or True
+    try:
+        return function.refusal(args, kwargs) or True
+    except (AttributeError, TypeError) as error:  # it is no graph
+        return str(error)
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Return True if ``name(*args, **kwargs)`` is likely faster than by NetworkX, else a sentence that says why not."""
     function: Any = _function(name)
-    graph, cost = function.graph_of(args, kwargs), function.cost_of(args, kwargs)
+    try:
+        graph, cost = function.graph_of(args, kwargs), function.cost_of(args, kwargs)
+    except TypeError as error:
+        return str(error)
     if cost in ("vertices", "local"):
         return f"this is {COSTS[cost]}"
     if is_live(graph) or is_converted(graph):

@@ -176,16 +176,19 @@ class Converted:
         Raises:
             NetworkXError: ``nodes`` cannot be iterated over, or what it has cannot be a node.
         """
-        found, node = [], None
         try:
-            for node in nodes:
-                vertex = self.index.get(node)
-                found += [] if vertex is None else [vertex]
-        except TypeError as error:
-            can_iterate = hasattr(nodes, "__iter__")
-            why = f"{node} in sequence nbunch is not a valid node." if can_iterate else f"{nodes} is not in the graph."
-            raise nx.NetworkXError(f"Node {why}") from error
-        return np.array(found, np.int64)
+            return np.array([self.index[node] for node in nodes if node in self.index], np.int64)
+        except TypeError:
+            list(nx.Graph().nbunch_iter(nodes))  # raises NetworkX's exception
+            raise
+
+    def among(self, wanted: Any) -> tuple[np.ndarray, bool]:
+        """Return the vertices of ``wanted``, a node, several or None (all), and whether it is a single node."""
+        if wanted is None:
+            return self.all_vertices(), False
+        if wanted in self:
+            return np.array([self.index[wanted]]), True
+        return self.vertices(wanted), False
 
     def all_vertices(self) -> np.ndarray:
         """Return the ids of all vertices in the order of the nodes, ``int64[len(self)]``."""

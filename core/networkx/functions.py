@@ -12,9 +12,11 @@ from random import Random
 from typing import Any
 
 import networkx as nx
-import numpy as np
+from networkx.utils.backends import _registered_algorithms
 
-from suricate.base.errors import BackendError, CapacityError, DeviceError, MissingLibraryError
+from suricate.base.errors import BackendError, DeviceError, MissingLibraryError, SuricateError
+from suricate.networkx.arguments import AT_ONCE, USUAL, Limit
+from suricate.networkx.converted import Converted
 
 COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a graph for it
     "vertices": "at most one pass over the vertices: converting a graph always takes longer",
@@ -25,67 +27,7 @@ COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a gr
 }
 FEWEST = {"iterations": 10_000, "heavy": 1_000}  #: edges from which a call pays that converts the graph; measured
 
-TROUBLE = (
-    BackendError,
-    CapacityError,
-    DeviceError,
-    MissingLibraryError,
-)  #: what users should know of, though NetworkX answers
-
-Limit = Callable[[Any], str | None]  # a value of a parameter -> why it is not served, None if it is
-
-
-def named(weight: Any) -> str | None:
-    """Return None, or if ``weight`` is a function the reason why weights that a function returns are not served."""
-    return "weights that a function returns are not served" if callable(weight) else key(weight)
-
-
-def absent(value: Any) -> str | None:
-    """Return None if ``value`` is None, else the reason why the call is left to NetworkX."""
-    return None if value is None else "only None is served"
-
-
-def key(value: Any) -> str | None:
-    """Return None if ``value`` may be a node or the name of an attribute, else the reason why it may not."""
-    try:
-        hash(value)
-    except TypeError as error:
-        return str(error)
-    return None
-
-
-def number(value: Any) -> str | None:
-    """Return None if ``value`` is None or a number, else the reason why the call is left to NetworkX."""
-    is_one = isinstance(value, (int, float, np.integer, np.floating)) and value == value
-    return None if value is None or is_one else "it is no number"
-
-
-def whole(value: Any) -> str | None:
-    """Return None if ``value`` is an integer of 64 bits, else the reason why the call is left to NetworkX."""
-    return None if isinstance(value, (int, np.integer)) and abs(int(value)) < 2**63 else "it is no integer of 64 bits"
-
-
-def by_node(value: Any) -> str | None:
-    """Return None if ``value`` is None or has a finite number for each of its nodes, else the reason to refuse it."""
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        return "it is no dict"
-    strange = [each for each in value.values() if each is None or number(each) or not np.isfinite(each)]
-    return f"it has the value {strange[0]!r}" if strange else None
-
-
-def held(value: Any) -> str | None:
-    """Return None, or if ``value`` can be read only once the reason why it is left to NetworkX."""
-    return "an iterator cannot be read again, if the call is refused later" if isinstance(value, Iterator) else None
-
-
-USUAL: Mapping[str, Limit] = {  #: limits of parameters by their names, which the documentation does not list one by one
-    **dict.fromkeys(("source", "target", "n", "u", "weight", "distance"), key),
-    **dict.fromkeys(("cutoff", "depth_limit", "k", "tol", "alpha"), number), "max_iter": whole,
-    **dict.fromkeys(("nstart", "personalization", "dangling", "core_number"), by_node),
-    **dict.fromkeys(("sources", "nbunch", "v"), held),
-}  # fmt: skip
+TROUBLE = BackendError, DeviceError, MemoryError, MissingLibraryError  #: users are told, though NetworkX answers
 
 
 @dataclass(eq=False)
@@ -107,22 +49,51 @@ class Served:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the function's result for arguments, of which the graph is a :class:`~suricate.networkx.Converted`.
 
+        An iterator has computed its first item. Exceptions are NetworkX's.
+
         Raises:
             NotImplementedError: the call is not served; then it has not drawn numbers from a generator among ``args``.
         """
         drawn = [(each, each.getstate()) for each in (*args, *kwargs.values()) if isinstance(each, Random)]
         try:
             with refusing(self.function.__name__):
+                self._check(args, kwargs)
                 found = self.function(*args, **kwargs)
                 return _begun(found) if isinstance(found, Generator) else found
+        except nx.NetworkXException:
+            raise
+        except Exception as error:
+            wrong = error
+        try:
+            _put_back(drawn)
+            return self._as_networkx(wrong, args, kwargs)
         except NotImplementedError:
-            for each, state in drawn:
-                each.setstate(state)
+            _put_back(drawn)
             raise
 
+    def _check(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise ``TypeError`` if an argument is of a kind that the function does not expect."""
+        for name, value in self.signature.bind(*args, **kwargs).arguments.items():
+            reason = USUAL[name](value) if name in USUAL else None
+            is_needed = self.signature.parameters[name].default is inspect.Parameter.empty
+            if reason or (value is None and is_needed):
+                raise TypeError(f"{name}={value!r}: {reason or 'it is needed'}")
+
+    def _as_networkx(self, wrong: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+        """Raise what NetworkX raises, or return an iterator that does, where this function has raised ``wrong``."""
+        if isinstance(wrong, NotImplementedError):
+            raise wrong
+        found = by_networkx(self.function.__name__, *args, **kwargs)
+        try:
+            next(found if isinstance(found, Iterator) else iter(()), None)
+        except Exception as error:
+            return _raising(error)
+        raise NotImplementedError(f"suricate does not serve this call: {wrong!r}") from wrong
+
     def graph_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Return the graph among the positional arguments ``args`` and keyword arguments ``kwargs`` of a call."""
-        return args[0] if args else next(iter(kwargs[name] for name in self.signature.parameters if name in kwargs))
+        """Return the graph, of several the first, among the arguments ``args`` and ``kwargs`` of a call."""
+        found = args[0] if args else next(kwargs[name] for name in self.signature.parameters if name in kwargs)
+        return found[0] if isinstance(found, list) and found else found
 
     def cost_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """Return the cost of a call with the arguments ``args`` and ``kwargs``, a key of ``COSTS``."""
@@ -131,50 +102,53 @@ class Served:
 
     def refusal(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
         """Return a sentence why a call with ``args`` and ``kwargs`` is not served; None if it is."""
-        try:
-            given = self.signature.bind(*args, **kwargs).arguments
-            graph = self.graph_of(args, kwargs)
-            is_directed, is_multigraph = graph.is_directed(), graph.is_multigraph()
-        except (TypeError, AttributeError) as error:
-            return f"the arguments are not those of {self.function.__name__}: {error}"
-        if is_multigraph:
+        graph = self.graph_of(args, kwargs)
+        if graph.is_multigraph():
             return "suricate keeps one edge between two nodes: it does not serve multigraphs"
-        if self.directed is not None and is_directed != self.directed:
+        if self.directed is not None and graph.is_directed() != self.directed:
             kind = "directed" if self.directed else "undirected"
             return f"suricate serves {self.function.__name__} of {kind} graphs only"
-        for name in list(given)[1:]:
-            limits = (self.limits.get(name), USUAL.get(name), None if given[name] is not None else self._needed(name))
-            reason = next(filter(None, (limit(given[name]) for limit in limits if limit)), None)
+        for name, value in {**dict(zip(self.signature.parameters, args, strict=False)), **kwargs}.items():
+            reasons = (limit(value) for limit in (self.limits.get(name), AT_ONCE.get(name)) if limit)
+            reason = next(filter(None, reasons), None)
             if reason is not None:
-                return f"suricate does not serve {name}={given[name]!r} in {self.function.__name__}: {reason}"
+                return f"suricate does not serve {name}={value!r} in {self.function.__name__}: {reason}"
         return None
 
-    def _needed(self, name: str) -> Limit | None:
-        is_needed = self.signature.parameters[name].default is inspect.Parameter.empty
-        return (lambda _: "the parameter is needed") if is_needed else None
+
+def _put_back(drawn: list[tuple[Random, Any]]) -> None:
+    for generator, state in drawn:
+        generator.setstate(state)
 
 
-class BuiltinError(Exception):
-    """Raised by a served function with a built-in exception that NetworkX raises in its place: callers get that one."""
+def by_networkx(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Return what NetworkX's function ``name`` does of the graphs that were converted."""
+    function = _registered_algorithms.get(name)
+    if function is None:
+        raise NotImplementedError(f"NetworkX has no function {name}")
+    with nx.config.backend_priority(algos=[], generators=[]):
+        return function.orig_func(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self.error = error
+
+def _plain(given: Any) -> Any:
+    if isinstance(given, list):
+        return list(map(_plain, given))
+    return given.to_networkx() if isinstance(given, Converted) else given
 
 
 @contextmanager
-def refusing(name: str) -> Iterator[None]:
-    """Turn what ``name`` may raise into what NetworkX raises or, as a ``NotImplementedError``, into a refusal.
+def refusing(name: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of suricate or of ``kinds``, and lack of memory, into refusals of ``name``: NetworkX then answers.
 
-    After a refusal NetworkX computes the answer itself, or raises its own exception.
+    Raises:
+        NotImplementedError: the refusal.
     """
+    caught: tuple[type[Exception], ...] = (SuricateError, MemoryError, *kinds)
     try:
         yield
-    except BuiltinError as found:
-        raise found.error from found.__cause__
-    except (NotImplementedError, nx.NetworkXException):
+    except NotImplementedError:
         raise
-    except Exception as error:
+    except caught as error:
         if isinstance(error, TROUBLE):
             warnings.warn(f"suricate leaves {name} to NetworkX: {error}", RuntimeWarning, stacklevel=4)
         raise NotImplementedError(f"suricate does not serve this call of {name}: {error!r}") from error
@@ -189,8 +163,8 @@ def _begun(found: Generator[Any, None, None]) -> Iterator[Any]:
         first = [next(found)]
     except StopIteration:
         first = []
-    except (nx.NetworkXException, BuiltinError) as error:
-        return _raising(error.error if isinstance(error, BuiltinError) else error)
+    except nx.NetworkXException as error:
+        return _raising(error)
     return _resumed(first, found)
 
 
@@ -216,8 +190,8 @@ def served(
 
     Its first argument is a :class:`~suricate.networkx.Converted` graph; its parameters and defaults are NetworkX's. An
     entry point of the group ``suricate.networkx`` with NetworkX's name for it registers it. Exceptions of NetworkX that
-    it raises reach the caller, and so do built-in ones in a ``BuiltinError``. Any other one is a refusal: NetworkX then
-    answers the call. The first item of a generator is computed at the call; from the second on it must not refuse.
+    it raises reach the caller. After any other one NetworkX is asked: what it raises reaches the caller, else the call
+    is left to it. The first item of a generator is computed at the call; from the second on it must not refuse.
 
     Args:
         algorithms: names of the algorithms that it uses, for the documentation.

@@ -127,6 +127,10 @@ class Live(Converted):
         """Return the live graph itself, which must not be changed."""
         return self.graph_of_networkx()
 
+    def to_networkx(self) -> Any:
+        """Return a copy of the live graph."""
+        return self.original().copy()
+
     def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
         """See :meth:`Converted.answers`; while no edge has the attribute, the unweighted graph is used."""
         return super().answers(attribute if self.weighted else None, backwards=backwards)

@@ -32,6 +32,20 @@ class Values(NamedTuple):
         return self.array[vertices].tolist()
 
 
+class Shares(NamedTuple):
+    """A column of numbers, of which NetworkX gives those that are zero as integers."""
+
+    array: np.ndarray
+
+    def at(self, vertex: int) -> Any:
+        """Return the value of one vertex."""
+        return self.array[vertex].item() or 0
+
+    def of(self, vertices: np.ndarray) -> list[Any]:
+        """Return the values of the vertex ids ``vertices``."""
+        return [value or 0 for value in self.array[vertices].tolist()]
+
+
 class Rows(NamedTuple):
     """The data from which a table by node is decoded: nodes, their vertices, and a column of values."""
 

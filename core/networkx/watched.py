@@ -1,6 +1,7 @@
 """Dictionaries of NetworkX's graphs that record which edges were written, once a watch is bound to them.
 
-Until then they are plain: a graph that no algorithm has read is built at NetworkX's own speed. The pair of nodes is
+Until then they record nothing, and a graph takes a tenth to two fifths longer to build than one of NetworkX, since its
+dictionaries are of subclasses; plain ones could not be watched later, where somebody holds them. The pair of nodes is
 recorded; the present state of the edge is looked up when the change is applied. Writes that NetworkX's classes never
 make set ``stale`` of the watch, so that the graph is converted from scratch.
 """

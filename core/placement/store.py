@@ -15,7 +15,7 @@ from suricate.base.errors import CheckFailed, RequirementError
 from suricate.base.types import Adjacency, EdgeList, Outcome, StoreView
 from suricate.intake.arrays import bits, picked
 from suricate.placement import changes
-from suricate.store import Store
+from suricate.store import Store, prepared_resize
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
@@ -121,7 +121,7 @@ class PartitionedStore(Store):
     def resizing(self, num_vertices: int) -> Callable[[], None]:
         """Prepare :meth:`resize` on every rank; if one lacks memory, raise on all. Collective, as what it returns."""
         with self.part.comm.alike():
-            return partial(self._resize, num_vertices, self.local.resizing(num_vertices))
+            return partial(self._resize, num_vertices, prepared_resize(self.local, num_vertices))
 
     def _resize(self, num_vertices: int, resize: Callable[[], None]) -> None:
         before = self.local.num_vertices

@@ -440,6 +440,12 @@ OPERATIONS = (
 )  # fmt: skip
 
 
+def prepared_resize(store: Store, num_vertices: int) -> Callable[[], None]:
+    """Return ``store.resizing(num_vertices)``, or ``resize`` itself if a subclass overrides only that."""
+    kind = next(each for each in type(store).__mro__ if {"resize", "resizing"} & vars(each).keys())
+    return store.resizing(num_vertices) if "resizing" in vars(kind) else partial(store.resize, num_vertices)
+
+
 STATUS = np.dtype(np.uint8)  #: of the statuses of an outcome
 
 

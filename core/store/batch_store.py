@@ -420,16 +420,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     def resize(self, num_vertices: int) -> None:
         """Change the number of vertices; edges are not copied."""
-        self.prepared_resize(num_vertices)()
+        self.resizing(num_vertices)()
 
     def resizing(self, num_vertices: int) -> Callable[[], None]:
         """Prepare :meth:`resize`, see :meth:`suricate.store.Store.resizing`."""
-        if type(self).resize is not BatchStore.resize:
-            return super().resizing(num_vertices)
-        return self.prepared_resize(num_vertices)
-
-    def prepared_resize(self, num_vertices: int) -> Callable[[], None]:
-        """Allocate what a resize needs; return the function that makes it, which must not fail."""
         return partial(self.take_vertices, num_vertices, self.resized_vertices(num_vertices))
 
     def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:

@@ -193,6 +193,18 @@ CALLS = [
     Call("convert_node_labels_to_integers", (), {"label_attribute": "old"}, reduced=edges),
     Call("relabel_nodes", ({A: "first"},), reduced=edges),
     Call("stochastic_graph", kind="directed", reduced=edges),
+    Call("compose", (nx.DiGraph({"n0": {"new": {"cost": 7}}}),), kind="directed", reduced=edges),
+    Call("union", (nx.Graph([("x", "y")]), ("", "other ")), kind="undirected", reduced=edges),
+    Call("is_aperiodic", kind="strong"),
+    Call("is_aperiodic", kind="periodic"),
+    *(
+        Call(name, reduced=lambda matrix: matrix.toarray().tolist())
+        for name in ("adjacency_matrix", "to_scipy_sparse_array")
+    ),
+    *(Call(name, reduced=lambda matrix: matrix.tolist()) for name in ("to_numpy_array", "google_matrix")),
+    *(Call(f"{name}_all", kind="several", reduced=edges) for name in ("compose", "disjoint_union")),
+    Call("union_all", (), {"rename": ("a ", "b ")}, kind="several", reduced=edges),
+    Call("disjoint_union", (nx.Graph([("n0", "n1")]),), kind="undirected", reduced=edges),
 ]
 DRAWN = {  #: functions whose answers depend on a seed, or are not unique: a test of their own
     "label_propagation_communities", "asyn_lpa_communities", "fast_label_propagation_communities",
@@ -202,6 +214,12 @@ DRAWN = {  #: functions whose answers depend on a seed, or are not unique: a tes
 
 def graphs(kind: str) -> list[Any]:
     """Graphs of a kind: with named nodes in no order, attributes, an isolated node, a self-loop, weights."""
+    if kind in ("strong", "periodic"):
+        cycles = nx.DiGraph([(at, (at + 1) % 6) for at in range(6)] + [(0, 6), (6, 7), (7, 8), (8, 0)])
+        nx.add_path(cycles, [0, 9, 10, 0] if kind == "strong" else [0, 9, 0])
+        return [cycles]
+    if kind == "several":
+        return [[graph, graph.subgraph(["n0", "n1"])] for graph in graphs("both")]
     found = []
     for directed in {"undirected": (False,), "directed": (True,)}.get(kind, (False, True)):
         plain = nx.gnp_random_graph(30, 0.11 if directed else 0.13, seed=5, directed=directed)

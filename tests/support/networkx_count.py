@@ -1,7 +1,7 @@
 """A plugin of pytest for runs of NetworkX's own tests: counts calls that the backend serves, and keeps what failed.
 
 It writes the file that ``NETWORKX_COUNT_FILE`` names: ``{"served": {function: calls}, "outcomes": {outcome: number},
-"failed": [names of tests]}``.
+"failed": {name of a test: what it raised}}``. ``NETWORKX_FROM_FIRST=1``: calls by priority convert graphs of any size.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 SERVED: Counter[str] = Counter()
 OUTCOMES: Counter[str] = Counter()
-FAILED: list[str] = []
+FAILED: dict[str, str] = {}
 
 
 def pytest_configure() -> None:
@@ -31,14 +33,20 @@ def pytest_configure() -> None:
         return answer
 
     backend.can_run = counted
+    if os.environ.get("NETWORKX_FROM_FIRST"):
+        networkx.config.warnings_to_ignore.add("cache")
+        backend.should_run = lambda *call: True  # type: ignore[assignment]
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     """Note what became of a test."""
-    if report.when == "call" or report.failed:
+    report = yield
+    if report.when == "call" or report.outcome != "passed":
         OUTCOMES["xfailed" if hasattr(report, "wasxfail") else report.outcome] += 1
-        if report.failed:
-            FAILED.append(report.nodeid.split("::", 1)[1])
+        if report.failed and call.excinfo is not None:
+            FAILED[item.nodeid.split("::", 1)[1]] = call.excinfo.typename
+    return report
 
 
 def pytest_sessionfinish() -> None:

@@ -98,7 +98,7 @@ def main() -> None:
     """Print the rows of the functions named, or of all."""
     from networkx_calls import CALLS, DRAWN
 
-    wanted = sys.argv[1:] or list(offered())
+    wanted = sys.argv[1:] or [name for name in offered() if "copies" not in offered()[name].value]
     calls = {name: ((), {}, "undirected") for name in DRAWN}
     for call in reversed(CALLS):
         calls[call.name] = call.args, call.kwargs, call.kind

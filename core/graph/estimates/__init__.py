@@ -263,7 +263,7 @@ def _of_trackers(degrees: np.ndarray, track: Any, options: dict[str, Any]) -> in
     graph = Graph(n, **options)
     graph.insert_edges(*source.edges())
     kinds: Mapping[str, Mapping[str, Any]] = track if isinstance(track, Mapping) else {name: {} for name in track}
-    kept: list[Any] = [graph.track(name, **params) for name, params in kinds.items()]  # type: ignore[call-overload]
+    kept: list[Any] = [graph.track(name, **params) for name, params in kinds.items()]
     seen = {id(graph)}
     size = sum(_bytes_of(tracker.algorithm, seen) for tracker in kept) + sum(graph.workspace.memory().values())
     return round(size * len(degrees) / max(n, 1))

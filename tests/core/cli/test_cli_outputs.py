@@ -65,9 +65,10 @@ def test_a_closed_stream_is_the_null_device(path_graph: Path, monkeypatch: pytes
 def test_names_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "odd.txt").write_bytes(b"a\xff b\n")
     output = tmp_path / "out.csv"
-    done = shell("run", "bfs", tmp_path / "odd.txt", "--relabel", "--device", "cpu", "--output", output)
+    file, options = tmp_path / "odd.txt", ("--relabel", "--encoding", "bytes", "--device", "cpu")
+    done = shell("run", "bfs", file, *options, "--output", output)
     assert done.returncode == 0, done.stderr
-    assert output.read_bytes().splitlines()[1] == b"0,a\xff,0,0"
+    assert output.read_bytes().splitlines()[1] == b"0,a\xff,0,0,a\xff"
     assert "a\ufffd" in done.stdout
 
 

@@ -308,7 +308,7 @@ CHANGES = {
     ("change", "fails"),
     [
         ("insert", "insert"), ("insert", "reserve"), ("delete", "delete"), ("apply", "insert"), ("apply", "delete"),
-        ("delete_vertices", "delete_vertices"), ("insert_vertices", "resize"),
+        ("delete_vertices", "delete_vertices"), ("insert_vertices", "resizing"),
     ],
 )  # fmt: skip
 def test_a_change_that_fails_in_a_store_of_one_rank_is_undone(change: str, fails: str, store: int) -> None:
