@@ -359,7 +359,7 @@ class Graph(hints.Hinted):
             advance_weighed(self, delta, before)
         if self._kept and self._updater.version != before:
             advance_all(self._kept, delta, before)
-        return shown_delta(delta, self.edge_table)
+        return delta if self.edge_table is None else shown_delta(delta, self.edge_table)
 
     @on_graph_device
     def insert_vertices(self, count: int = 1, *, recycle: bool = False) -> ReturnedArray:
