@@ -27,8 +27,9 @@ class EdgeFunction:
 
     Args:
         cuda: an expression, or a body with ``return`` statements. Its parameters have the names of those of ``numba``:
-            vertex ids are ``unsigned int``, the weight has the weight dtype (``int`` 1 without weights), arrays are
-            pointers to their dtype, scalars ``bool``, ``long long``, ``unsigned long long``, ``float`` or ``double``.
+            vertex ids and rows are ``unsigned int``, the weight has the weight dtype (``int`` 1 without weights),
+            arrays are pointers to their dtype, scalars ``bool``, ``long long``, ``unsigned long long``, ``float`` or
+            ``double``.
         numba: the same as a plain Python function that Numba can compile in nopython mode. It may use ``numpy``,
             ``math``, built-ins, and outside numbers, whose values are read once, when this object is made.
         result: dtype of the value: bool, int64, uint64, float32 or float64; None for a function without a value.
