@@ -275,9 +275,13 @@ def columns_of_edges(
 
     The latter is ``weights``; there is none if ``weight``, the name that the user gave, is None. If ``wanted`` is a
     dict of dtypes, this puts it into ``options``, in place, as ``edge_columns``.
+
+    Raises ``ParameterError`` if ``wanted`` is neither a list nor a dict, or names other weights than ``weight``.
     """
     if isinstance(wanted, str) or not isinstance(wanted, Sequence | Mapping):
         raise ParameterError(f"edge_columns must be a list of names, or a dict with their dtypes, got {shown(wanted)}")
+    if weight not in (None, WEIGHT) and WEIGHT in wanted:
+        raise ParameterError(f"weight={weight!r} and edge_columns with 'weight': this column is the weights, name one")
     if isinstance(wanted, Mapping):
         options["edge_columns"] = dict(wanted)
     found = {} if weight is None else {WEIGHT: weights}

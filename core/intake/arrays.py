@@ -63,6 +63,8 @@ def is_cuda_array(values: Any) -> bool:
 def as_array(values: Any, argument: str) -> Array:
     """Return ``values`` as a plain NumPy or CuPy array, without a copy where possible.
 
+    A list of integers up to 2^64 becomes ``uint64`` where NumPy would round them to floats.
+
     Raises:
         ShapeError: a ragged list.
         DTypeError: masked entries, a list that mixes bools with other values, or values that NumPy cannot convert.
@@ -88,11 +90,19 @@ def as_array(values: Any, argument: str) -> Array:
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         return np.from_dlpack(values)
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
+        return np.array(values, np.uint64) if array.dtype == np.float64 and _are_large(values) else array
     except ValueError as error:
         raise ShapeError(f"{argument} is no one-dimensional array: {error}") from None
     except (RuntimeError, TypeError) as error:  # of tensors: those with a gradient, or of dtypes that NumPy lacks
         raise DTypeError(f"{argument} cannot be made into an array: {error}") from None
+
+
+def _are_large(values: Any) -> bool:
+    """Return whether ``values`` is a list of integers that ``uint64`` holds, and ``int64`` does not."""
+    if not isinstance(values, (list, tuple)) or not all(isinstance(value, (int, np.integer)) for value in values):
+        return False
+    return bool(values) and min(values) >= 0 and 1 << 63 <= max(values) < 1 << 64
 
 
 def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None:

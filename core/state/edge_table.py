@@ -379,6 +379,8 @@ def dtype_named(dtype: Any) -> np.dtype:
     if dtype is str:
         return TEXT
     try:
+        if dtype is None:  # which NumPy takes for float64
+            raise TypeError
         return np.dtype(dtype)
     except TypeError:
         raise ParameterError(f"dtype must be a dtype of NumPy, or str, got {shown(dtype)}") from None

@@ -97,6 +97,7 @@ class EdgeColumns(Mapping[str, Array]):
             RequirementError: a window changes the graph.
         """
         graph, table = self._graph, table_of(self._graph)
+        table.column(name)
         graph.demand_owner()
         with graph.alike():
             src, dst, known = known_edges(graph, src, dst)

@@ -83,6 +83,8 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
         if name is not None:
             raise RequirementError(f"weight={name!r}: the edges have no columns, see Graph(edge_columns=...)")
         return graph, params
+    if name is not None:
+        graph.edge_table.column(name)  # no name of one stands for the rows
     if name is None and WEIGHT in graph.edge_table.columns and kind.requires.weighted is not False:
         name = WEIGHT
     seen = graph._weighings.get(name)

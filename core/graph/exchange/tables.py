@@ -122,8 +122,12 @@ def to_polars(graph: Graph, *, names: bool = True) -> GraphTables:
 
     Frames do not say whether edges have a direction: :func:`from_polars` takes ``directed=False``.
     """
+    polars, frames = library("polars", "polars"), []
     with utf8_only():
-        return GraphTables(*map(library("polars", "polars").DataFrame, _tables(graph, names)))
+        for table in _tables(graph, names):
+            empty = [name for name, values in table.items() if isinstance(values, list) and not values]  # texts
+            frames.append(polars.DataFrame(table, schema_overrides=dict.fromkeys(empty, polars.String)))
+    return GraphTables(*frames)
 
 
 def _tables(graph: Graph, names: bool) -> tuple[dict[str, Any], dict[str, Any]]:

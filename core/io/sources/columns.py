@@ -57,13 +57,13 @@ def distinct(column: Any) -> tuple[list[str], np.ndarray]:
     return words.tolist(), at
 
 
-def numbers_in(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+def numbers_in(array: np.ndarray, *, bools: bool = False) -> tuple[np.ndarray, np.ndarray | None]:
     """Return an array of objects as numbers, with a mask of those that are missing (None, NA, NaN); None: none are.
 
     Integers are ``int64`` (``uint64`` if one needs it), 0 where missing; decimals and floats are ``float64``, NaN where
-    missing. An array with anything else is returned unchanged.
+    missing. An array with anything else is returned unchanged. ``bools``: those are 0 and 1.
     """
-    items = array.tolist()
+    items = [int(item) if bools and isinstance(item, (bool, np.bool_)) else item for item in array.tolist()]
     missing = np.array([is_missing(item) for item in items], bool)
     rest = [item for item, gone in zip(items, missing.tolist(), strict=True) if not gone]
     if rest and all(is_number(item, numbers.Integral) and -(1 << 63) <= item < 1 << 64 for item in rest):
@@ -115,7 +115,7 @@ def as_numbers(column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
     """
     array, missing = as_array(column), None
     if array.dtype.kind == "O":
-        array, missing = numbers_in(array)
+        array, missing = numbers_in(array, bools=True)
     if array.dtype.kind in "OUT":
         found = numbers_of(array)
         if found is None:

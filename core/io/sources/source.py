@@ -469,7 +469,10 @@ def _column(values: Any, role: str) -> Any:
         return values
     if not is_cuda_array(values):
         values = with_nulls(values)
-        array = np.asarray(values)
-        mixed = array.dtype.kind in "US" and isinstance(values, list | tuple) and role != "time"
-        return np.array(values, object) if mixed else array
+        is_list = isinstance(values, list | tuple)
+        try:  # lists of other roles may have bools beside None
+            array = np.asarray(values) if is_list and role not in ("src", "dst") else as_array(values, role)
+        except (ValueError, ShapeError):
+            raise ShapeError(f"the column {role} of a chunk is ragged: a chunk has one entry per row") from None
+        return np.array(values, object) if is_list and array.dtype.kind in "US" and role != "time" else array
     return as_array(values, role) if role in ("src", "dst") else on_host(as_array(values, role))

@@ -229,8 +229,13 @@ def test_bad_columns_change_nothing(device):
         graph.compute("bfs", source=0, weight="amount")
     with pytest.raises(ParameterError, match="weighted=True only: pass that, too, or leave weight='amount'"):
         graph.compute("closeness", weight="amount")
-    with pytest.raises(UnknownNameError, match="price"):
-        graph.track("sssp", source=0, weight="price")
+    totals = np.zeros(3)  # a function that takes rows comes first: no name of a column stands for them
+    su.neighbor_reduce(graph, lambda u, v, row: row, out=graph.device.xp.asarray(totals), reduce="sum", over="out")
+    for name in ("price", "", ["amount"], 3):
+        with pytest.raises(UnknownNameError, match=r"no column ('price'|''|\['amount'\]|3); they have: amount, n"):
+            graph.track("sssp", source=0, weight=name)
+        with pytest.raises(UnknownNameError, match="they have: amount, n"):
+            graph.edge_columns.put(name, [0], [1], 5)
     with pytest.raises(ParameterError, match="the edges have a column 'amount'"):
         graph.columns["amount"] = 1
     plain = su.Graph(3, device=device, weight_dtype="float32")
@@ -241,7 +246,8 @@ def test_bad_columns_change_nothing(device):
     with pytest.raises(DTypeError, match="weights are numbers"):
         plain.insert_edges([0], [1], {"amount": 1})
     for given, error in [(3, ParameterError), ({3: "int8"}, ParameterError), ({"a": "U9"}, DTypeError),
-                         ({"a": ("int8", 300)}, DTypeError), ({"a": "nonsense"}, ParameterError)]:  # fmt: skip
+                         ({"a": ("int8", 300)}, DTypeError), ({"a": "nonsense"}, ParameterError),
+                         ({"a": None}, ParameterError)]:  # fmt: skip
         with pytest.raises(error):
             su.Graph(3, device=device, edge_columns=given)
     graph.check()

@@ -310,6 +310,13 @@ BAD_INPUT = {
         (DTypeError, WeightError),
         "weight",
     ),
+    "two columns as weights": (
+        lambda g: g.from_pandas_edgelist(
+            pd.DataFrame({"source": [0], "target": [1], "weight": [3], "w": [9.5]}), weight="w", edge_columns=["weight"]
+        ),
+        ParameterError,
+        "weight='w' and edge_columns with 'weight'",
+    ),
     "bools in an index": (lambda g: g.from_edge_index([[True, 2], [0, 1]], 3), DTypeError, "mixes bools"),
     "ragged index": (lambda g: g.from_edge_index([[0, 1], [1]], 3), ShapeError, "edge_index"),
 }  # fmt: skip

@@ -460,3 +460,11 @@ def test_the_metadata_of_a_table_say_the_direction() -> None:
     both = su.Graph.from_arrow(*tables, directed=True, device="cpu")
     assert (both.directed, both.num_edges) == (True, 4)
     assert su.Graph.from_arrow(tables.edges.replace_schema_metadata(None), device="cpu").directed is True
+
+
+def test_columns_of_texts_without_edges_stay_texts() -> None:
+    graph = su.Graph(0, device="cpu", edge_columns={"road": str, "km": "float32"})
+    graph.columns.add("name of a river", dtype=str)
+    for back in (su.Graph.from_polars(*graph.to_polars()), su.Graph.from_arrow(*graph.to_arrow())):
+        assert (back.edge_columns["road"].dtype, back.edge_columns["km"].dtype) == (object, np.float32)
+        assert back.columns["name of a river"].dtype == object

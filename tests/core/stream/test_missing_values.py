@@ -12,7 +12,7 @@ import pytest
 
 import suricate as su
 import suricate.stream as st
-from suricate.errors import DTypeError, ParameterError
+from suricate.errors import DTypeError, ParameterError, ShapeError
 
 pytestmark = pytest.mark.interpreted
 CPU = {"device": "cpu"}
@@ -213,3 +213,43 @@ def test_names_that_are_bytes_are_utf_8() -> None:
     for src in ([b"Jos\xe9", b"b"], np.array([b"Jos\xe9", b"b"])):
         with pytest.raises(DTypeError, match=r"names\[0\] is b'Jos.*not UTF-8: decode it"):
             found({**events, "src": src}, names=True, time_unit="s")
+
+
+def test_large_integers_in_lists_are_names_to_the_last_digit() -> None:
+    """NumPy makes floats of a list that has integers below and beyond 2^63."""
+    src = [2**63 + 1, 2**60 + 1, 7]
+    edges = sorted(zip(src, reversed(src), strict=True))
+    for options in ({}, {"on_error": "skip"}):
+        job = {"names": True, "time_unit": "s", **options}
+        assert found({"time": [1, 2, 3], "src": src, "dst": src[::-1]}, **job) == (0, edges)
+
+
+@pytest.mark.parametrize("kind", ["list", "arrow", "pandas", "polars"])
+def test_nulls_among_bools(kind: str) -> None:
+    values: Any = [True, None, False]
+    if kind != "list":
+        library = pytest.importorskip("pyarrow" if kind == "arrow" else kind)
+        values = (
+            library.array(values)
+            if kind == "arrow"
+            else library.Series(values, dtype="boolean" if kind == "pandas" else None)
+        )
+    events = {"time": [1, 2, 3], "src": [0, 1, 2], "dst": [1, 2, 0], "paid": values}
+    job = st.Window(events, size="9", slide="9", attributes={"paid": "last"}, on_error="skip", graph=CPU)
+    assert [(w.skipped, w.graph.edge_columns["paid"].tolist()) for w in job] == [(1, [1, 0])]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "error"),
+    [
+        ("src", [(1, 2), (1,), ()], ShapeError),
+        ("weight", [[1], 2, 3], ShapeError),
+        ("time", [[0], 1, 2], ShapeError),
+        ("src", [True, 2, 3], DTypeError),
+        ("weight", np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]), DTypeError),
+    ],
+)
+def test_odd_columns_are_refused(column: str, values: Any, error: type[Exception]) -> None:
+    events = {"time": [1, 2, 3], "src": [1, 2, 3], "dst": [2, 3, 1], column: values}
+    with pytest.raises(error, match=column):
+        list(st.Window(events, size="9", slide="9", graph=CPU))
