@@ -28,6 +28,7 @@ _OTHERS = {
     b"\x89LZO": "compressed by lzop: decompress it first",
     b"\xff\x06\x00\x00sN": "compressed by Snappy: decompress it first",
     b"\x02\x21\x4c\x18": "compressed by LZ4 of the old kind: decompress it first",
+    b"\xff\xfe\0\0": "text in UTF-32, and not in UTF-8: encoding='utf-32' (--encoding utf-32) reads edges in it",
     b"\xff\xfe": "text in UTF-16, and not in UTF-8: encoding='utf-16' (--encoding utf-16) reads edges in it",
     b"\xfe\xff": "text in UTF-16, and not in UTF-8: encoding='utf-16' (--encoding utf-16) reads edges in it",
     b"\x93NUMPY": "an array of NumPy: read it with numpy.load, then Graph.from_coo",

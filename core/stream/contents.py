@@ -19,7 +19,7 @@ from suricate.io.options import FirstRow
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment
 from suricate.state.locks import capacity_error
-from suricate.stream.intake import Intake
+from suricate.stream.intake import SKIPS, Intake
 from suricate.stream.naming import VertexNames
 from suricate.stream.ranks import Head
 from suricate.windows.counters import Counters
@@ -215,7 +215,8 @@ class Contents:
         self.intake.refuse(self.late, late, "late")
         if ahead.number and self.bad.raises:
             time_of = moment(int(ahead.time[0]), has_unit=self.has_unit)
-            raise ParameterError(f"an event at {time_of} is further ahead of the watermark than ahead= allows")
+            reason = "is further ahead of the watermark than ahead= allows"
+            raise ParameterError(f"an event at {time_of} {reason}; {SKIPS}")
         self.intake.refuse(self.bad, ahead, "ahead of the watermark")
         self._ahead = events.taken(verdict == DOUBTED) if (verdict == DOUBTED).any() else None
         return events.taken(verdict == TAKEN)

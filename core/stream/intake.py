@@ -11,7 +11,7 @@ from suricate.base.errors import DTypeError, LateEventError, ParameterError, Req
 from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.intake.name_values import without_missing
 from suricate.io.sources.columns import Texts, as_integers, whole_numbers
-from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
+from suricate.io.sources.kinds import DELETE, INSERT, NO_KIND, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import as_times, bad_times, moment, ticks_of
 from suricate.stream.naming import VertexNames
@@ -21,7 +21,7 @@ from suricate.windows.ring.attributes import AttributeIntake
 
 _NONE = np.empty(0, np.int64)
 SKIPS = "on_error='skip' leaves such events out"
-_CHECKED = "time", "src", "dst", "weight", "attributes"  # columns that may have bad values
+_CHECKED = "time", "src", "dst", "weight", "attributes", "kind"  # columns that may have bad values
 
 
 class Intake:
@@ -68,13 +68,14 @@ class Intake:
         self._demand_same(weight)
         weight = weight if weight is None else weight.astype(self.weight_dtype)
         attributes, bad_attributes = self.attributes.values(chunk)
-        kind = kinds_of(chunk["kind"]) if "kind" in chunk else None
+        skips = not self._refusals.raises
+        kind, bad_kinds = kinds_of(chunk["kind"], skips=skips) if "kind" in chunk else (None, None)
         if bad_attributes is not None and kind is not None:
             bad_attributes &= kind != DELETE  # what a deletion has there is not used
         events = Events(time, src, dst, weight, kind, attributes)
-        masks = bad_times, bad_src, bad_dst, bad_weights, bad_attributes
+        masks = bad_times, bad_src, bad_dst, bad_weights, bad_attributes, bad_kinds
         self.gaps = _NONE
-        if not bad_times is bad_src is bad_dst is bad_weights is bad_attributes is None:
+        if any(mask is not None for mask in masks):
             events = self._valid(events, chunk, masks)
         self.position += events.number if self._mode == "count" else 0
         return events
@@ -102,6 +103,7 @@ class Intake:
         if refusals.path is not None and events.number:
             weights = [""] * events.number if events.weight is None else events.weight.tolist()
             kinds = [INSERT] * events.number if events.kind is None else events.kind.tolist()
+            kinds = ["" if kind == NO_KIND else kind for kind in kinds]
             times = [moment(ticks, has_unit=self.has_unit) for ticks in times_of(events.time).tolist()]
             rows = [*zip(times, *self._ends_of(events), weights, kinds, [reason] * events.number, strict=True)]
         if self._names is not None:

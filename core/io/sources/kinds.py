@@ -7,32 +7,39 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import ParameterError
-from suricate.io.sources.columns import Texts, distinct
+from suricate.io.sources.columns import Texts, distinct, whole_numbers
 
 DELETE, SET, INSERT = -1, 0, 1  #: kinds of events
+NO_KIND = 2  #: in place of what is none of them
 _WORDS = {INSERT: ("insert", "i", "+", "1", "+1"), DELETE: ("delete", "d", "-", "-1"), SET: ("set", "s", "=", "0")}
 _LETTERS = {word: kind for kind, words in _WORDS.items() for word in words}
 
 
-def kinds_of(values: Any) -> np.ndarray | None:
-    """Return kinds as ``int8``: 1 (insert), -1 (delete), 0 (set); None if all are insertions.
+def kinds_of(values: Any, *, skips: bool = False) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return kinds as ``int8``: 1 (insert), -1 (delete), 0 (set); None if all are insertions; and a mask of bad ones.
 
     Accepted are these numbers, also as texts, the words insert, delete and set, their first letters, and ``+ - =``.
+    With ``skips`` others are :data:`NO_KIND`, and the mask tells them; it is None if there are none.
 
     Raises:
-        ParameterError: a kind is something else.
+        ParameterError: a kind is something else, unless ``skips``.
     """
     array = np.empty(0, object) if isinstance(values, Texts) else np.asarray(values)
     if array.dtype.kind == "b":
         raise ParameterError("kind must be 1 (insert), -1 (delete), 0 (set) or words, got truth values")
-    if array.dtype.kind in "iu":
-        if len(array) and not -1 <= int(array.min()) <= int(array.max()) <= 1:
-            raise ParameterError("kind must be 1 (insert), -1 (delete) or 0 (set)")
-        codes = array.astype(np.int8)
+    if array.dtype.kind in "iuf":
+        whole, odd = whole_numbers(array)  # floats: of pandas, beside missing ones
+        outside = (whole < DELETE) | (whole > INSERT) | (False if odd is None else odd)
+        codes = np.where(outside, NO_KIND, whole).astype(np.int8)
+        wrong = ParameterError("kind must be 1 (insert), -1 (delete) or 0 (set)")
     else:
         words, at = distinct(values)
-        unknown = [word for word in words if word.lower() not in _LETTERS]
-        if unknown:
-            raise ParameterError(f"kind must be insert, delete or set, got {unknown[0]!r}")
-        codes = np.array([_LETTERS[word.lower()] for word in words], np.int8)[at]
-    return None if (codes == INSERT).all() else codes
+        codes = np.array([_LETTERS.get(word.lower(), NO_KIND) for word in words], np.int8)[at]
+        unknown = next((word for word in words if word.lower() not in _LETTERS), "")
+        wrong = ParameterError(f"kind must be insert, delete or set, got {unknown!r}")
+    bad = codes == NO_KIND
+    if not bad.any():
+        return None if (codes == INSERT).all() else codes, None
+    if not skips:
+        raise wrong
+    return codes, bad

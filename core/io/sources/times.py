@@ -20,6 +20,7 @@ NANOSECONDS = {
 _FINER = {"ps": 10**3, "fs": 10**6, "as": 10**9}  # parts of a nanosecond
 UNITS = ("s", "ms", "us", "ns")  #: of times that are numbers
 LARGEST = 2**62  #: the largest time and duration, so that their sums fit
+LATEST = 2**63 - 1  #: in place of a time that is out of range
 NO_TIME = -(2**63)  #: in place of an integer that is missing
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 
@@ -44,9 +45,11 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
         ParameterError: not a duration, negative, too large, or with a unit if times have none (or the reverse).
     """
     value = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+    if hasattr(value, "to_timedelta64"):  # of pandas
+        value = value.to_timedelta64()
     if isinstance(value, datetime.timedelta):
-        value = value.to_timedelta64() if hasattr(value, "to_timedelta64") else np.timedelta64(value)  # of pandas
-    if isinstance(value, np.timedelta64):
+        ticks, with_unit = value // datetime.timedelta(microseconds=1) * 1000, True  # NumPy would wrap
+    elif isinstance(value, np.timedelta64):
         ticks, with_unit = _exact(value, label)
     elif is_number(value) and value == 0:
         return 0
@@ -62,7 +65,7 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
             "'ns') says what their numbers are"
         )
     if has_unit and not with_unit and ticks:
-        raise ParameterError(f"{label}={shown(value)} has no unit, but times have: write '{value}s', say")
+        raise ParameterError(f"{label}={shown(value)} has no unit, but times have: write '{ticks}s', say")
     return ticks
 
 
@@ -119,7 +122,7 @@ def as_times(column: Any) -> np.ndarray:
             raise ParameterError("time: some times have a zone, others have none")
         return np.array([_utc(value) for value in items], "M8" if len(array) else "M8[s]")
     if all(is_missing(value) or is_number(value, numbers.Integral) for value in items):
-        whole = [NO_TIME if is_missing(value) or abs(value) > LARGEST else int(value) for value in items]
+        whole = [NO_TIME if is_missing(value) else max(min(int(value), LATEST), -LATEST) for value in items]
         return np.array(whole, np.int64)
     return array
 
@@ -131,12 +134,12 @@ def _zone(value: datetime.date) -> datetime.tzinfo | None:
 def _utc(value: datetime.date | None) -> np.datetime64:
     if value is None:
         return np.datetime64("NaT")
-    if hasattr(value, "to_datetime64"):  # of pandas: with nanoseconds
-        date: np.datetime64 = value.to_datetime64()
-        return date
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None and not hasattr(value, "to_datetime64"):
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return np.datetime64(value)
+    date = value.to_datetime64() if hasattr(value, "to_datetime64") else np.datetime64(value)  # pandas: nanoseconds
+    seconds = date.astype("M8[s]").astype(np.int64)
+    # beside nanoseconds, NumPy would wrap
+    return date if np.isnat(date) or abs(seconds) <= LARGEST // 10**9 else np.datetime64(LATEST, "ns")
 
 
 def bad_times(times: np.ndarray, unit: str | None) -> np.ndarray:

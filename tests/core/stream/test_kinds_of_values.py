@@ -228,8 +228,11 @@ def test_durations_are_exact_or_refused() -> None:
     for wrong in (
         np.timedelta64(1500, "ps"),
         np.timedelta64(220_000, "D"),
+        datetime.timedelta(days=213_503_983),  # in NumPy 16 hours
         np.timedelta64(1, "M"),
         np.timedelta64("NaT"),
     ):
         with pytest.raises(su.errors.ParameterError, match="lateness"):
             st.Window(events, size="3d", slide="1d", lateness=wrong, graph=CPU)
+    with pytest.raises(su.errors.ParameterError, match="write '5s', say"):
+        [*st.Window(events, size="3d", slide="1d", lateness=np.timedelta64(5), graph=CPU)]

@@ -80,6 +80,40 @@ def test_times_that_are_missing_or_out_of_range(unit: str | None, times: Any, er
     assert found(events, time_unit=unit, on_error="skip") == (1, [(0, 1), (2, 3)])
 
 
+def test_dates_beyond_nanoseconds_do_not_wrap() -> None:
+    pandas = pytest.importorskip("pandas")
+    near, far = pandas.Timestamp("2020-01-01 00:00:00.000000001"), pandas.Timestamp("3000-01-01")
+    events = {"time": [near, far, near, pandas.NaT], "src": [0, 1, 2, 3], "dst": [1, 2, 3, 4]}
+    job = st.Window(events, size="1d", slide="1d", on_error="skip", graph=CPU)
+    assert [(str(w.end)[:10], w.events) for w in job] == [("2020-01-02", 2)]
+    assert job.skipped == 2
+    with pytest.raises(ParameterError, match="out of the range of nanoseconds, about 1824 to 2116"):
+        [*st.Window({key: part[:2] for key, part in events.items()}, size="1d", slide="1d", graph=CPU)]
+    with pytest.raises(ParameterError, match="is out of range"):
+        [*st.Window({"time": [1, 2**70], "src": [0, 1], "dst": [1, 2]}, size="5", slide="5", graph=CPU)]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "valid"),
+    [
+        (["insert", None, "-", "x", "set"], [1, -1, 0]),
+        ([1, None, -1, 7, 0], [1, -1, 0]),
+        (np.array([1, np.nan, -1, 0.5, 0]), [1, -1, 0]),
+        ([1, -128, -1, 2**40, 0], [1, -1, 0]),
+    ],
+)
+def test_rows_of_no_kind(kinds: Any, valid: list[int], tmp_path: Path) -> None:
+    events = {"src": [0, 5, 0, 6, 1], "dst": [1, 5, 1, 6, 2], "kind": kinds}
+    with pytest.raises(ParameterError, match="kind must be"):
+        [*st.Window(events, size=9, slide=9, graph=CPU)]
+    bad = tmp_path / "bad.csv"
+    job = st.Window(events, size=9, slide=9, on_error=bad, graph=CPU)
+    (w,) = job
+    assert (w.events, w.skipped, w.taken, w.unmatched) == (len(valid), 2, 1, 1)
+    rows = [line.split(",") for line in bad.read_text().splitlines()[1:]]
+    assert [(row[1], row[2], row[4]) for row in rows] == [("5", "5", ""), ("6", "6", "")]
+
+
 def test_dates_with_time_zones_are_converted() -> None:
     zone = datetime.timezone(datetime.timedelta(hours=2))
     aware = [datetime.datetime(2026, 3, 1, 1, tzinfo=zone), datetime.datetime(2026, 3, 1, 3, tzinfo=zone)]
