@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dis
 import gc
+import mmap
 import os
 import pickle
 import re
@@ -47,6 +48,7 @@ UNNEEDED = frozenset(
         "WithLifting",
     }
 )  # fmt: skip
+TO_LOAD, TO_COMPILE = 8 << 20, 64 << 20  #: bytes that a kernel takes at most
 _LITERAL = frozenset({"literal_unroll", "literally"})
 
 _modules: set[str] = set()  # whose compilation is announced
@@ -261,15 +263,19 @@ class MachineCode(caching._Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function for the argument types ``sig``; None if it is not on disk or cannot be loaded.
 
-        ``target_context`` is Numba's description of the processor to compile for.
+        ``target_context`` is Numba's description of the processor to compile for. Raises ``MemoryError`` if there is
+        too little memory to load the function, or to compile it next.
         """
         target_context.refresh()
         name = self._entry(sig, target_context.codegen())
         data = None if name is None else cache.get(name)
+        _demand_memory(TO_COMPILE if data is None else TO_LOAD)
         if data is None:
             return None
         try:
             return _rebuilt(target_context, *pickle.loads(data))
+        except MemoryError:
+            raise
         except Exception:  # whatever unpickling raises: what it names may be gone
             cache.drop(str(name))
             return None
@@ -298,6 +304,14 @@ class MachineCode(caching._Cache):
 
     def flush(self) -> None:
         """Do nothing: cached entries never become out of date, since their names contain a digest of their sources."""
+
+
+def _demand_memory(size: int) -> None:
+    """Raise ``MemoryError`` unless ``size`` bytes can be had: LLVM ends the process where it gets none."""
+    try:
+        mmap.mmap(-1, size).close()
+    except OSError as error:
+        raise MemoryError(f"{size >> 20} MiB, to load or compile a loop, cannot be had") from error
 
 
 def _symbols(module: Any) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,16 @@ from suricate.intake.arrays import picked
 from suricate.store import Store
 
 Action = Callable[[Store, EdgeList], None]
+
+
+def release_memory(error: BaseException) -> None:
+    """Free what the calls that ended by ``error``, or by an error that led to it, still hold: undoing may need it."""
+    cause: BaseException | None = error
+    seen = list[BaseException]()
+    while cause is not None and cause not in seen:  # errors that threads pass on may go in circles
+        traceback.clear_frames(cause.__traceback__)
+        seen.append(cause)
+        cause = cause.__cause__ or cause.__context__
 
 
 def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:

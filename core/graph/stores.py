@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList
-from suricate.graph.rollback import Action, beyond_limit, delete_from, in_parts, insert_into
+from suricate.graph.rollback import Action, beyond_limit, delete_from, in_parts, insert_into, release_memory
 from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.store import Store, checked_outcome, prepared_resize
 
@@ -164,7 +163,7 @@ class Stores:
         ``gone`` and ``new`` have the outcome of the store of out-edges. All of it is undone in the store of in-edges,
         too, even if that has changed only some of these edges: to undo what a store has not done has no effect.
         """
-        traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
+        release_memory(error)
         if new is not None:
             (edges, (status, old), _) = new
             self.in_each(error, delete_from, edges, status, NEW)

@@ -7,7 +7,6 @@ store do nothing if it is invalid. If a store fails, whatever the exception, wha
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
@@ -22,7 +21,7 @@ from suricate.graph.delta import DeletedEdges, Delta, uploaded
 from suricate.graph.interrupts import Changing
 from suricate.graph.liveness import LiveVertices
 from suricate.graph.options import GraphOptions
-from suricate.graph.rollback import beyond_limit, insert_into
+from suricate.graph.rollback import beyond_limit, insert_into, release_memory
 from suricate.graph.stores import Stores
 from suricate.graph.vertices import Forgetting, Incident, incident_arcs, incident_edges, kept_with, member
 from suricate.intake.arrays import (
@@ -422,7 +421,7 @@ class Updater:
             try:
                 self._cut(vertices, arcs, inside)
             except BaseException as error:
-                traceback.clear_frames(error.__traceback__)
+                release_memory(error)
                 for part in arcs:
                     self._all.in_each(error, insert_into, part)
                 raise

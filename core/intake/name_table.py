@@ -211,6 +211,11 @@ class NameTable:
         kept = self._table.kept
         return tuple(each for each in self._left if each.number <= kept[TIMES] and each.version >= kept[SLIDE] - 1)
 
+    def _keep_added(self, ids: np.ndarray, count: bool) -> None:
+        """Keep names that were added, and raise the counts of ``ids`` if ``count``."""
+        if count or self._table.head[PENDING]:
+            self._keep(up=ids if count else NO_IDS)
+
     def _keep(self, up: np.ndarray = NO_IDS, gone: np.ndarray = NO_IDS, when: int = 0, *, slides: bool = False) -> None:
         """Keep the pending change, and what is given with it, see ``name_loops.keep``."""
         self._loops.keep(fixed(up), fixed(gone), when, int(slides), tuple(self._table))

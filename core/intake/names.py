@@ -112,7 +112,7 @@ class Names(NameTable):
         with self._lock:
             self._whole()
             ids = self._ids_of_pairs(src, dst)
-            self._keep(up=ids.reshape(-1) if count else NO_IDS)
+            self._keep_added(ids.reshape(-1), count)
             return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1])
 
     def find(self, values: Any) -> Any:
@@ -137,7 +137,7 @@ class Names(NameTable):
             self._whole()
             ids = self._ids_of(values, adds=adds)
             if adds:
-                self._keep(up=ids if count else NO_IDS)
+                self._keep_added(ids, count)
             return ids
 
     def intern_spans(self, data: np.ndarray, spans: np.ndarray, *, count: bool = False) -> np.ndarray:
@@ -153,7 +153,7 @@ class Names(NameTable):
                 raise ParameterError(f"a name has more than {LONGEST} bytes")
             ids = np.empty(len(spans), np.uint32)
             self._resolve([(spans, data)], TEXT, ids, adds=True)
-            self._keep(up=ids if count else NO_IDS)
+            self._keep_added(ids, count)
             return ids
 
     # -- counts, forgetting, slides ------------------------------------------------------------------------------------

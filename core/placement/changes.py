@@ -8,14 +8,13 @@ need less memory each.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList, Outcome, ValidEdges
-from suricate.graph.rollback import beyond_limit, delete_from, in_parts, insert_into
+from suricate.graph.rollback import beyond_limit, delete_from, in_parts, insert_into, release_memory
 from suricate.graph.stores import Stores
 from suricate.graph.update import Given, Updater
 from suricate.intake.arrays import bits, both_arcs, picked
@@ -239,7 +238,7 @@ class Batch:
 
     def undo(self, error: BaseException) -> bool:
         """Undo what was done to this rank's stores; return whether that worked. Failures become notes of ``error``."""
-        traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
+        release_memory(error)
         if not self._is_prepared:
             self.halves = []
         undone = [half.undo(error) for half in reversed(self.halves)]

@@ -16,6 +16,7 @@ from numba.core.errors import TypingError
 
 from suricate.base import cache, notice
 from suricate.base.notice import CompilationNotice, compiling
+from suricate.cpu import jit
 from suricate.cpu.jit import EntryPoints, inner, kernel
 
 
@@ -43,6 +44,19 @@ def test_a_kernel_compiles_the_inner_functions_it_calls():
     double_all(values)
     assert values.tolist() == [0, 2, 4, 6]
     assert len(double_all.signatures) == 1
+
+
+def test_where_memory_is_short_a_kernel_raises_before_llvm_ends_the_process(monkeypatch):
+    def refused(_place, size):
+        raise OSError(f"no {size} bytes")
+
+    values = np.arange(4, dtype=np.int16)
+    with monkeypatch.context() as patch:
+        patch.setattr(jit.mmap, "mmap", refused)
+        with pytest.raises(MemoryError, match="MiB"):
+            double_all(values)
+    double_all(values)
+    assert values.tolist() == [0, 2, 4, 6]
 
 
 def test_an_entry_point_runs_a_kernel_on_the_types_of_the_first_arguments():
