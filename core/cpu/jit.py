@@ -48,7 +48,7 @@ UNNEEDED = frozenset(
         "WithLifting",
     }
 )  # fmt: skip
-TO_LOAD, TO_COMPILE = 8 << 20, 64 << 20  #: bytes that a kernel takes at most
+TO_LOAD, TO_COMPILE = 2 << 20, 64 << 20  #: bytes that a kernel takes at most
 _LITERAL = frozenset({"literal_unroll", "literally"})
 
 _modules: set[str] = set()  # whose compilation is announced

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
@@ -16,14 +17,38 @@ from suricate.store import Store
 Action = Callable[[Store, EdgeList], None]
 
 
-def release_memory(error: BaseException) -> None:
-    """Free what the calls that ended by ``error``, or by an error that led to it, still hold: undoing may need it."""
+_SPARE = 16 << 20  #: bytes of addresses, without memory behind them, that are held back for undoing
+_spare: list[mmap.mmap] = []
+
+
+@contextmanager
+def memory_to_undo(error: BaseException) -> Iterator[None]:
+    """Make a context for undoing what ended by ``error``: it has the memory that this still held, and some more.
+
+    Undoing takes memory, also to load loops for the first time.
+    """
     cause: BaseException | None = error
     seen = list[BaseException]()
     while cause is not None and cause not in seen:  # errors that threads pass on may go in circles
         traceback.clear_frames(cause.__traceback__)
         seen.append(cause)
         cause = cause.__cause__ or cause.__context__
+    with suppress(IndexError):  # another thread may be undoing, too
+        _spare.pop().close()
+    try:
+        yield
+    finally:
+        hold_spare()
+
+
+def hold_spare() -> None:
+    """Hold addresses back for the next time that something is undone, if there are so many."""
+    if not _spare:
+        with suppress(OSError):
+            _spare.append(mmap.mmap(-1, _SPARE))
+
+
+hold_spare()
 
 
 def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:

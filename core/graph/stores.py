@@ -8,7 +8,7 @@ from typing import Any
 
 from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList
-from suricate.graph.rollback import Action, beyond_limit, delete_from, in_parts, insert_into, release_memory
+from suricate.graph.rollback import Action, beyond_limit, delete_from, in_parts, insert_into, memory_to_undo
 from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.store import Store, checked_outcome, prepared_resize
 
@@ -163,7 +163,10 @@ class Stores:
         ``gone`` and ``new`` have the outcome of the store of out-edges. All of it is undone in the store of in-edges,
         too, even if that has changed only some of these edges: to undo what a store has not done has no effect.
         """
-        release_memory(error)
+        with memory_to_undo(error):
+            self._undo(gone, new, error)
+
+    def _undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
         if new is not None:
             (edges, (status, old), _) = new
             self.in_each(error, delete_from, edges, status, NEW)

@@ -21,7 +21,7 @@ from suricate.graph.delta import DeletedEdges, Delta, uploaded
 from suricate.graph.interrupts import Changing
 from suricate.graph.liveness import LiveVertices
 from suricate.graph.options import GraphOptions
-from suricate.graph.rollback import beyond_limit, insert_into, release_memory
+from suricate.graph.rollback import beyond_limit, insert_into, memory_to_undo
 from suricate.graph.stores import Stores
 from suricate.graph.vertices import Forgetting, Incident, incident_arcs, incident_edges, kept_with, member
 from suricate.intake.arrays import (
@@ -421,9 +421,9 @@ class Updater:
             try:
                 self._cut(vertices, arcs, inside)
             except BaseException as error:
-                release_memory(error)
-                for part in arcs:
-                    self._all.in_each(error, insert_into, part)
+                with memory_to_undo(error):
+                    for part in arcs:
+                        self._all.in_each(error, insert_into, part)
                 raise
             self.live.apply(edit)
             self.live.forget_values(edit)

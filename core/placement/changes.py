@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList, Outcome, ValidEdges
-from suricate.graph.rollback import beyond_limit, delete_from, in_parts, insert_into, release_memory
+from suricate.graph.rollback import beyond_limit, delete_from, in_parts, insert_into, memory_to_undo
 from suricate.graph.stores import Stores
 from suricate.graph.update import Given, Updater
 from suricate.intake.arrays import bits, both_arcs, picked
@@ -238,10 +238,10 @@ class Batch:
 
     def undo(self, error: BaseException) -> bool:
         """Undo what was done to this rank's stores; return whether that worked. Failures become notes of ``error``."""
-        release_memory(error)
         if not self._is_prepared:
             self.halves = []
-        undone = [half.undo(error) for half in reversed(self.halves)]
+        with memory_to_undo(error):
+            undone = [half.undo(error) for half in reversed(self.halves)]
         return all(undone)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import suppress
 
 import numpy as np
@@ -11,6 +12,7 @@ from suricate import plugins
 from suricate.base.devices import Device
 from suricate.base.types import EdgeList
 from suricate.errors import CapacityError
+from suricate.graph import rollback
 from suricate.graph.rollback import delete_from, in_parts, insert_into
 from suricate.store import Store
 
@@ -41,3 +43,28 @@ def test_edges_fit_again_where_arrays_cannot_grow_within_the_limit(backend: str,
     store.check()
     in_parts(store, delete_from, edges, None, 0)
     assert store.num_edges == before
+
+
+def test_undoing_has_the_memory_that_errors_hold() -> None:
+    """Those that led to the error, too, even if they go in circles; and addresses that are held back again."""
+    gone = list[weakref.ref[np.ndarray]]()
+
+    def lacks() -> None:
+        array = np.zeros(10)
+        gone.append(weakref.ref(array))
+        raise MemoryError
+
+    def ends() -> None:
+        try:
+            lacks()
+        except MemoryError as error:
+            raise CapacityError("no memory") from error
+
+    with pytest.raises(CapacityError) as caught:
+        ends()
+    assert caught.value.__cause__ is not None
+    caught.value.__cause__.__cause__ = caught.value
+    with rollback.memory_to_undo(caught.value):
+        assert gone[0]() is None
+        assert not rollback._spare
+    assert rollback._spare
