@@ -31,6 +31,7 @@ from suricate.base.errors import (
 from suricate.base.parameters import is_number, shown
 from suricate.base.types import NUMBERING, EdgeList, ValidEdges
 from suricate.cpu import threads
+from suricate.intake.lists import are_large, refuse_mixtures
 
 LOOPS = {"drop": 0, "allow": 1, "error": 2}  #: self-loop policies, and what ``ingest.cu`` does about self-loops
 #: put in front of an argument in messages: the batch is all of a call, or a part of it
@@ -80,7 +81,7 @@ def as_array(values: Any, argument: str) -> Array:
             raise DTypeError(f"{argument} has masked entries: leave them out with .compressed(), or set them")
         return np.asarray(values)  # subclasses may compute otherwise
     if isinstance(values, (list, tuple)):
-        _refuse_mixtures(values, argument)
+        refuse_mixtures(values, argument)
     if is_cuda_array(values):
         if importlib.util.find_spec("cupy") is None:
             raise DeviceError(f"{argument} is on a CUDA device; that needs CuPy: pip install 'suricate[cuda13]'")
@@ -91,30 +92,11 @@ def as_array(values: Any, argument: str) -> Array:
         return np.from_dlpack(values)
     try:
         array = np.asarray(values)
-        return np.array(values, np.uint64) if array.dtype == np.float64 and _are_large(values) else array
+        return np.array(values, np.uint64) if array.dtype == np.float64 and are_large(values) else array
     except ValueError as error:
         raise ShapeError(f"{argument} is no one-dimensional array: {error}") from None
     except (RuntimeError, TypeError) as error:  # of tensors: those with a gradient, or of dtypes that NumPy lacks
         raise DTypeError(f"{argument} cannot be made into an array: {error}") from None
-
-
-def _are_large(values: Any) -> bool:
-    """Return whether ``values`` is a list of integers that ``uint64`` holds, and ``int64`` does not."""
-    if not isinstance(values, (list, tuple)) or not all(isinstance(value, (int, np.integer)) for value in values):
-        return False
-    return bool(values) and min(values) >= 0 and 1 << 63 <= max(values) < 1 << 64
-
-
-def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None:
-    """Raise ``DTypeError`` if a nested list ``values`` mixes bools with other values or has masked arrays in it."""
-    kinds = set(map(type, values))
-    if len(kinds) > 1 and (bool in kinds or np.bool_ in kinds):
-        raise DTypeError(f"{argument} mixes bools with other values: pass numbers only")
-    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
-        raise DTypeError(f"{argument} has masked entries: leave them out, or set them")
-    for part in values if list in kinds or tuple in kinds else ():
-        if isinstance(part, (list, tuple)):
-            _refuse_mixtures(part, argument)
 
 
 def as_ids(values: Any, argument: str) -> Array:

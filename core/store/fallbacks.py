@@ -100,7 +100,7 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
     offsets = xp.zeros(len(lengths) + 1, np.int64)
     xp.cumsum(lengths.astype(np.int64), out=offsets[1:])
     edges = _empty_edges(view, xp, int(offsets[-1]))
-    if view.cursor == CONTIGUOUS:
+    if view.cursor == CONTIGUOUS and not view.by_row:  # the latter reads weights elsewhere
         _copy_ranges(view, device, vertices, offsets, edges)
         return offsets, edges
     if vertices is None:

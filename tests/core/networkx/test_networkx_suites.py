@@ -63,7 +63,7 @@ def run(folder: Path, modules: list[str], oldest: Path | None = None, **environ:
     }  # fmt: skip
     options = ["-q", "-p", "networkx_count", "-p", "no:cacheprovider", "--pyargs", *modules]
     command = [sys.executable, "-m", "pytest", *options]
-    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=3000)
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return json.loads((folder / "counts.json").read_text())
 
