@@ -75,7 +75,7 @@ class Intake:
         events = Events(time, src, dst, weight, kind, attributes)
         masks = bad_times, bad_src, bad_dst, bad_weights, bad_attributes, bad_kinds
         self.gaps = _NONE
-        if any(mask is not None for mask in masks):
+        if not (bad_times is bad_src is bad_dst is bad_weights is bad_attributes is bad_kinds is None):
             events = self._valid(events, chunk, masks)
         self.position += events.number if self._mode == "count" else 0
         return events
