@@ -83,3 +83,22 @@ def failures(
             return
         yield subject, failed
         at += every
+
+
+def state(graph):
+    """All that a graph with columns holds, in plain Python."""
+    src, dst, _ = graph.edges()
+    pairs = [graph.device.to_numpy(ids) for ids in (src, dst)]
+    edges = list(
+        zip(
+            *(ids.tolist() for ids in pairs),
+            *(list(graph.edge_columns.at(name, *pairs)) for name in graph.edge_columns),
+            strict=True,
+        )
+    )
+    columns = [
+        list(graph.device.to_numpy(graph.columns[name]) if name == "age" else graph.columns[name])
+        for name in graph.columns
+    ]
+    assert {len(column) for column in columns} == {graph.num_vertices}
+    return repr((graph.num_vertices, sorted(edges), columns, graph.deleted_vertices.tolist(), graph.degrees().tolist()))

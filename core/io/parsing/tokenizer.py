@@ -173,7 +173,7 @@ class Tokenizer:
         """
         rows = Rows(*(column[row : row + 1] for column in self._rows))
         with np.errstate(over="ignore"):  # the loop wraps unsigned integers on purpose
-            end = self._run(_loop().py_func, line, rows, ticks)
+            end = self._run(getattr(_loop(), "py_func", _loop()), line, rows, ticks)
         if end.hards and not end.error:
             _, start, stop, _ = self._hard[0].tolist()
             rows.weight[0] = float(line[start:stop])

@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from injected import failures, lines, state
 
 import suricate as su
 from suricate import plugins
-from tests.support.injected import failures, lines
 
 pytestmark = pytest.mark.interpreted
 
@@ -29,25 +29,6 @@ def make(backend, device="cpu", **options):
     graph.insert_edges(*PAIRS, {"km": np.arange(6) / 2, "road": list("uvwxyz")})
     graph.delete_edges([0], [1])
     return graph
-
-
-def state(graph):
-    """All that a graph with columns holds, in plain Python."""
-    src, dst, _ = graph.edges()
-    pairs = [graph.device.to_numpy(ids) for ids in (src, dst)]
-    edges = list(
-        zip(
-            *(ids.tolist() for ids in pairs),
-            *(list(graph.edge_columns.at(name, *pairs)) for name in graph.edge_columns),
-            strict=True,
-        )
-    )
-    columns = [
-        list(graph.device.to_numpy(graph.columns[name]) if name == "age" else graph.columns[name])
-        for name in graph.columns
-    ]
-    assert {len(column) for column in columns} == {graph.num_vertices}
-    return repr((graph.num_vertices, sorted(edges), columns, graph.deleted_vertices.tolist(), graph.degrees().tolist()))
 
 
 CHANGES = {

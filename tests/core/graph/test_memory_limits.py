@@ -4,11 +4,11 @@ import copy
 
 import numpy as np
 import pytest
+from injected import state
 
 import suricate as su
 from suricate import plugins
 from suricate.errors import CapacityError
-from tests.core.graph.test_injected_columns import state
 
 pytestmark = pytest.mark.interpreted
 BACKENDS = sorted(plugins.backends())
