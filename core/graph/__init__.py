@@ -231,7 +231,7 @@ class Graph(hints.Hinted):
 
     @on_graph_device
     def _new_view(self, direction: str) -> StoreView:
-        if direction == "in" and not self.directed:
+        if not self.directed and isinstance(direction, str) and direction == "in":
             return self._views.setdefault("in", self.view("out"))
         return self._views.setdefault(direction, self._walked(self.store(direction).view()))
 
