@@ -69,11 +69,11 @@ def run(folder: Path, modules: list[str], oldest: Path | None = None, **environ:
 
 
 def packages() -> list[str]:
-    """All packages of tests that NetworkX has."""
+    """All packages of tests that NetworkX has; for a folder of tests that is none the package around it."""
     root = Path(nx.__file__).parent
-    return [
-        ".".join(("networkx", *path.relative_to(root).parts)) for path in sorted(root.rglob("tests")) if path.is_dir()
-    ]
+    folders = [path for path in sorted(root.rglob("tests")) if path.is_dir()]
+    parts = (path if (path / "__init__.py").exists() else path.parent for path in folders)
+    return [".".join(("networkx", *path.relative_to(root).parts)) for path in parts]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
