@@ -1,0 +1,38 @@
+"""Public words that were settled before the first release: an old one raises an error that names the new one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar, cast
+
+from suricate.base.errors import ParameterError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def keywords(**now: str) -> Callable[[F], F]:
+    """Decorate a function whose keywords were renamed, each ``old="what to write now"``.
+
+    A call with an old keyword raises :class:`ParameterError`; others cost one more call.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except TypeError:
+                for old in kwargs.keys() & now.keys():
+                    raise ParameterError(f"{function.__name__}({old}=...) is written {now[old]} now") from None
+                raise
+
+        return cast("F", call)
+
+    return decorate
+
+
+def attribute(owner: str, name: str, now: Mapping[str, str]) -> NoReturn:
+    """Raise what ``__getattr__`` of ``owner`` raises: the error for ``name`` says what to write if ``now`` has it."""
+    told = f"; it is written {now[name]} now" if name in now else ""
+    raise AttributeError(f"{owner} has no attribute {name!r}{told}", name=name)
