@@ -38,6 +38,6 @@ def test_an_old_attribute_names_the_new_one():
 
     with pytest.raises(AttributeError, match=r"Delta has no attribute 'arc_list'; it is written arcs\(kind\) now"):
         _ = Delta().arc_list
-    with pytest.raises(AttributeError, match="Delta has no attribute 'other'$"):
+    with pytest.raises(AttributeError, match=r"Delta has no attribute 'other'$"):
         _ = Delta().other
     assert not hasattr(Delta(), "arc_list")
