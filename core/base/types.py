@@ -20,6 +20,7 @@ NUMBERING = "ids number the vertices from 0; su.Names().intern(ids) maps any int
 
 UNCHANGED, NEW, REPLACED = 0, 1, 2  #: status of an edge of an insertion batch
 REMOVED = 1  #: status of an edge of a deletion batch (``UNCHANGED``: it was not there)
+DELETE, SET, INSERT = -1, 0, 1  #: kinds of events of a stream
 
 WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "uint32"))
 

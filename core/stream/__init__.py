@@ -15,7 +15,7 @@ Where events come from is in ``suricate.io.sources``, the rule of windows and ex
 
 from __future__ import annotations
 
-from suricate.io.sources.kinds import DELETE, INSERT, SET
+from suricate.base.types import DELETE, INSERT, SET
 from suricate.io.sources.scan import scan
 from suricate.io.sources.source import MARK, Chain, Function, Merge, Source
 from suricate.stream.window import Slide, Window

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from suricate.base.devices import CPU, Device
-from suricate.base.errors import ParameterError, RequirementError, ShapeError
+from suricate.base.errors import CapacityError, ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.base.types import ValidEdges
 from suricate.graph import Graph
@@ -304,3 +304,17 @@ class VertexColumn:
         places = np.where(found < 0, -1, self._places[found]) if len(self._places) else found
         known = places >= 0
         return vertices[known], self._values[places[known]]
+
+
+def raise_explained(error: CapacityError, names: Any, num_vertices: int, num_edges: int) -> NoReturn:
+    """Raise ``error``; if ids are sparse, raise a ``CapacityError`` instead that proposes to take them for names.
+
+    They are sparse if there are no ``names``, and ``num_vertices``, the largest id + 1, is over 4 times ``num_edges``.
+    """
+    if names is not None or num_vertices <= 4 * num_edges:
+        raise error
+    advice = "ids number the vertices from 0, names=True (--names) takes any integers as names"
+    explained = CapacityError(f"{error}; id {num_vertices - 1} makes it {num_vertices} vertices: {advice}")
+    for note in getattr(error, "__notes__", ()):
+        explained.add_note(note)
+    raise explained from error

@@ -7,17 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
-from suricate.intake.arrays import is_cuda_array, on_host
+from suricate.base.errors import (
+    DTypeError,
+    LateEventError,
+    ParameterError,
+    RequirementError,
+    ShapeError,
+    VertexRangeError,
+    WeightError,
+)  # fmt: skip
+from suricate.base.parameters import shown
+from suricate.base.types import DELETE, INSERT, MAX_VERTICES
+from suricate.intake.arrays import as_array, few_valid, is_cuda_array, on_host
 from suricate.intake.name_values import without_missing
-from suricate.io.sources.columns import Texts, as_integers, whole_numbers
-from suricate.io.sources.kinds import DELETE, INSERT, NO_KIND, kinds_of
+from suricate.intake.tables import is_missing
+from suricate.io.sources.columns import Texts, as_integers, numbers_in, whole_numbers, widened
+from suricate.io.sources.kinds import NO_KIND, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import as_times, bad_times, moment, ticks_of
+from suricate.stream.attributes import AttributeIntake
 from suricate.stream.naming import VertexNames
-from suricate.windows.events import Events, bad_id, both_ids, checked_ids, checked_weights, times_of
+from suricate.windows.events import Events, times_of
 from suricate.windows.ring.arrivals import Arrivals
-from suricate.windows.ring.attributes import AttributeIntake
 
 _NONE = np.empty(0, np.int64)
 SKIPS = "on_error='skip' leaves such events out"
@@ -192,3 +203,63 @@ class Intake:
         if self._mode == "step":
             return np.full(count, self.position, np.int64)
         return range(self.position, self.position + count)
+
+
+def checked_ids(values: Any, label: str, *, skips: bool = False) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return ids as ``uint32``, a copy, and a mask of those that are not valid vertex ids (None: all are valid).
+
+    Ids on a CUDA device stay there if all are valid; waits for the device. ``label`` names the column in messages.
+    ``skips``: invalid ids are left out, so that a column may be floats, as pandas has integers if some are missing.
+    """
+    array = as_array(values, label) if is_cuda_array(values) else np.asarray(values)
+    if array.ndim != 1:
+        raise ShapeError(f"{label} must have one dimension, got shape {array.shape}")
+    missing = None
+    if array.dtype.kind == "O":
+        array, missing = numbers_in(array)
+    if array.dtype.kind == "f" and (skips or np.isnan(array).any()):
+        array, missing = whole_numbers(array)
+    if array.dtype.kind not in "iu":
+        raise DTypeError(f"{label} must be whole numbers, got {array.dtype}; names=True (--names) takes texts")
+    least = 0 if array.dtype.kind == "u" or not len(array) else int(array.min())
+    if least < 0 or (len(array) and int(array.max()) >= MAX_VERTICES):
+        array = on_host(array)
+        bad = (array < 0) | (array >= MAX_VERTICES)
+        return np.where(bad, 0, array).astype(np.uint32), bad if missing is None else bad | missing
+    return array.astype(np.uint32), missing
+
+
+def both_ids(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return copies of ``src`` and ``dst`` as ``uint32[n]``, made and checked in one pass by a compiled loop.
+
+    None if an entry is no valid id, or if the loop does not take such arrays; :func:`checked_ids` takes all kinds.
+    """
+    copies = few_valid((src, dst, None), MAX_VERTICES, most=len(src))
+    return None if copies is None else copies[:2]
+
+
+def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
+    """Return the error about the first of ``values`` that the mask ``bad`` selects; ``label``: their column."""
+    (value,) = (on_host(values) if is_cuda_array(values) else np.asarray(values))[bad][:1].tolist()
+    if is_missing(value):
+        return VertexRangeError(f"{label}: an id is missing; on_error='skip' (--on-error) leaves such events out")
+    return VertexRangeError(
+        f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); "
+        "names=True (--names) takes any integers"
+    )
+
+
+def checked_weights(values: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return weights as ``int64`` or ``float64``, and a mask of those that are NaN or infinite (None: none are).
+
+    Objects may be integers, which stay exact, or decimals, floats and missing values.
+    """
+    array = np.asarray(values)
+    missing = None
+    if array.dtype.kind == "O":
+        array, missing = numbers_in(array)
+    if array.dtype.kind not in "iuf":
+        raise DTypeError(f"weight must be numbers, got {array.dtype}")
+    array = widened(array, "weight", WeightError)
+    bad = ~np.isfinite(array) if array.dtype.kind == "f" else missing
+    return array, None if bad is None or not bad.any() else bad

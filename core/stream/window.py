@@ -23,19 +23,18 @@ from suricate.io.sources.refusals import with_held
 from suricate.io.sources.source import MARK, Sorted, as_source
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
+from suricate.stream.attributes import columns_needed
 from suricate.stream.background import Background, ReadAhead, next_of
 from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, without_events
 from suricate.stream.contents import Contents, Due
-from suricate.stream.graphs import Graphs, VertexColumn
+from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
 from suricate.stream.history import History
 from suricate.stream.naming import vertex_names
+from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
-from suricate.windows.events import raise_explained
-from suricate.windows.options import WindowOptions
-from suricate.windows.ring.attributes import columns_needed
 
 ENDED = "ended"  #: in place of a slide: there are no more
 ENOUGH = 1000  #: events of which so many may be late that it is told before the source ends

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import ParameterError
+from suricate.base.types import DELETE, INSERT, SET
 from suricate.io.sources.columns import Texts, distinct, whole_numbers
 
-DELETE, SET, INSERT = -1, 0, 1  #: kinds of events
 NO_KIND = 2  #: in place of what is none of them
 _WORDS = {INSERT: ("insert", "i", "+", "1", "+1"), DELETE: ("delete", "d", "-", "-1"), SET: ("set", "s", "=", "0")}
 _LETTERS = {word: kind for kind, words in _WORDS.items() for word in words}

@@ -24,6 +24,7 @@ import numpy as np
 from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.files import as_path, is_special
 from suricate.base.parameters import flag, one_of, shown
+from suricate.base.types import DELETE, INSERT, SET
 from suricate.io import events
 from suricate.io.encodings import BYTES, UTF8, checked_encoding
 from suricate.io.files import ByteSource, rest_of
@@ -37,7 +38,6 @@ from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.io.parts import files_in, natural
 from suricate.io.sources.columns import Texts
 from suricate.io.sources.identity import ChangedError, rows_behind, state_of, without
-from suricate.io.sources.kinds import DELETE, INSERT, SET
 from suricate.io.sources.refusals import BadLine, Refusals
 from suricate.io.sources.source import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
 from suricate.io.sources.times import NANOSECONDS, demand_unit

@@ -220,7 +220,7 @@ def texts_of(graph):
 @pytest.mark.compiled
 def test_texts_are_attributes_that_come_and_go(device, tmp_path, monkeypatch):
     """Equal to a dictionary, on through checkpoints; what no event has any more is forgotten."""
-    monkeypatch.setattr("suricate.windows.ring.attributes.TEXTS", 16)
+    monkeypatch.setattr("suricate.stream.attributes.TEXTS", 16)
     made, size = texts(4), 12
     chunks = [{name: part[i : i + 30] for name, part in made.items()} for i in range(0, 400, 30)]
     options = {"size": str(size), "slide": "1", "attributes": TEXT_RULES, "graph": {"device": device}}

@@ -10,7 +10,7 @@ from typing import Any
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import integer, is_number, shown
 from suricate.io.sources.times import duration
-from suricate.windows.ring.attributes import checked_rules
+from suricate.stream.attributes import checked_rules
 from suricate.windows.ring.loops import COMBINE
 from suricate.windows.rule import Grid, Rule
 
