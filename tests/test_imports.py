@@ -44,13 +44,13 @@ def module_name(file: Path) -> str:
 MODULES = {module_name(file): file for layer in LAYERS for file in files(layer)}
 
 
-def imports(file: Path) -> set[str]:
-    """Names of the suricate modules that ``file`` imports, inside functions too; not those for type checkers."""
+def imports(file: Path, types: bool = False) -> set[str]:
+    """Names of the suricate modules that ``file`` imports, inside functions too; ``types``: for type checkers too."""
     tree = ast.parse(file.read_text())
     typing_only = {
         id(node)
         for branch in ast.walk(tree)
-        if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+        if not types and isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
         for node in ast.walk(branch)
     }
     found = set()

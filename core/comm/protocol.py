@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from suricate.intake.arrays import bits
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
-    from suricate.store import Store
 
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -38,7 +37,6 @@ class Comm(ABC):
 
     rank: int = 0
     size: int = 1
-    partition: ClassVar[Any]  #: the class of how graphs are divided: ``suricate.parallel`` sets it
 
     @abstractmethod
     def gather(self, name: str, value: Any) -> list[Any]:
@@ -200,22 +198,6 @@ class Comm(ABC):
         """
         return Asking(self, values)
 
-    def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
-        """Divide the vertices of a new graph among the ranks.
-
-        Args:
-            graph: the graph, under construction.
-            options: its options.
-            make: returns empty stores, given degree hints.
-            hints: expected out-degrees and in-degrees, by vertex; either may be None.
-            count: number of vertices.
-
-        Returns:
-            The stores of the graph, and its ``Partition`` (None with one rank).
-        """
-        partition = self.partition(graph, self, options, make, hints, count)
-        return partition.stores, partition
-
 
 class Alike(AbstractContextManager[None]):
     """The context of :meth:`Comm.alike`; a class, since :func:`call_site` would report the frame of a generator."""
@@ -259,10 +241,6 @@ class SelfComm(Comm):
 
     def abort(self, reason: str) -> None:
         """Do nothing: there is no other rank."""
-
-    def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
-        """Return ``make(*hints)``, undivided stores, and None instead of a partition; other arguments are not used."""
-        return make(*hints), None
 
 
 def is_array(value: Any) -> bool:

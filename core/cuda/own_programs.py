@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import TYPE_CHECKING
 
 from suricate.cuda.program import Program
 
-if TYPE_CHECKING:
-    from suricate.store import Store
 
-
-def own_programs(store: Store) -> list[Program]:
+def own_programs(store: object) -> list[Program]:
     """Return the CUDA programs of the backend of ``store``, or an empty list.
 
     They are the result of ``programs(store)`` in the module ``programs``, or else ``cuda``, of the backend's package.

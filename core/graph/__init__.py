@@ -22,6 +22,7 @@ from suricate.graph import edge_columns, inspection, interop, lookups, naming, s
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.delta.columns import shown_delta
+from suricate.graph.division import Division, demand_comm, divided
 from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
 from suricate.graph.exchange import igraph, networkit, networkx, pyg, tables
 from suricate.graph.inspection import most_arcs, share_limit
@@ -44,7 +45,6 @@ from suricate.store import Store
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
     from suricate.graph.interface.calls import Compute, Track
-    from suricate.parallel.partition import Partition
 
 
 class Graph(hints.Hinted):
@@ -111,8 +111,7 @@ class Graph(hints.Hinted):
         comm: Comm | None = None,
         **backend_options: Any,
     ) -> None:
-        if comm is not None and not (hasattr(comm, "divide") and hasattr(comm, "alike")):
-            raise ParameterError(f"comm must be a Comm, which connect() or run() gives, got {shown(comm)}")
+        demand_comm(comm)
         with nullcontext() if comm is None else comm.alike():
             chosen, place = choose_backend(backend, device if comm is None else comm.place(device))
             kinds = weight_dtype, in_edges, self_loops, checks, memory_limit, backend_options, threads
@@ -120,11 +119,11 @@ class Graph(hints.Hinted):
             known = names if names is None or isinstance(names, Names) else Names.of(names)
             count = max(checked_count(num_vertices), 0 if known is None else known.num_ids)
         hints, make = (degree_hints, in_degree_hints), partial(options.make_stores, count, place)
-        stores, partition = (make(*hints), None) if comm is None else comm.divide(self, options, make, hints, count)
+        stores, partition = divided(self, comm, options, make, hints, count)
         self._assemble(options, stores, partition)
         self.names = known
 
-    def _assemble(self, options: GraphOptions, stores: tuple[Store, ...], partition: Partition | None = None) -> None:
+    def _assemble(self, options: GraphOptions, stores: tuple[Store, ...], partition: Division | None = None) -> None:
         """Initialise this graph over ``stores`` of one device and size; ``partition``: None or how it is divided."""
         self.partition = partition  #: how edges are divided among processes, None in most graphs
         self._options, self._stores, self.device = options, stores, stores[0].device

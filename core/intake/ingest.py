@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,9 +39,6 @@ from suricate.intake.arrays import (
 from suricate.intake.batches import DeviceBatch, device_batches
 from suricate.intake.id_checks import IdChecks
 from suricate.intake.upload import Upload
-
-if TYPE_CHECKING:
-    from suricate.graph.options import GraphOptions
 
 STATUS = Struct("Status", {
     "guard": "uint32_t",  # not zero: an entry is invalid; the mutation kernels of the same call take its address
@@ -200,10 +197,10 @@ class Ingest:
 
     Args:
         device: the graph's CUDA device.
-        options: the graph's options.
+        options: the graph's ``GraphOptions``.
     """
 
-    def __init__(self, device: Device, options: GraphOptions) -> None:
+    def __init__(self, device: Device, options: Any) -> None:
         cupy = device.xp
         self.device = device
         self._weight_dtype = options.stored_dtype

@@ -12,8 +12,9 @@ from __future__ import annotations
 from suricate.comm.connect import connect
 from suricate.comm.protocol import Comm, SelfComm
 from suricate.comm.threads import run
+from suricate.graph.division import DIVIDERS
 from suricate.parallel.partition import Partition
 
 __all__ = ["Comm", "SelfComm", "connect", "run"]
 
-Comm.partition = Partition
+DIVIDERS.append(Partition)

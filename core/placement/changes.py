@@ -26,7 +26,7 @@ from suricate.store.slices import joined_outcomes, slices_of
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph.delta import Delta
-    from suricate.parallel.partition import Partition
+    from suricate.placement.placement import Placement
     from suricate.placement.store import PartitionedStore
 
 
@@ -59,7 +59,7 @@ class Half:
         own: for each store the edges that this rank holds; empty before :meth:`pick`.
     """
 
-    def __init__(self, part: Partition, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
+    def __init__(self, part: Placement, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
         self.part, self.stores, self.edges, self.size, self.deletion = part, stores, edges, len(edges.src), deletion
         self.wanted, self.number = (REMOVED, DELETED) if deletion else (NEW, INSERTED)
         known: tuple[int, int] | None = getattr(edges, "own", None)
@@ -162,7 +162,7 @@ class Batch:
     """
 
     def __init__(
-        self, part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
+        self, part: Placement, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
     ) -> None:
         self.part, self._stores, self._given = part, stores, (removed, added)
         sizes = [len(edges.src) for edges in self._given if edges is not None]
@@ -246,7 +246,7 @@ class Batch:
 
 
 def change(
-    part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
+    part: Placement, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
 ) -> list[Outcome | None]:
     """Delete ``removed``, then insert ``added`` on a divided graph; collective.
 
@@ -347,7 +347,7 @@ class DividedStores(Stores):
     ``part``: how the graph is divided. ``symmetric``: whether batches contain both arcs of every edge.
     """
 
-    def __init__(self, part: Partition, *, symmetric: bool) -> None:
+    def __init__(self, part: Placement, *, symmetric: bool) -> None:
         super().__init__(part.stores, symmetric=symmetric)
         self.part = part
 
@@ -369,7 +369,7 @@ class DividedStores(Stores):
 class DividedUpdater(Updater):
     """Applies batches to a divided graph; edges that are :class:`GatheredEdges` are not validated again."""
 
-    def __init__(self, part: Partition, *given: Any) -> None:
+    def __init__(self, part: Placement, *given: Any) -> None:
         super().__init__(part.stores, *given)
         self._all = DividedStores(part, symmetric=self._symmetric)
 

@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 
     from suricate.base.devices import Array
     from suricate.comm.protocol import Comm
-    from suricate.graph.edge_columns.divided import DividedTable
+    from suricate.placement.edge_columns import DividedTable
     from suricate.store import Store
 
 SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again
+BYTES = 64  #: of an arc that a rank has got, with the tables over it
+SHARE = 8  #: what a rank gets at a time takes at most ``memory_limit / SHARE`` bytes
+
+
+def arcs_within(memory_limit: int | None, most: int) -> int:
+    """Return how many arcs, at most ``most``, a rank with this memory limit may get at a time."""
+    return most if memory_limit is None else max(1, min(most, memory_limit // (SHARE * BYTES)))
 
 
 def first_bounds(count: int, size: int, hints: Sequence[Array | None]) -> Array:

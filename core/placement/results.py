@@ -16,7 +16,7 @@ from suricate.cuda.pinned import PinnedCounters
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
-    from suricate.parallel.partition import Partition
+    from suricate.placement.placement import Placement
     from suricate.placement.store import PartitionedStore
 
 DELETED, INSERTED = 0, 1  #: the halves of a batch
@@ -34,7 +34,7 @@ class Results:
         dtype: of weights that the batch replaces or removes; None: there are none, or they are rows of a table.
     """
 
-    def __init__(self, part: Partition, sizes: Sequence[int | None], dtype: np.dtype | None) -> None:
+    def __init__(self, part: Placement, sizes: Sequence[int | None], dtype: np.dtype | None) -> None:
         self.part, self._sizes, self._dtype = part, sizes, dtype
         self._shape = part.comm.size, len(sizes), len(part.stores), 2
         self._counted = end = prod(self._shape)
@@ -105,7 +105,7 @@ class Tally:
             part.arriving.copy_from(counts.reshape(-1))
             self._arriving = part.arriving
 
-    def note(self, part: Partition) -> None:
+    def note(self, part: Placement) -> None:
         """Add the changes of the batch to the stores' counts, and set ``part.held``, each rank's number of arcs.
 
         Waits for the batch.

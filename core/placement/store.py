@@ -19,7 +19,7 @@ from suricate.store import Store, prepared_resize
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
-    from suricate.parallel.partition import Partition
+    from suricate.placement.placement import Placement
 
 
 class PartitionedStore(Store):
@@ -32,7 +32,7 @@ class PartitionedStore(Store):
         local: an empty store with all vertices.
     """
 
-    def __init__(self, part: Partition, local: Store) -> None:
+    def __init__(self, part: Placement, local: Store) -> None:
         self.part, self.local = part, local
         self.num_vertices, self.device, self.weight_dtype = local.num_vertices, local.device, local.weight_dtype
         self.memory_limit = local.memory_limit
@@ -240,7 +240,7 @@ class PartitionedStore(Store):
         """Raise ``RequirementError``: a graph copies the stores of its ranks."""
         raise RequirementError("the store of one process cannot be copied: copy the graph")
 
-    def of_copy(self, part: Partition, local: Store) -> PartitionedStore:
+    def of_copy(self, part: Placement, local: Store) -> PartitionedStore:
         """Return the store of a copy of the graph: ``part`` divides the copy, ``local`` is the copied local store."""
         self.part.count_arcs()
         other = PartitionedStore(part, local)

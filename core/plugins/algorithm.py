@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.base.types import ArcList, PlacedArcs, StoreView
     from suricate.cuda.program import Program
-    from suricate.graph import Graph
-    from suricate.graph.delta import Delta
     from suricate.plugins.step import Step
     from suricate.state.edges.edge_set import EdgeSet
 
@@ -54,7 +52,7 @@ class Requirements:
     weighted: bool | None = None
     undirected: bool | None = None
 
-    def missing(self, graph: Graph) -> str | None:
+    def missing(self, graph: Any) -> str | None:
         """Return None if ``graph`` meets all requirements, else what it lacks and how to build a graph that fits."""
         if self.in_edges and not graph.has_in_edges:
             return "it needs in-edges: build the graph with Graph(..., in_edges=True) or directed=False"
@@ -120,10 +118,10 @@ class Algorithm(ABC):
             cls.compute = _noted(cls.compute)  # type: ignore[assignment,method-assign]
 
     @abstractmethod
-    def compute(self, graph: Graph) -> None:
+    def compute(self, graph: Any) -> None:
         """Compute the result on ``graph`` from scratch."""
 
-    def update(self, graph: Graph, delta: Delta) -> None:
+    def update(self, graph: Any, delta: Any) -> None:
         """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch.
 
         If this or :meth:`compute` raises, a tracker computes the next result with a new instance.
@@ -147,7 +145,7 @@ class Algorithm(ABC):
 
     def should_recompute(
         self,
-        graph: Graph,
+        graph: Any,
         deleted: Changed | None = None,
         *others: Changed | None,
         times: float = 1.0,
@@ -194,7 +192,7 @@ class Algorithm(ABC):
         """
         return None
 
-    def event_step(self, graph: Graph) -> Step | str:
+    def event_step(self, graph: Any) -> Step | str:
         """Return how a compiled loop on the CPU updates the state edge by edge, for ``suricate.replay``.
 
         The step works in place on the algorithm's state for ``graph``. A text in place of a step says why there is no
@@ -233,7 +231,7 @@ class Algorithm(ABC):
             raise ParameterError(f"{cls.name}: {misfit} (its parameters: {known})") from None
 
     @classmethod
-    def demand(cls, graph: Graph) -> None:
+    def demand(cls, graph: Any) -> None:
         """Raise ``RequirementError`` if ``graph`` lacks what the algorithm needs."""
         reason = cls.requires.missing(graph)
         if reason is not None:
@@ -249,7 +247,7 @@ class Algorithm(ABC):
         """
         return None
 
-    def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
+    def restore(self, graph: Any, state: Mapping[str, Array]) -> None:
         """Continue from a :meth:`state`, given in arrays on the graph's device, in place of :meth:`compute`.
 
         The graph has the same edges as when the state was taken, and the same vertices, or more without edges.
@@ -351,16 +349,16 @@ class Algorithm(ABC):
         """
         return []
 
-    def traffic(self, graph: Graph) -> int | None:
+    def traffic(self, graph: Any) -> int | None:
         """Return the least number of bytes that the last :meth:`compute` on ``graph`` had to move; None: unknown."""
         return None
 
 
-def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None]:
+def _noted(compute: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     """Return a version of ``compute`` that first calls :meth:`Algorithm.recomputes`: trackers count the calls."""
 
     @wraps(compute)
-    def noting(self: Any, graph: Graph) -> None:
+    def noting(self: Any, graph: Any) -> None:
         self.recomputes()
         compute(self, graph)
 

@@ -16,7 +16,7 @@ from suricate.state.attributes import TEXT, Column, as_values, dtype_of, fitted
 from suricate.state.edge_table import dtype_named
 
 if TYPE_CHECKING:
-    from suricate.graph import Graph
+    from suricate.base.likes import GraphLike
 
 
 class Columns(MutableMapping[str, Any]):
@@ -26,7 +26,7 @@ class Columns(MutableMapping[str, Any]):
     is ``suricate.graph.naming.vertices_of``, which finds the ids of vertices given by id or name.
     """
 
-    def __init__(self, graph: Graph, find: Callable[[Graph, Any, str], np.ndarray]) -> None:
+    def __init__(self, graph: GraphLike, find: Callable[[Any, Any, str], np.ndarray]) -> None:
         self._graph, self._find = graph, find  # the latter: ``naming.vertices_of``
 
     def add(self, name: str, values: Any = None, *, dtype: Any = None, missing: Any = None) -> None:
@@ -136,7 +136,7 @@ class Columns(MutableMapping[str, Any]):
         return column_of(self._graph, name).missing
 
 
-def _demand_same(graph: Graph, **values: Any) -> None:
+def _demand_same(graph: GraphLike, **values: Any) -> None:
     """Raise ``ParameterError`` unless all processes of a graph pass the same ``values``.
 
     Every process has all columns of vertices.
@@ -145,7 +145,7 @@ def _demand_same(graph: Graph, **values: Any) -> None:
         graph.partition.comm.same(values)
 
 
-def column_of(graph: Graph, name: str) -> Column:
+def column_of(graph: GraphLike, name: str) -> Column:
     """Return the column ``name`` of a graph's vertices; raises ``UnknownNameError`` if there is none of this name."""
     if not isinstance(name, str) or name not in graph._columns:
         known = ", ".join(graph._columns) or "none"
@@ -153,7 +153,7 @@ def column_of(graph: Graph, name: str) -> Column:
     return graph._columns[name]
 
 
-def array_of(graph: Graph, name: str) -> Array:
+def array_of(graph: GraphLike, name: str) -> Array:
     """Return the array, not a copy, of a column of vertices (by vertex) or of edges (by row); for operators.
 
     Raises:

@@ -26,7 +26,7 @@ from suricate.intake.arrays import as_weights, bits, checked_weights, on_host
 from suricate.state.attributes import TEXT, Column, as_values, fitted, unlimited
 
 if TYPE_CHECKING:
-    from suricate.graph.delta import Delta, Lists
+    from suricate.base.likes import DeltaLike
 
 GivenDelta = TypeVar("GivenDelta")
 ROW = np.dtype(np.uint32)  #: of row numbers, the weights of the stores
@@ -56,7 +56,7 @@ class EdgeTable:
         self.columns = {name: Column(device, _LEAST, *kind) for name, kind in kinds.items()}
         self._tail = 0  # rows from the tail on were never used
         self._free = np.empty(0, ROW)
-        self._unread: list[tuple[np.ndarray, Delta]] = []
+        self._unread: list[tuple[np.ndarray, DeltaLike]] = []
         self._given: list[ref[Any]] = []  # deltas that were given out
         self._waiting = 0  # rows of the unread
         self._batch = self._free  # rows of the change under way
@@ -120,7 +120,7 @@ class EdgeTable:
         if isinstance(error, Exception):  # else the batch may have been launched
             self._free, self._batch, self.is_lost = np.concatenate((self._free, self._batch)), self._batch[:0], False
 
-    def follow(self, delta: Delta) -> None:
+    def follow(self, delta: DeltaLike) -> None:
         """End a change that has succeeded; keep ``delta``, its delta, for :meth:`read_deltas`."""
         self._unread.append((self._batch, delta))
         self._waiting += max(len(self._batch), 1)
@@ -133,7 +133,7 @@ class EdgeTable:
         """
         left = [self._free]
         for rows, delta in self._unread:
-            left.append(self._left_by(rows, _lists_of(delta)))
+            left.append(self._left_by(rows, delta._read()))
         self._read_given()
         self._free, self._unread, self._waiting = np.concatenate(left), [], 0
 
@@ -145,13 +145,13 @@ class EdgeTable:
     def _read_given(self) -> None:
         for given in self._given:
             if (delta := given()) is not None:
-                delta.read()
+                delta._read()
         self._given = []
 
-    def _left_by(self, rows: np.ndarray, lists: Lists) -> np.ndarray:
+    def _left_by(self, rows: np.ndarray, delta: DeltaLike) -> np.ndarray:
         """Return the rows that no edge uses after a change; ``rows`` are those that its batch got."""
-        used = [on_host(lists.inserted.weight), on_host(lists.replaced.weight)]
-        left = [on_host(lists.deleted.weight), on_host(lists.replaced_old)]
+        used = [on_host(delta.inserted.weight), on_host(delta.replaced.weight)]
+        left = [on_host(delta.deleted.weight), on_host(delta.replaced_old)]
         if sum(map(len, used)) < len(rows):  # duplicates in a batch, say
             left.append(np.setdiff1d(rows, np.concatenate(used)))
         return np.concatenate(left)
@@ -159,7 +159,7 @@ class EdgeTable:
     def recover(self, rows: np.ndarray) -> None:
         """Recompute after an interrupt which rows are free; ``rows`` are the rows of all edges in the store."""
         for _, delta in self._unread:
-            _lists_of(delta)
+            delta._read()
         self._read_given()
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
         self._unread, self._waiting, self.is_lost = [], 0, False
@@ -271,15 +271,6 @@ class EdgeTable:
         require(len(known) == self._tail, "rows without edges are free")
         require(not len(known) or int(known.max()) < self._tail, "rows of edges exist")
         require(self._tail <= self._capacity, "a column has a value per row")
-
-
-def _lists_of(delta: Delta) -> Lists:
-    """Return the lists of a delta; errors of deferred batches are left for others."""
-    keeps, delta.keeps_errors = delta.keeps_errors, True
-    try:
-        return delta._all()
-    finally:
-        delta.keeps_errors = keeps
 
 
 def _weights(values: Array, dtype: np.dtype) -> Array:

@@ -17,7 +17,7 @@ from suricate.base.parameters import shown
 from suricate.intake.arrays import as_ids, checked_ids, placed_ids, sorted_distinct
 
 if TYPE_CHECKING:
-    from suricate.graph import Graph
+    from suricate.base.likes import GraphLike
 
 
 class DeviceCount:
@@ -88,7 +88,7 @@ class Frontier:
             self._device_count = count
 
     @classmethod
-    def all(cls, graph: Graph) -> Frontier:
+    def all(cls, graph: GraphLike) -> Frontier:
         """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made on first use.
 
         Raises:
@@ -108,7 +108,7 @@ class Frontier:
         return frontier
 
     @classmethod
-    def of_rows(cls, graph: Graph, begin: int, end: int) -> Frontier:
+    def of_rows(cls, graph: GraphLike, begin: int, end: int) -> Frontier:
         """Return the frontier of vertices ``begin`` to ``end`` (exclusive), the only ones with edges in ``graph``.
 
         ``graph`` is the part of a graph of several processes that one of them holds.
@@ -119,7 +119,7 @@ class Frontier:
         return frontier
 
     @classmethod
-    def of_vertex(cls, graph: Graph, vertex: int) -> Frontier:
+    def of_vertex(cls, graph: GraphLike, vertex: int) -> Frontier:
         """Return the frontier of one vertex of ``graph``, whose id is not checked; launches no kernel."""
         device, xp, host = graph.device, graph.device.xp, np.array([vertex], np.uint32)
         if not device.is_cuda:
@@ -130,7 +130,7 @@ class Frontier:
         return cls(device, ids, num_vertices=graph.num_vertices)
 
     @classmethod
-    def from_vertices(cls, graph: Graph, vertices: Any) -> Frontier:
+    def from_vertices(cls, graph: GraphLike, vertices: Any) -> Frontier:
         """Return the frontier of ``vertices`` (ids in any order, repeats allowed), held in ascending order.
 
         Args:

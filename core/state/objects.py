@@ -12,7 +12,7 @@ from suricate.base.parameters import shown
 from suricate.intake.arrays import on_host
 
 if TYPE_CHECKING:
-    from suricate.graph.delta import Delta
+    from suricate.base.likes import DeltaLike
 
 PLAIN = (type(None), bool, int, float, str)  #: of values that JSON holds as they are
 CONTAINERS = (tuple, list, dict, set, frozenset)
@@ -44,7 +44,7 @@ class Objects:
         self.edges: dict[tuple[int, int], dict[Any, Any]] = {}
         self.keys: dict[tuple[int, int], Any] | None = None
         self.weight: Any = "weight"
-        self._unread: list[Delta] = []
+        self._unread: list[DeltaLike] = []
 
     def __repr__(self) -> str:
         return (
@@ -68,7 +68,7 @@ class Objects:
 
     # -- changes of the graph ------------------------------------------------------------------------------------------
 
-    def follow(self, delta: Delta) -> None:
+    def follow(self, delta: DeltaLike) -> None:
         """Take note of a change of the graph; reading what it deleted waits for the device, so it is put off."""
         self._unread.append(delta)
         if len(self._unread) > UNREAD:
@@ -78,15 +78,13 @@ class Objects:
         """Forget the attributes of the edges and vertices that changes have deleted; waits for the device."""
         unread, self._unread = self._unread, []
         for delta in unread:
-            keeps, delta.keeps_errors = delta.keeps_errors, True
-            gone = zip(*(on_host(ids).tolist() for ids in delta.deleted[:2]), strict=True)
+            gone = zip(*(on_host(ids).tolist() for ids in delta._read().deleted[:2]), strict=True)
             for pair in gone if self.edges or self.keys else ():
                 self.edges.pop(pair, None)
                 (self.keys or {}).pop(pair, None)
             for vertex in on_host(delta.deleted_vertices).tolist() if self.vertices else ():
                 for values in self.vertices.values():
                     values.pop(vertex, None)
-            delta.keeps_errors = keeps
 
     def forget(self, ids: np.ndarray) -> None:
         """Forget the nodes of ``ids``, which now belong to new vertices."""

@@ -376,6 +376,15 @@ class Delta:
                     self._changes = Changes()
         return self._lists
 
+    def _read(self) -> Delta:
+        """Make the lists and return the delta; errors of deferred batches are left for later calls."""
+        keeps, self.keeps_errors = self.keeps_errors, True
+        try:
+            self._all()
+        finally:
+            self.keeps_errors = keeps
+        return self
+
     def _resolve(self, removed: Change | None, added: Change | None, deleted: DeletedEdges | None) -> Lists:
         xp, dtype = self._device.xp, self._weight_dtype
         empty = EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), None if dtype is None else xp.empty(0, dtype))

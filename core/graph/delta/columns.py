@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from suricate.base.types import ArcList
 from suricate.graph.delta import Changes, Delta, listed
 from suricate.graph.delta.lists import Lists
 from suricate.intake.arrays import picked
 from suricate.state.edge_table import EdgeTable, weighed, weights_at
-
-if TYPE_CHECKING:
-    pass
 
 
 class ColumnDelta(Delta):
@@ -38,10 +33,6 @@ class ColumnDelta(Delta):
     def is_known_empty(self) -> bool:
         """Whether the host knows, without waiting for a device, that nothing changed."""
         return self._rows.is_known_empty
-
-    def read(self) -> None:
-        """Make the lists, while the rows have their values."""
-        self._all()
 
     def _all(self) -> Lists:
         if self._lists is None:

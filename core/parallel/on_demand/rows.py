@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.types import edge_keys
 from suricate.comm.rounds import in_rounds
 from suricate.intake.arrays import on_host, sorted_distinct
+from suricate.placement.ranges import arcs_within
 from suricate.store import fallbacks
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from suricate.parallel.partition import Partition
 
 SLICE = 1 << 20  #: arcs that a rank gets, or questions that it asks, at a time
-BYTES = 64  #: of an arc that it has got, with the tables over it
-SHARE = 8  #: a slice takes at most ``memory_limit / SHARE`` bytes
 HALF = np.uint64(32)
 ID_BYTES = 4  #: a question is the key of an arc, the answer a byte
 NO_LIMIT, NO_KEY = (1 << 32) - 1, (1 << 64) - 1
@@ -30,8 +29,7 @@ NO_LIMIT, NO_KEY = (1 << 32) - 1, (1 << 64) - 1
 
 def at_a_time(part: Partition) -> int:
     """Return how many arcs this rank may receive at a time, given its memory limit."""
-    limit = part.memory_limit
-    return SLICE if limit is None else max(1, min(SLICE, limit // (SHARE * BYTES)))
+    return arcs_within(part.memory_limit, SLICE)
 
 
 def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:

@@ -20,7 +20,7 @@ from suricate.intake.arrays import as_array, both_arcs, picked, placed, placed_i
 from suricate.state.locks import Lock, graph_lock
 
 if TYPE_CHECKING:
-    from suricate.graph import Graph
+    from suricate.base.likes import GraphLike
     from suricate.state.edges.edge_table import EdgeTable
 
 OWNERS["edges"] = Owner(
@@ -60,7 +60,7 @@ class EdgeSet:
         "num_vertices",
     )
 
-    def __init__(self, graph: Graph, src: Any, dst: Any, values: Any = None) -> None:
+    def __init__(self, graph: GraphLike, src: Any, dst: Any, values: Any = None) -> None:
         with graph.exclusive():
             edges = _edge_list(graph, src, dst, values)
             arcs = edges if graph.directed else both_arcs(graph.device.xp, edges)
@@ -261,7 +261,7 @@ def _kernels(device: Device) -> Any:
     return edge_set_cpu
 
 
-def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
+def _edge_list(graph: GraphLike, src: Any, dst: Any, values: Any) -> EdgeList:
     """Check ``src``, ``dst`` and ``values``, the arguments of a new set; return them on the graph's device.
 
     The results may be views. ``values`` None: no values. Raises the exceptions of :class:`EdgeSet`.

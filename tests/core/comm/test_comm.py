@@ -12,10 +12,10 @@ import pytest
 from patience import PATIENCE
 
 import suricate as su
-from suricate.comm.clock import AgreedClock
 from suricate.comm.connect import OTHERS, SIZES
 from suricate.errors import CommunicationError, ParameterError
 from suricate.parallel import Comm, SelfComm, connect, run
+from suricate.placement.clock import AgreedClock
 
 
 def test_values_and_arrays_come_back_in_rank_order() -> None:

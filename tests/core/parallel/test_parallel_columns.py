@@ -179,7 +179,7 @@ def test_operators_and_algorithms_read_columns_as_on_one_graph(directed: bool, r
 
 @pytest.mark.parametrize("directed", [True, False])
 def test_values_move_when_ranges_are_cut_again(directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suricate.parallel.partition.FEW", 20)
+    monkeypatch.setattr("suricate.placement.placement.FEW", 20)
     monkeypatch.setattr("suricate.placement.ranges.SLICE", 16)
 
     def job(comm: Comm) -> tuple[int, ...]:

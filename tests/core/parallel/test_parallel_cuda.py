@@ -20,7 +20,8 @@ from suricate.algorithms.sssp import SSSP
 from suricate.errors import DTypeError, SelfLoopError, VertexRangeError, WeightError
 from suricate.operators import schemes
 from suricate.operators.cuda.pull import pull
-from suricate.parallel import Comm, partition, pushes, run
+from suricate.parallel import Comm, pushes, run
+from suricate.placement import placement
 
 pytestmark = pytest.mark.gpu
 
@@ -92,7 +93,7 @@ def test_searches_are_repaired(dtype: str | None, directed: bool, whole: int, mo
 
 
 def test_vertices_come_and_go_and_ranges_are_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition, "FEW", 8)
+    monkeypatch.setattr(placement, "FEW", 8)
 
     def job(comm: Comm) -> list[int]:
         divided, single = made(comm, 5, directed=False), su.Graph(5, device="cpu", directed=False)

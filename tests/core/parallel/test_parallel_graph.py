@@ -22,8 +22,9 @@ from suricate.errors import (
     VertexRangeError,
     WeightError,
 )
-from suricate.parallel import Comm, partition, run
-from suricate.parallel.partition import FEW, UNEVEN
+from suricate.parallel import Comm, run
+from suricate.placement import placement
+from suricate.placement.placement import FEW, UNEVEN
 
 pytestmark = pytest.mark.plain
 N = 40
@@ -136,7 +137,7 @@ def test_ranges_are_cut_again_when_a_rank_holds_too_much(ranks: int) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rows_that_move_are_not_newly_inserted(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition, "FEW", 10)
+    monkeypatch.setattr(placement, "FEW", 10)
 
     def job(comm: Comm) -> tuple[list[int], int]:
         graph = made(comm, backend=backend, weight_dtype="int32")
@@ -158,7 +159,7 @@ def test_rows_that_move_are_not_newly_inserted(backend: str, monkeypatch: pytest
 @pytest.mark.parametrize(("name", "call"), [("reserve", 1), ("insert", 2), ("delete", 1)])
 def test_ranges_stay_if_rows_cannot_move(name: str, call: int, error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without memory the batch is done all the same; of other errors it is one."""
-    monkeypatch.setattr(partition, "FEW", 10)
+    monkeypatch.setattr(placement, "FEW", 10)
 
     def job(comm: Comm) -> None:
         graph = made(comm)
@@ -393,7 +394,7 @@ def test_whether_to_update_goes_by_the_clock_of_rank_0(loses: bool, monkeypatch:
     """That of rank 1 says the opposite, or nothing."""
 
     clocks = dict[str, Told]()
-    monkeypatch.setattr(partition, "clock_on", lambda _: clocks[threading.current_thread().name])
+    monkeypatch.setattr(placement, "clock_on", lambda _: clocks[threading.current_thread().name])
 
     def job(comm: Comm) -> list[str]:
         clock, rng = Told(), np.random.default_rng(1)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from suricate.base.devices import Array, Device
+    from suricate.base.likes import DeltaLike
     from suricate.base.types import EdgeList
-    from suricate.graph.delta import Delta, Lists
-    from suricate.parallel.partition import Partition
+    from suricate.placement.placement import Placement
     from suricate.state.edge_table import Kind
 
 MUCH = 1 << 16  #: rows that changes may leave behind before they are freed, at least
@@ -37,7 +37,7 @@ class DividedTable(EdgeTable):
     Some rows are *guests*: they hold, for a while, values of edges of other ranks, which a batch lists, or a query.
     """
 
-    def __init__(self, part: Partition, device: Device, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, part: Placement, device: Device, kinds: Mapping[str, Kind]) -> None:
         super().__init__(device, kinds)
         self._part = part
         self._answers: dict[str, np.ndarray] = {}  # guests by the call that they answer
@@ -81,7 +81,7 @@ class DividedTable(EdgeTable):
         """Record that a change failed: the next one first computes the free rows from the stores. Uses no argument."""
         self.is_stale, self._batch = True, self._free[:0]
 
-    def follow(self, delta: Delta) -> None:
+    def follow(self, delta: DeltaLike) -> None:
         """End a change that has succeeded: the rows that it leaves without an edge can be freed from now on.
 
         :meth:`read_deltas` finds them in ``delta``.
@@ -98,12 +98,12 @@ class DividedTable(EdgeTable):
         left = sorted_distinct(np.concatenate([self._free[:0], *self._left, *self._answers.values()]))
         self._free, self._left, self._answers = np.concatenate((self._free, left)), [], {}
 
-    def _left_by(self, rows: np.ndarray, lists: Lists) -> np.ndarray:
+    def _left_by(self, rows: np.ndarray, delta: DeltaLike) -> np.ndarray:
         """Return those of ``rows``, which a batch's edges were given, that no edge of this rank has after the change.
 
         Rows that edges had before the batch are not among them: :meth:`leave` has recorded these.
         """
-        kept = [self._here(lists.inserted), self._here(lists.replaced)] if len(rows) else []
+        kept = [self._here(delta.inserted), self._here(delta.replaced)] if len(rows) else []
         return np.setdiff1d(rows, np.concatenate(kept)) if kept else rows
 
     def _here(self, edges: EdgeList) -> np.ndarray:

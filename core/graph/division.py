@@ -1,0 +1,52 @@
+"""How a graph learns that its edges are divided among processes; room ``parallel``, below, divides them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from suricate.base.errors import ParameterError
+from suricate.base.parameters import shown
+from suricate.comm.protocol import Comm, SelfComm
+
+if TYPE_CHECKING:
+    from suricate.store import Store
+
+
+class Division(Protocol):
+    """What a graph asks of what divides it: its communication, the stores, operators, batches and copies."""
+
+    comm: Comm
+    memory_limit: int | None
+    stores: tuple[Store, ...]
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
+#: what divides graphs: called with graph, comm, options, a function that makes the stores, hints, and count of vertices
+DIVIDERS: list[Callable[..., Any]] = []
+
+
+def demand_comm(comm: Any) -> None:
+    """Raise ``ParameterError`` unless ``comm`` is a ``Comm`` or None."""
+    if not (comm is None or isinstance(comm, Comm)):
+        raise ParameterError(f"comm must be a Comm, which connect() or run() gives, got {shown(comm)}")
+
+
+def divided(
+    graph: Any, comm: Comm | None, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
+) -> tuple[tuple[Store, ...], Division | None]:
+    """Return the stores of a new graph, and how it is divided; None without other processes.
+
+    Args:
+        graph: the graph, under construction.
+        comm: the communication; None: there is only this process.
+        options: the options of the graph.
+        make: returns empty stores, given degree hints.
+        hints: expected out-degrees and in-degrees, by vertex; either may be None.
+        count: number of vertices.
+    """
+    if comm is None or isinstance(comm, SelfComm):
+        return make(*hints), None
+    division = DIVIDERS[-1](graph, comm, options, make, hints, count)
+    return division.stores, division

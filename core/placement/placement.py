@@ -1,0 +1,301 @@
+"""How a graph is divided among ranks: who owns which vertices, and the local graph of a rank.
+
+The owner of a vertex holds its out-edges and its in-edges. Owners have ranges of ids: rank ``r`` owns the vertices from
+``bounds[r]`` on, below ``bounds[r + 1]``; new vertices go to the last rank. Once a rank holds over ``UNEVEN`` times the
+mean number of arcs, the ranges are cut again by degrees.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from suricate.graph.edge_columns.weighing import ROWS, in_rows, seen_by, with_weights
+from suricate.intake.arrays import as_ids, on_host
+from suricate.operators.call import driver_of
+from suricate.placement.batches import joined_batch
+from suricate.placement.changes import DividedUpdater, GatheredEdges
+from suricate.placement.clock import AgreedClock
+from suricate.placement.edge_columns import DividedTable
+from suricate.placement.ranges import SLICE, arcs_within, cut, first_bounds, heaviest, move_rows
+from suricate.placement.split import PartCounts
+from suricate.placement.store import PartitionedStore
+from suricate.plugins.clock import clock_on
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array, Device
+    from suricate.base.types import EdgeList, ValidEdges
+    from suricate.comm.protocol import Comm
+    from suricate.cuda.pinned import PinnedCounters
+    from suricate.graph import Graph
+    from suricate.placement.results import Tally
+    from suricate.state.edge_table import Kind
+    from suricate.store import Store
+
+UNEVEN = 1.5  #: times the mean number of arcs that a rank may hold
+FEW = 1 << 12  #: arcs of all ranks for which ranges are not cut again
+GROWN = 1.25  #: times what cutting has reached: rows of a hub cannot be divided, and ranges are not cut at every batch
+
+
+class Placement:
+    """The part of a graph that one rank holds, and its communication.
+
+    Attributes:
+        comm: the communication.
+        xp: NumPy or CuPy.
+        memory_limit: bytes; determines the slices in which data comes from other ranks. None: no limit.
+        table: the columns of this rank's edges; None: the graph has no edge columns.
+        held: number of arcs of each rank, of all its stores; None: not known.
+        refused: whether a batch was refused for want of memory, so that stores may have reserved more than they need.
+        stores: the stores of the divided graph.
+        local: a graph of all vertices and the arcs of this rank.
+    """
+
+    def __init__(
+        self, graph: Graph, comm: Comm, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
+    ) -> None:
+        self.comm = comm
+        comm.same(
+            {
+                "num_vertices": count, "backend": options.backend.name, "directed": options.directed,
+                "weight_dtype": str(options.weight_dtype), "in_edges": options.in_edges,
+                "self_loops": options.self_loops,
+                "edge_columns": {name: [str(kind.dtype), kind.missing] for name, kind in options.edge_columns.items()},
+            }
+        )  # fmt: skip
+        with comm.alike():
+            expected = [None if one is None else on_host(as_ids(one, "hints of degrees")) for one in hints]
+        self._ranges = [comm.agree(first_bounds(count, comm.size, expected))]
+        with comm.alike():
+            local = make(*(None if one is None else self._of_owner(one) for one in expected))
+        self.xp = local[0].device.xp
+        self.stores = tuple(PartitionedStore(self, store) for store in local)
+        self.memory_limit = options.memory_limit
+        self.local: Graph = object.__new__(type(graph))
+        self.local._assemble(options, local)
+        self._degrees: tuple[int, Array] | None = None
+        self._reached = 0.0  # times the mean that the heaviest rank held after ranges were cut, or since
+        self._graph = weakref.ref(graph)
+        self._own: Frontier | None = None
+        self.table: DividedTable | None = None
+        self.held: list[int] | None = None
+        self.refused = False
+        self.arriving: PinnedCounters | None = None  # counts of the last batch
+        self._part_counts: PartCounts | None = None
+        self._tally: Tally | None = None  # of the last batch, until it is counted,
+        self._uneven_by: Tally | None = None  # and until ranges are cut again, or need not be: the same on all ranks
+        self._weighed: list[Placement] = []  # of the graph with columns of edges for weights
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is divided."""
+        found = self._graph()
+        assert found is not None
+        return found
+
+    def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
+        """Make, store and return the table of the edge columns ``kinds`` of this rank's edges, on ``device``."""
+        self.table = self.local.edge_table = DividedTable(self, device, kinds)
+        self.local._shown = with_weights(self.local._stores, self.table)
+        return self.table
+
+    def weighed(self, seen: Graph, name: str | None) -> Self:
+        """Return the placement of ``seen``, a view of this graph weighted by the edge column ``name`` (None: not)."""
+        other = copy.copy(self)
+        other._graph = weakref.ref(seen)
+        other.local = in_rows(self.local) if name == ROWS else seen_by(self.local, name)
+        other.stores = seen._stores  # type: ignore[assignment] # these, with other weights
+        other._own, other._weighed, other._tally, other._uneven_by = None, [], None, None
+        self._weighed.append(other)
+        return other
+
+    def copy_to(self, graph: Graph, device: Device) -> tuple[tuple[Store, ...], Self]:
+        """Return the stores and the placement of ``graph``, a copy that is being made on ``device``; collective."""
+        self.comm.same({"device": device.kind})
+        other = copy.copy(self)
+        other.local, other._graph, other._ranges = object.__new__(type(graph)), weakref.ref(graph), [self.bounds]
+        with self.comm.alike():
+            local = tuple(store.local.copy_to(device) for store in self.stores)
+            other.local._assemble(self.local.options, local)
+        other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
+        other.arriving = other._tally = other._uneven_by = other._part_counts = None
+        other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
+        return other.stores, other
+
+    def updater(self, *given: Any) -> DividedUpdater:
+        """Return the object that applies batches; ``given`` are the arguments of ``Updater`` after the stores."""
+        return DividedUpdater(self, *given)
+
+    def clock(self) -> AgreedClock:
+        """Return a clock whose measurements are the same on every rank: those of rank 0."""
+        return AgreedClock(self.comm, clock_on(self.stores[0].device))
+
+    # -- owners --------------------------------------------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> Array:
+        """``int64[size + 1]`` on the host: where the ranges of the owners begin and end; the same on every rank."""
+        return self._ranges[0]
+
+    @bounds.setter
+    def bounds(self, bounds: Array) -> None:
+        self._ranges[0] = bounds
+
+    @property
+    def holds_both(self) -> bool:
+        """Whether each edge is held by the owners of both its ends."""
+        return len(self.stores) > 1 or not self.graph.directed
+
+    @property
+    def low(self) -> int:
+        """The first vertex that this rank owns."""
+        return int(self.bounds[self.comm.rank])
+
+    @property
+    def high(self) -> int:
+        """The vertex after the last that this rank owns."""
+        return int(self.bounds[self.comm.rank + 1])
+
+    @property
+    def own(self) -> Array:
+        """The vertices that this rank owns, ascending, ``uint32[k]``."""
+        return self.own_frontier.vertices
+
+    @property
+    def own_frontier(self) -> Frontier:
+        """All vertices that this rank owns, as a frontier of the local graph: no others have edges there."""
+        if self._own is None or self._own.rows != (self.low, self.high) or self._own.num_vertices != self.bounds[-1]:
+            self._own = Frontier.of_rows(self.local, self.low, self.high)
+        return self._own
+
+    def _of_owner(self, values: Array) -> Array:
+        """Return ``values``, one per vertex on the host, with 0 for vertices of other ranks."""
+        own = np.arange(len(values))
+        return np.where((own >= self.low) & (own < self.high), values, 0)
+
+    def owner_of(self, ids: Array) -> Array:
+        """Return the rank that owns each of ``ids``."""
+        return self.xp.searchsorted(self.xp.asarray(self.bounds), ids, side="right") - 1
+
+    def owned(self, ids: Array) -> Array:
+        """Return those of ``ids`` that this rank owns, in their order."""
+        return ids[self.owns(ids)]
+
+    def owns(self, ids: Array) -> Array:
+        """Return the mask of those of ``ids`` that this rank owns."""
+        return (ids >= self.low) & (ids < self.high)
+
+    def by_owner(self, ids: Array, values: Array) -> list[Array]:
+        """Split ``values``, an entry for each of the ascending ``ids``, into one array per owner."""
+        cuts = on_host(self.xp.searchsorted(ids.astype(np.int64), self.xp.asarray(self.bounds[1:-1])))
+        return [values[low:high] for low, high in pairwise([0, *cuts.tolist(), len(ids)])]
+
+    def resize(self, num_vertices: int) -> None:
+        """Give new vertices, up to ``num_vertices``, to the last rank, or remove the last vertices."""
+        self.bounds = np.minimum(self.bounds, num_vertices)
+        self.bounds[-1] = num_vertices
+
+    def follow(self) -> Graph:
+        """Return the local graph, after copying the version and the number of vertices of the divided graph to it."""
+        if self.local.device.is_cuda:
+            driver_of(self.local).by_host()
+        mine, whole = self.local._updater, self.graph._updater
+        if mine.version != whole.version or mine.num_vertices != whole.num_vertices:
+            mine.version, mine.num_vertices = whole.version, whole.num_vertices
+            mine._had_loops = whole.had_loops
+            mine._count_arcs()
+        self.local._columns = self.graph._columns
+        return self.local
+
+    def forget_views(self) -> None:
+        """Drop cached views of stores, which are about to change."""
+        for part in (self, *self._weighed):
+            part.local._views.clear()
+            part._degrees = None
+
+    def note(self, tally: Tally) -> None:
+        """Store ``tally``, how many arcs a batch changed; on the CPU read it at once, on CUDA in :meth:`count_arcs`."""
+        self._tally = self._uneven_by = tally
+        if not self.stores[0].device.is_cuda:
+            self.count_arcs()
+
+    def count_arcs(self) -> None:
+        """Add to the counts of arcs how many the last batch changed, for which this waits; only once per batch."""
+        if self._tally is not None:
+            self._tally.note(self)
+            self._tally = None  # not before: the wait may be interrupted
+
+    def count_parts(self, parts: Sequence[EdgeList | None]) -> PartCounts:
+        """Call :meth:`count_arcs`; return how many edges of ``parts``, of this rank's batch, each rank owns; waits."""
+        if self._part_counts is None:
+            self._part_counts = PartCounts(self.stores[0].device, self.comm.size)
+        self._part_counts.begin(parts, self.bounds)
+        self.count_arcs()  # those of the batch before have come by now
+        self.comm.wait(self._part_counts.has_arrived)
+        return self._part_counts
+
+    def even_out(self) -> None:
+        """Divide the vertices again and move rows if a rank holds too many arcs after the last batch; collective."""
+        tally, self._uneven_by = self._uneven_by, None
+        if tally is None:
+            return
+        if self._tally is not None and tally.stays_below(max(UNEVEN, GROWN * self._reached), FEW):
+            self._note_reached(tally.before)
+            return
+        self.count_arcs()
+        if self.held is None:
+            self.held = self.comm.allgather(sum(store.held for store in self.stores))
+        held = self.held
+        most, mean = max(held), sum(held) / self.comm.size
+        if sum(held) < FEW or most <= max(UNEVEN, GROWN * self._reached) * mean:
+            self._note_reached(held)
+            return
+        degrees = (on_host(store.degrees()).astype(np.int64) for store in self.stores)
+        weight = sum(degrees, np.zeros(1, np.int64))
+        bounds = cut(weight, self.comm.size)
+        self._reached = most / mean
+        if heaviest(weight, bounds) >= most:
+            return
+        self.forget_views()
+        most = min(self.comm.allgather(arcs_within(self.memory_limit, SLICE)))
+        if move_rows(tuple(store.local for store in self.stores), self.comm, bounds, self.table, most):
+            self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
+            self.held = None
+            for store in self.stores:
+                store.moved()
+            self.follow()._updater._count_arcs()
+
+    def _note_reached(self, held: list[int]) -> None:
+        self._reached = min(self._reached, max(held) / max(sum(held) / len(held), 1))
+
+    def degrees(self) -> Array:
+        """Return the out-degrees of all vertices, ``uint32[n]``, cached until the graph changes; collective."""
+        if self._degrees is None or self._degrees[0] != self.graph.version:
+            self._degrees = self.graph.version, self.stores[0].degrees()
+        return self._degrees[1]
+
+    def joined_batch(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
+        """Return ``[edges to delete, edges to insert]`` of all ranks; this rank passes ``delete`` and ``insert``.
+
+        None stands for no edges. ``parts``: what messages call the two; see ``joined_batch`` in ``placement.batches``.
+        """
+        if self.table is not None:
+            self.table.begin()
+        return joined_batch(self.comm, self.graph, delete, insert, parts)
+
+    def known(self, edges: ValidEdges) -> GatheredEdges | None:
+        """Wrap ``edges``, which every rank has on its device and has checked, as a batch to apply; None: no edges."""
+        return GatheredEdges(*edges) if len(edges.src) else None
+
+    def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:
+        """Concatenate ``src`` and ``dst`` of all ranks, in rank order; return both, and the slice of this rank."""
+        counts = self.comm.allgather(len(src))
+        end = sum(counts[: self.comm.rank + 1])
+        src, dst = (self.comm.joined(ids.astype(np.int64, copy=False)) for ids in (src, dst))
+        return (src, dst), slice(end - counts[self.comm.rank], end)
