@@ -17,6 +17,10 @@ CORE = CHECKOUT / "core"
 README = (CORE / "README.md").read_text()
 ROWS = re.findall(r"^\| `([\w.]+)` \| (.+) \|$", README, re.MULTILINE)
 ROOMS = [name for name, _ in ROWS if "." not in name]
+BUDGETS = {
+    folders: int(lines.replace(",", ""))
+    for lines, folders in re.findall(r"^\| ([\d,]+) \| .+: ([\w ]+) \|$", README, re.MULTILINE)
+}  #: lines by folders
 SINGLE = {name: reason for name, reason in ROWS if "." in name}  #: modules of core for one algorithm, and why
 TOOLS = ("io", "generate", "testing", "cli")  #: rooms that nothing of the framework stands on
 MOST_FILES = 20  #: side by side
@@ -100,6 +104,22 @@ def test_headers_have_names_of_their_own() -> None:
     """An include names a header without its folder."""
     names = [source.name for source in CORE.rglob("*.cuh")]
     assert sorted(set(names)) == sorted(names)
+
+
+# -- budgets -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folders", BUDGETS)
+def test_rooms_keep_within_their_budget(folders: str) -> None:
+    paths = [CORE / name if name in ROOMS else CHECKOUT / name for name in folders.split()]
+    sources = [file for path in paths for file in path.rglob("*.*") if file.suffix in (".py", ".cu", ".cuh")]
+    lines = sum(len(file.read_text().splitlines()) for file in sources)
+    assert lines <= BUDGETS[folders], f"{folders}: {lines} lines; delete some, or say in core/README.md and why"
+
+
+def test_every_room_has_one_budget() -> None:
+    named = sorted(name for folders in BUDGETS for name in folders.split())
+    assert named == sorted([*ROOMS, "backends", "algorithms", "bench"])
 
 
 # -- one algorithm alone -----------------------------------------------------------------------------------------------
