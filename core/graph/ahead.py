@@ -2,10 +2,11 @@
 
 Nothing may compile in the middle of a stream. What an algorithm needs is known only when it runs, so it is run: on a
 few hundred vertices, through updates of all sorts (insertions, deletions, both, new weights, batches so large that
-results are recomputed, growth, vertices that are deleted and revived). That happens on CUDA only, in a thread beside
-the program, as soon as a graph is made and as soon as an algorithm is tracked. Kernels get a quick build when they are
-first called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A rehearsal that
-succeeded is recorded on disk, with the state of all sources: the next process does not repeat it.
+results are recomputed, growth, vertices that are deleted and revived). On CUDA that happens in a thread beside the
+program, as soon as a graph is made and as soon as an algorithm is tracked; on the CPU only ``suricate warmup`` does it.
+Kernels get a quick build when they are first called and the final one later (``suricate.cuda.compiler``), so a
+rehearsal does not take long. A rehearsal that succeeded is recorded on disk, with the state of all sources: the next
+process does not repeat it.
 
 The first update of a new tracker waits for the rehearsals under way, some seconds at most: it is better that a stream
 begins later than that it stops in the middle. A rehearsal that fails reports nothing: what it has not compiled is
@@ -140,18 +141,18 @@ def vertices(kind: Kind) -> Iterator[None]:
     graph.synchronize()
 
 
-def tracking(kind: Kind, algorithm: type[Algorithm], params: dict[str, Any]) -> Iterator[None]:
-    """Rehearse an algorithm, with ``params``, that follows a graph through changes of all sorts.
+def tracking(kind: Kind, algorithm: type[Algorithm], params: dict[str, Any], size: int = EDGES) -> Iterator[None]:
+    """Rehearse an algorithm, with ``params``, that follows a graph of ``size`` edges through changes of all sorts.
 
     Each ``yield`` ends a step.
     """
     graph = kind.graph()
-    src, dst, *weight = kind.edges(kind.device.xp)
+    src, dst, *weight = kind.edges(kind.device.xp, size)
     tracker = graph.track(algorithm, **params)
     graph.insert_edges(src[:-FIRST], dst[:-FIRST], *(part[:-FIRST] for part in weight))
     _read(tracker)
     yield
-    few, half = slice(10, 14), slice(0, EDGES - FIRST, 2)  # batches as of a sliding window: most programs are met there
+    few, half = slice(10, 14), slice(0, size - FIRST, 2)  # batches as of a sliding window: most programs are met there
     graph.apply(Batch(delete=(src[few], dst[few]), insert=(src[-4:], dst[-4:], *(part[-4:] for part in weight))))
     graph.apply(Batch(delete=(src[half], dst[half]), insert=(src[half], dst[half], *(part[half] for part in weight))))
     _read(tracker)
