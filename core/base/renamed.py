@@ -22,7 +22,7 @@ def keywords(**now: str) -> Callable[[F], F]:
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
-            except TypeError:
+            except Exception:  # an old keyword may be among options, and another error come first
                 for old in kwargs.keys() & now.keys():
                     raise ParameterError(f"{function.__name__}({old}=...) is written {now[old]} now") from None
                 raise
