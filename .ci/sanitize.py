@@ -95,7 +95,7 @@ def answers(backend: str, weight_dtype: str | None, directed: bool) -> None:
         insert, delete = (graph.device.xp.asarray(rng.integers(0, VERTICES, (2, BATCH))) for _ in range(2))
         weight = 1 if weight_dtype else None
         graph.apply(su.Batch(insert=(*insert, weight), delete=tuple(delete)))
-    src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in su.arcs(graph))
     for tracker in trackers:
         algorithm = tracker.algorithm
         if algorithm.has_reference():
@@ -122,8 +122,8 @@ def edge_sets(graph: su.Graph) -> None:
     ):
         delta = graph.apply(batch)
         for kind in ("inserted", "deleted", "replaced"):
-            rows = fallbacks.edges_of(delta.edges(kind).view(), graph.device)[1]
-            listed = delta.edges(kind).edges()
+            rows = fallbacks.edges_of(delta.edge_set(kind).view(), graph.device)[1]
+            listed = delta.edge_set(kind).arcs().read()
             found, expected = (
                 sorted(zip(part.src.tolist(), part.dst.tolist(), strict=True)) for part in (rows, listed)
             )
@@ -145,7 +145,7 @@ def operators(graph: su.Graph) -> None:
     x = xp.ones(graph.num_vertices, np.float32)
     for scheme in ("auto", "vertex", "bucket"):
         assert int(su.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(x,), scheme=scheme).sum()) == len(
-            su.edges(graph).src
+            su.arcs(graph).src
         )
     fresh = xp.zeros(graph.num_vertices, np.int64)
     su.advance(graph, None, lambda u, v, w, x: 1, fresh, args=(x,), reduce="sum", scheme="updated")
@@ -155,7 +155,7 @@ def operators(graph: su.Graph) -> None:
     )
     total = xp.zeros(graph.num_vertices, np.float64)
     su.advance(graph, None, lambda u, v, w, x: x[u], total, args=(x,), reduce="sum")
-    assert int(total.sum()) == len(su.edges(graph).src)
+    assert int(total.sum()) == len(su.arcs(graph).src)
     again = xp.zeros(graph.num_vertices, np.float64)
     su.advance(
         graph, xp.arange(graph.num_vertices), lambda u, v, w, x: x[u], again, args=(x,), reduce="sum", scheme="bucket"
@@ -163,7 +163,7 @@ def operators(graph: su.Graph) -> None:
     assert bool((again == total).all())
     even = su.filter(graph, None, lambda v: v % 2 == 0)
     su.advance(graph, even, hop, dist)
-    src, dst, _ = su.edges(graph)
+    src, dst, _ = su.arcs(graph)
     su.intersect(graph, u=src, v=dst)
 
 

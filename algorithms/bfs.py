@@ -118,7 +118,11 @@ class BFS(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Repair the levels and parents that deletions invalidated, and continue the search from inserted edges."""
         self.sources.note(graph)
-        forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
+        forest, deleted, inserted = (
+            self._forest,
+            delta.arcs("deleted", placed=True),
+            delta.arcs("inserted", placed=True),
+        )
         each = DIVIDED if graph.partition is not None and graph.device.is_cuda and graph.has_in_edges else 1.0
         if forest is None or self.should_recompute(graph, deleted, inserted, times=each, each=each):
             self.recomputes()

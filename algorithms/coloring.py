@@ -287,7 +287,7 @@ class Coloring(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Recolour the ends of changed edges, where that is necessary or a smaller colour is free."""
         self._state = tuple(resized(graph.device.xp, array, graph.num_vertices, 0) for array in self._state)
-        self._repair(graph, (delta.edges("inserted"), delta.edges("deleted")))
+        self._repair(graph, (delta.edge_set("inserted"), delta.edge_set("deleted")))
 
     def state(self) -> dict[str, Array]:
         """Return the arrays that rounds change, by name, ``uint32[num_vertices]``; ``colour`` has the colours.

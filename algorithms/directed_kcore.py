@@ -51,7 +51,7 @@ class DirectedKCore(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
         self._largest = None
-        deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
+        deleted, inserted = delta.edge_set("deleted"), delta.edge_set("inserted")
         if self.should_recompute(graph, deleted, inserted):
             self.recomputes()
             self._numbers.compute(graph)

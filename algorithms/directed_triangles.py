@@ -159,11 +159,12 @@ class DirectedTriangles(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the triangles that had a pair whose arcs changed, and add those that have one now."""
-        if self.should_recompute(graph, delta.arc_list("deleted"), delta.arc_list("inserted")):
+        arcs = delta.arcs("deleted"), delta.arcs("inserted")
+        if self.should_recompute(graph, *arcs):
             self.compute(graph)
             return
         self._grow(graph)
-        deleted, inserted = delta.arcs("deleted"), delta.arcs("inserted")
+        deleted, inserted = (each.read() for each in arcs)
         xp = graph.device.xp
         src, dst = (xp.concatenate(ends) for ends in zip(deleted[:2], inserted[:2], strict=True))
         low, high, after = _pairs_of(graph, src, dst)

@@ -175,7 +175,7 @@ class IndependentSet(Algorithm):
         functions = (
             (earlier_ranked_member, decide_ranked, publish_ranked) if rank else (earlier_member, decide, publish)
         )
-        first = (delta.edges("inserted"), delta.edges("deleted"), *switched)
+        first = (delta.edge_set("inserted"), delta.edge_set("deleted"), *switched)
         self._look(graph, first, functions, rank, wake="both")
 
     def _rank(self, graph: Graph) -> tuple[Array, ...]:

@@ -183,7 +183,7 @@ class LabelPropagation(Algorithm):
             self._taken, self._wanted = (resized(xp, array, n, 0) for array in (self._taken, self._wanted))
         if delta.live_may_differ and len(delta.deleted_vertices):
             self._rename_labels_of(delta.deleted_vertices, graph)
-        self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
+        self._look(graph, (delta.edge_set("inserted"), delta.edge_set("deleted")))
         self._owes_rounds = True
 
     def _rename_labels_of(self, deleted: Array, graph: Graph) -> None:

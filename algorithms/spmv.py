@@ -97,7 +97,9 @@ class SpMV(Algorithm):
             self._x = self.x.on_device(graph, grown=True)
             self._y = resized(xp, self._y, graph.num_vertices, 0)
         weighted = self.weighting.applies(graph)
-        changed = tuple(map(delta.edges, ("deleted", "inserted", "replaced") if weighted else ("deleted", "inserted")))
+        changed = tuple(
+            map(delta.edge_set, ("deleted", "inserted", "replaced") if weighted else ("deleted", "inserted"))
+        )
         if (self.over == "in" and not graph.has_in_edges) or self.should_recompute(graph, *changed[:2]):
             self.recomputes("the graph keeps no in-edges" if self.over == "in" and not graph.has_in_edges else None)
             self._y.fill(0)

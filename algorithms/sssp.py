@@ -203,13 +203,13 @@ class SSSP(Algorithm):
         if forest is None:
             self.compute(graph)
             return
-        deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
+        deleted, inserted = delta.arcs("deleted", placed=True), delta.arcs("inserted", placed=True)
         if self.should_recompute(graph, deleted, inserted, times=max(1.0, self._depth / USUAL_DEPTH)):
             self.recomputes()
             self._run(graph, forest)
         else:
             self.sources.resize(graph, forest)
-            forest.repair(graph, deleted, inserted, delta.placed_arcs("replaced"))
+            forest.repair(graph, deleted, inserted, delta.arcs("replaced", placed=True))
         if not graph.device.is_cuda:
             self._ensure_valid()
 

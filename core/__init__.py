@@ -11,11 +11,11 @@ Importing the package loads neither Numba nor CuPy; that happens when a graph ne
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from suricate import errors
-from suricate.base import renamed, rooms
+from suricate.base.renamed import attribute
 
 __version__ = "0.1.0"
 
@@ -43,53 +43,56 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "advance": "suricate.operators",
     "advise": "suricate.plugins.advice",
     "algorithm": "suricate.plugins.manager",
+    "arcs": "suricate.operators",
     "atomic": "suricate.base.effects",
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
-    "edges": "suricate.operators",
     "estimate_memory": "suricate.graph.estimates",
     "filter": "suricate.operators",
-    "generate": "suricate.generate",
+    "generators": "suricate.generate.generators",
     "hookimpl": "suricate.plugins",
     "intersect": "suricate.operators",
     "io": "suricate.io",
     "iterate": "suricate.operators",
-    "kernels": "suricate.kernels",
     "neighbor_reduce": "suricate.operators",
-    "networkx": "suricate.networkx",
-    "parallel": "suricate.parallel",
     "plugins": "suricate.plugins",
     "propagate": "suricate.operators",
     "read": "suricate.io",
     "replay": "suricate.replaying",
-    "stream": "suricate.stream",
-    "testing": "suricate.testing",
     "unite": "suricate.base.effects",
     "vertex_map": "suricate.operators",
     "words": "suricate.state.words",
     "write": "suricate.io",
 }
-_OLD = {"generators": "suricate.generate"}
+_MODULES = {"generators", "io", "plugins"}  # names that stand for a module
+_NOW = {"edges": "su.arcs(graph)"}  # names that were renamed -> what to write
 
 __all__ = ["__version__", "errors", *_HOME]
-__getattr__, __dir__ = rooms.on_use(__name__, _HOME, old=_OLD), rooms.listing(__all__)
-sys.meta_path.append(renamed.Imports(__name__, _OLD))
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        attribute("module 'suricate'", name, _NOW)
+    module = importlib.import_module(home)
+    value = module if name in _MODULES else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 if TYPE_CHECKING:
-    from suricate import generate as generate
     from suricate import io as io
-    from suricate import kernels as kernels
-    from suricate import networkx as networkx
-    from suricate import parallel as parallel
     from suricate import plugins as plugins
-    from suricate import stream as stream
-    from suricate import testing as testing
     from suricate.base.devices import Device as Device
     from suricate.base.effects import atomic as atomic
     from suricate.base.effects import unite as unite
     from suricate.base.types import EdgeList as EdgeList
     from suricate.edgefn import EdgeFunction as EdgeFunction
+    from suricate.generate import generators as generators
     from suricate.graph import Graph as Graph
     from suricate.graph.delta import Batch as Batch
     from suricate.graph.delta import Delta as Delta
@@ -99,9 +102,9 @@ if TYPE_CHECKING:
     from suricate.io import read as read
     from suricate.io import write as write
     from suricate.operators import advance as advance
+    from suricate.operators import arcs as arcs
     from suricate.operators import converge as converge
     from suricate.operators import edge_map as edge_map
-    from suricate.operators import edges as edges
     from suricate.operators import filter as filter
     from suricate.operators import intersect as intersect
     from suricate.operators import iterate as iterate

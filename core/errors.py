@@ -26,7 +26,6 @@ from suricate.base.errors import (
     WeightError,
     require,
 )
-from suricate.base.rooms import listing
 
 __all__ = [
     "BackendError", "CapacityError", "CheckFailed", "CommunicationError", "ConvergenceError", "DTypeError",
@@ -34,4 +33,3 @@ __all__ = [
     "ParameterError", "PluginError", "RequirementError", "SelfLoopError", "ShapeError", "SuricateError",
     "UnknownNameError", "VertexRangeError", "WeightError", "require",
 ]  # fmt: skip
-__dir__ = listing(__all__)

@@ -12,6 +12,7 @@ which numbers change.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ class KCore(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
         self._largest = None
-        changed: Any = delta.placed_arcs if self.kernels else delta.edges
+        changed: Any = partial(delta.arcs, placed=True) if self.kernels else delta.edge_set
         deleted, inserted = changed("deleted"), changed("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
         level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach

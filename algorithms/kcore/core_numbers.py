@@ -33,18 +33,14 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, PlacedArcs, StoreView
-from suricate.kernels import (
-    ARCS,
-    NO_ARCS,
+from suricate.cuda.structs import constants, enum
+from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
+from suricate.kernels.launches import ArcLaunch
+from suricate.kernels.walking import (
     ROUND_WORDS,
-    ArcLaunch,
     assembled,
-    constants,
-    enum,
     loops_over,
     packed,
-    packed_arcs,
-    plain_arcs,
     program_over,
     resident_blocks,
     without_weights,

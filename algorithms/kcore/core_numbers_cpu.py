@@ -19,7 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.algorithms.kcore.core_numbers import ORIGIN, PASSES
-from suricate.kernels import degree, find, inner, kernel, neighbors
+from suricate.cpu.jit import inner, kernel
+from suricate.cursors.bindings import degree, find, neighbors
 
 LAST = 0xFFFFFFFF  #: a place after all others
 

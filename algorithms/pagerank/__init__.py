@@ -170,7 +170,9 @@ class PageRank(WholePasses):
         """Update the ranks by the chosen :attr:`method`, or from scratch."""
         differs = delta.live_may_differ or graph.num_vertices > len(self._share)
         kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
-        found = map(delta.placed_arcs, kinds)  # on CUDA without arrays of them: whole passes need none
+        found = (
+            delta.arcs(kind, placed=True) for kind in kinds
+        )  # on CUDA without arrays of them: whole passes need none
         placed = tuple(part for part in found if part is not None and part.size)
         method = self._chosen(graph, placed, differs=differs)
         if method == "static" or len(self._share) == 0 or not self._usable:
@@ -185,7 +187,7 @@ class PageRank(WholePasses):
         if method not in LOCAL and not (self._by_edges(graph) or self._local_updates):
             self._warm(graph, ())
             return
-        edges = tuple(arcs for arcs in map(delta.arc_list, kinds) if arcs.size)
+        edges = tuple(arcs for arcs in map(delta.arcs, kinds) if arcs.size)
         if method not in LOCAL:
             self._warm(graph, edges)
             self._look(graph)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from suricate.kernels import kernel, neighbors
+from suricate.cpu.jit import kernel
+from suricate.cursors.bindings import neighbors
 
 
 @kernel

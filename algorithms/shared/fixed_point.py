@@ -80,7 +80,7 @@ class FixedPoint(Algorithm):
 
         After large batches, compute from scratch.
         """
-        if not self.converged or self.should_recompute(graph, delta.edges("deleted"), delta.edges("inserted")):
+        if not self.converged or self.should_recompute(graph, delta.edge_set("deleted"), delta.edge_set("inserted")):
             self.compute(graph)
             return
         xp, n = graph.device.xp, graph.num_vertices

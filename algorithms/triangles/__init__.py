@@ -17,6 +17,7 @@ scratch is less work; that is done by operators in any case.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -128,7 +129,7 @@ class Triangles(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the deleted triangles and add the new ones."""
         self._totals = None
-        arcs: Any = delta.placed_arcs if self.kernels else delta.edges
+        arcs: Any = partial(delta.arcs, placed=True) if self.kernels else delta.edge_set
         new, gone = arcs("inserted"), arcs("deleted")
         changed = sum(part.size for part in (new, gone) if part is not None)
         first = self._degrees is None
@@ -144,9 +145,9 @@ class Triangles(Algorithm):
             return
         self._grow(graph.num_vertices)
         if not self.kernels or (graph.device.is_cuda and graph.view().find == "linear"):
-            change(graph, self._triangles, self._degrees, delta.edges("deleted"), delta.edges("inserted"))
+            change(graph, self._triangles, self._degrees, delta.edge_set("deleted"), delta.edge_set("inserted"))
         elif not graph.device.is_cuda:
-            change_on_host(graph, self._triangles, self._degrees, *map(delta.arc_list, ("deleted", "inserted")))
+            change_on_host(graph, self._triangles, self._degrees, *map(delta.arcs, ("deleted", "inserted")))
         elif changed:
             changes = self._changes
             if changes is None or not changes.counts_in(graph, self._triangles, self._degrees):

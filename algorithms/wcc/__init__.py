@@ -31,7 +31,7 @@ from suricate.algorithms.wcc.component_forest import ComponentForest
 from suricate.algorithms.wcc.spanning_forest import SpanningForest
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
-from suricate.kernels import NO_ARCS
+from suricate.kernels.arcs import NO_ARCS
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.union_find import UnionFind
 
@@ -115,7 +115,7 @@ class WCC(Algorithm):
         if not self.kernels or graph.partition is not None:
             self._update_by_unions(graph, delta)
             return
-        inserted, deleted = (delta.placed_arcs(kind) or NO_ARCS for kind in ("inserted", "deleted"))
+        inserted, deleted = (delta.arcs(kind, placed=True) or NO_ARCS for kind in ("inserted", "deleted"))
         self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.should_recompute(graph, deleted)):
             self._compute_from_scratch(graph, deleted, inserted)
@@ -138,7 +138,7 @@ class WCC(Algorithm):
 
     def _update_by_unions(self, graph: Graph, delta: Delta) -> None:
         """Unite the ends of the inserted edges of ``delta``; if it has deletions, compute from scratch."""
-        if delta.edges("deleted").size:
+        if delta.edge_set("deleted").size:
             of = "on several processes" if self.kernels else "without kernels"
             self.recomputes(f"{of}, deletions are computed from scratch")
             self.compute(graph)
@@ -147,9 +147,9 @@ class WCC(Algorithm):
         self._count = None
         self._sets.resize(graph.num_vertices)
         if self.kernels:
-            self._sets.union_arcs(delta.arc_list("inserted"))  # which every process has
+            self._sets.union_arcs(delta.arcs("inserted"))  # which every process has
         else:
-            by_operators.connect(graph, self._sets, delta.edges("inserted"))
+            by_operators.connect(graph, self._sets, delta.edge_set("inserted"))
 
     def _compute_from_scratch(self, graph: Graph, deleted: Arcs, inserted: Arcs) -> None:
         """Compute from scratch; also repair the forest if the update policy is going to need it for the next batch.

@@ -100,6 +100,33 @@ class ArcList(NamedTuple):
     wanted: int
     size: int
 
+    @property
+    def row(self) -> Array | None:
+        """The row of each arc in the columns of edges, ``uint32[size]``; None if edges have no columns."""
+        return None
+
+    @classmethod
+    def of(cls, edges: EdgeList) -> ArcList:
+        """Return all entries of ``edges`` as arcs; nothing is copied."""
+        made = (ArcList if edges.row is None else ColumnArcs)(*edges, None, 0, len(edges.src))
+        if isinstance(made, ColumnArcs):
+            made.row = edges.row
+        return made
+
+    def read(self) -> EdgeList:
+        """Return the arcs that count, in new arrays; waits for the device."""
+        src, dst, weight, status, wanted, _ = self
+        if status is None:
+            return EdgeList(src, dst, weight).in_rows(self.row).each(lambda part: part.copy())
+        counts = status == wanted  # bits are taken, as CuPy's arithmetic treats subnormal floats as zero
+        return EdgeList(src, dst, weight).each(lambda part: part.view(f"u{part.itemsize}")[counts].view(part.dtype))
+
+
+class ColumnArcs(ArcList):
+    """Arcs of a graph with columns of edges, all of which count; :attr:`row` says where their values are."""
+
+    row: Array | None = None
+
 
 class PlacedArcs:
     """An :class:`ArcList` on a CUDA device, given by addresses for kernel launches: there are no array objects.

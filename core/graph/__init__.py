@@ -164,6 +164,13 @@ class Graph(hints.Hinted):
         return self._updater.count_edges()
 
     @property
+    @on_graph_device
+    def num_arcs(self) -> int:
+        """Exact number of arcs: an undirected edge has two, its self-loop one. On CUDA reading it waits."""
+        self._updater.raise_found()
+        return self._updater.count_arcs()
+
+    @property
     def version(self) -> int:
         """Grows by one with every call that may have changed the graph."""
         return self._updater.version

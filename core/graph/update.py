@@ -325,10 +325,11 @@ class Updater:
 
     def count_edges(self) -> int:
         """Return the number of edges, an undirected one once; waits for the device."""
-        arcs = self._count_arcs()
+        arcs = self.count_arcs()
         return (arcs + self._count_loops()) // 2 if self._symmetric else arcs
 
-    def _count_arcs(self) -> int:
+    def count_arcs(self) -> int:
+        """Return the number of arcs in the store of out-edges; waits for the device."""
         self._counted, self._added = self.out.num_edges, 0
         return self._counted
 
@@ -338,7 +339,7 @@ class Updater:
         It is the last exact count plus the arcs inserted since, which on the CPU are at most an eighth of it.
         """
         if not self.device.is_cuda and self._added > self._counted // 8:
-            self._count_arcs()
+            self.count_arcs()
         return self._counted + self._added
 
     @property

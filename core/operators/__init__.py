@@ -9,7 +9,7 @@
 ``edge_map``           call a function per edge, for its effects
 ``intersect``          visit the common neighbours of pairs
 ``iterate``            repeat calls of operators until a number on the device ends the loop
-``edges``              list all edges
+``arcs``               list all arcs
 =====================  =================================================================================================
 
 Operators are templates over the cursor of a backend (``suricate.cursors``) into which the user's functions are
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     Function = Callable[..., Any] | EdgeFunction
 
 __all__ = [
-    "Layers", "Propagated", "advance", "converge", "edge_map", "edges", "filter", "intersect", "iterate",
+    "Layers", "Propagated", "advance", "arcs", "converge", "edge_map", "filter", "intersect", "iterate",
     "neighbor_reduce", "propagate", "vertex_map",
 ]  # fmt: skip
 
@@ -495,6 +495,6 @@ def iterate(
 
 
 @on_graph_device
-def edges(graph: Graph) -> EdgeList:
+def arcs(graph: Graph) -> EdgeList:
     """Return a copy of all arcs of ``graph``, ordered by source; an undirected edge gives two arcs."""
     return graph.store("out").edges()

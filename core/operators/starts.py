@@ -36,7 +36,7 @@ def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
     if isinstance(given, EdgeList):
         return Start((), (arc_list(graph, given),))
     if isinstance(given, ArcList):
-        return Start((), (given,))  # made by the library: its arrays are right
+        return Start((), (_of_arcs(graph, given),))
     if isinstance(given, EdgeSet):
         return Start((), (_of_edge_set(graph, given),))
     return Start((frontier(graph, given, label),))
@@ -56,6 +56,14 @@ def vertices_of(graph: Graph, given: Any, label: str) -> Start:
 
 def _is_ids(given: tuple[Any, ...]) -> bool:
     return len(given) > 0 and all(isinstance(one, int | np.integer) for one in given)
+
+
+def _of_arcs(graph: Graph, arcs: ArcList) -> ArcList:
+    if not graph.walks_rows:
+        return arcs  # made by the library: its arrays are right
+    if arcs.row is None:
+        raise RequirementError(f"the arcs have no rows: {_WITH_ROWS}")
+    return arcs._replace(weight=arcs.row)
 
 
 def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:

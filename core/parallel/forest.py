@@ -167,7 +167,7 @@ class Repairs:
         arcs = picked(arcs, self._parents(arcs.src) != EMPTY)
         ids = sorted_distinct(arcs.dst.copy(), self.xp)
         self.push.args = self.push.asking.of()
-        self.push.local(ArcList(*arcs, None, 0, len(arcs.src)), self.best, "auto")
+        self.push.local(ArcList.of(arcs), self.best, "auto")
         found = self.best.data[ids]
         self.best.data[ids] = np.uint64(2**64 - 1)
         return ids, found

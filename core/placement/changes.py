@@ -379,7 +379,7 @@ class DividedUpdater(Updater):
         ``parts``: what messages call the two, as indices of ``PARTS``.
         """
         batch = delete, insert
-        self._count_arcs()  # before the batch, as all ranks do, so that the bound stays near
+        self.count_arcs()  # before the batch, as all ranks do, so that the bound stays near
         if not any(isinstance(one, GatheredEdges) for one in batch) or not all(
             one is None or isinstance(one, GatheredEdges) for one in batch
         ):

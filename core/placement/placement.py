@@ -209,7 +209,7 @@ class Placement:
         if mine.version != whole.version or mine.num_vertices != whole.num_vertices:
             mine.version, mine.num_vertices = whole.version, whole.num_vertices
             mine._had_loops = whole.had_loops
-            mine._count_arcs()
+            mine.count_arcs()
         self.local._columns = self.graph._columns
         return self.local
 
@@ -269,7 +269,7 @@ class Placement:
             self.held = None
             for store in self.stores:
                 store.moved()
-            self.follow()._updater._count_arcs()
+            self.follow()._updater.count_arcs()
 
     def _note_reached(self, held: list[int]) -> None:
         self._reached = min(self._reached, max(held) / max(sum(held) / len(held), 1))

@@ -184,6 +184,6 @@ def _arcs(given: Any) -> ArcList | PlacedArcs | None:
     if given is None or isinstance(given, (PlacedArcs, ArcList)):
         return given
     if isinstance(given, EdgeList):
-        return ArcList(*given, None, 0, len(given.src))
+        return ArcList.of(given)
     arcs: ArcList = given.arcs()
     return arcs

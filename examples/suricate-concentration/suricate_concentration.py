@@ -52,7 +52,7 @@ class Concentration(su.Algorithm):
     def update(self, graph, delta):
         """Look at the ends of changed edges."""
         self._grow(graph)
-        self._look(graph, tuple(delta.edges(kind) for kind in ("inserted", "deleted", "replaced")))
+        self._look(graph, tuple(delta.edge_set(kind) for kind in ("inserted", "deleted", "replaced")))
 
     @property
     def result(self):

@@ -97,7 +97,7 @@ def test_a_long_path_is_cut_and_joined(device: su.devices.Device, backend: str, 
     graph.delete_edges([150], [151])
     assert tracker.result.level.tolist() == [*range(151), *[-1] * 149]
     graph.apply(su.Batch(insert=([0, 150], [299, 151]), delete=([0], [1])))
-    expected = BFS.reference(*(device.to_numpy(a) for a in su.edges(graph)[:2]), None, 300, graph.directed)
+    expected = BFS.reference(*(device.to_numpy(a) for a in su.arcs(graph)[:2]), None, 300, graph.directed)
     assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
 
 
@@ -146,7 +146,7 @@ def test_levels_of_all_widths(
     tracker = graph.track("bfs")
     for change in (lambda: None, lambda: graph.delete_edges(src[5::97], dst[5::97])):
         change()
-        current = [device.to_numpy(a) for a in su.edges(graph)[:2]]
+        current = [device.to_numpy(a) for a in su.arcs(graph)[:2]]
         expected = BFS.reference(*current, None, graph.num_vertices, True)
         assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
 
@@ -170,7 +170,7 @@ def test_chains_of_suspects(device: su.devices.Device, backend: str, cut: int) -
     some = np.arange(cut) * length
     for second in (some[:1] + 1, some + 1):
         graph.delete_edges(np.zeros_like(second), second)
-        current = [device.to_numpy(a) for a in su.edges(graph)[:2]]
+        current = [device.to_numpy(a) for a in su.arcs(graph)[:2]]
         expected = BFS.reference(*current, None, graph.num_vertices, True)
         assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
 

@@ -66,7 +66,7 @@ def strongly_connected(seed: int, **options: Any) -> tuple[su.Graph, Any]:
     graph.insert_edges(*rng.integers(0, 30, (2, 80)), rng.uniform(0.5, 2, 80))
     other = nx.DiGraph() if graph.directed else nx.Graph()
     other.add_nodes_from(range(30))
-    other.add_weighted_edges_from(zip(*(part.tolist() for part in su.edges(graph)), strict=True))
+    other.add_weighted_edges_from(zip(*(part.tolist() for part in su.arcs(graph)), strict=True))
     return graph, other
 
 
@@ -207,7 +207,7 @@ def test_bounds_of_residuals_hold_where_norms_do_not_fall(device: su.devices.Dev
     graph.insert_edges(np.arange(n), (np.arange(n) + 1) % n, np.ones(n))
     graph.insert_edges(*rng.integers(0, n, (2, 60)), rng.uniform(0, 3, 60))
     graph.insert_edges([0, 1, 2], [20, 21, 22], [50.0, 50.0, 50.0])
-    arcs = tuple(map(device.to_numpy, su.edges(graph)))
+    arcs = tuple(map(device.to_numpy, su.arcs(graph)))
     for tol in (1e-3, 1e-6):
         for kind, params in ((Katz, {"alpha": 0.05}), (HITS, {}), (Eigenvector, {})):
             params = {**params, "tol": tol, "max_iter": 5000}
@@ -313,7 +313,7 @@ def test_impossible_parameters_of_katz(params: dict[str, Any], message: str) -> 
 
 def test_mismatches_are_noticed() -> None:
     graph, _ = strongly_connected(1)
-    arcs = su.edges(graph)
+    arcs = su.arcs(graph)
     for kind, params in ((HITS, {}), (Katz, {"alpha": 0.03}), (Eigenvector, {})):
         right = graph.compute(kind, **params, max_iter=1000)
         reference = kind.reference(*arcs, 30, True, **params)

@@ -11,7 +11,7 @@ from suricate.algorithms.kcore.core_numbers import CoreNumbers
 
 def check_order(graph: su.Graph, numbers: CoreNumbers) -> None:
     """At most k neighbours come after a vertex of number k; that number and its support are what they say."""
-    src, dst = (part.astype(np.int64) for part in su.edges(graph)[:2])
+    src, dst = (part.astype(np.int64) for part in su.arcs(graph)[:2])
     src, dst = src[src != dst], dst[src != dst]
     core, place = numbers.core.astype(np.int64), numbers._place
     supported = np.bincount(dst[core[src] >= core[dst]], minlength=len(core))
@@ -26,7 +26,7 @@ def check_order(graph: su.Graph, numbers: CoreNumbers) -> None:
 @pytest.mark.parametrize("scale", [7, 10])
 def test_the_order_stays_valid(scale: int, seed: int) -> None:
     graph, n = su.Graph(1 << scale, backend="csr_baseline", device="cpu", directed=False), 1 << scale
-    edges = su.generate.rmat(scale, 12, seed=seed)
+    edges = su.generators.rmat(scale, 12, seed=seed)
     graph.insert_edges(edges.src, edges.dst)
     tracker, rng = graph.track("kcore"), np.random.default_rng(seed)
     tracker.algorithm.recompute_share = np.inf

@@ -24,7 +24,7 @@ class TestKCore(OwnKernelsConformance):
 def judge(tracker: Tracker) -> None:
     """Compare with the plain peel."""
     graph = tracker.graph
-    src, dst = (graph.device.to_numpy(part) for part in su.edges(graph)[:2])
+    src, dst = (graph.device.to_numpy(part) for part in su.arcs(graph)[:2])
     right = KCore.reference(src, dst, None, graph.num_vertices, False)
     core, degeneracy = tracker.result
     assert graph.device.to_numpy(core).tolist() == right.core.tolist()
@@ -134,7 +134,7 @@ def test_random_streams(device: su.devices.Device, backend: str, few: int, monke
     graph.insert_edges(*draw(6000))
     tracker = graph.track("kcore")
     for step in range(10):
-        src, dst = (device.to_numpy(part) for part in su.edges(graph)[:2])
+        src, dst = (device.to_numpy(part) for part in su.arcs(graph)[:2])
         at = rng.integers(0, len(src), 300)
         graph.apply(su.Batch(insert=tuple(draw((200, 1500)[step % 2])), delete=(src[at], dst[at])))
         if step % 4 == 1:

@@ -129,7 +129,7 @@ def test_neighbours_do_not_exchange_labels_for_ever(device: su.devices.Device, b
     tracker = undirected(device, backend, other).track("label_propagation", max_iter=500)
     assert tracker.algorithm.converged
     assert 1 <= tracker.algorithm.iterations < 500
-    arcs = su.edges(tracker.graph)
+    arcs = su.arcs(tracker.graph)
     reference = LabelPropagation.reference(*map(device.to_numpy, arcs[:2]), None, len(other), False)
     assert LabelPropagation.mismatch(device.to_numpy(tracker.result), reference) is None
 
@@ -137,7 +137,7 @@ def test_neighbours_do_not_exchange_labels_for_ever(device: su.devices.Device, b
 def unstable(tracker: su.Tracker) -> str | None:
     """What is wrong with the labels of an undirected graph, by the definition alone."""
     graph = tracker.graph
-    src, dst = map(graph.device.to_numpy, su.edges(graph)[:2])
+    src, dst = map(graph.device.to_numpy, su.arcs(graph)[:2])
     label = graph.device.to_numpy(tracker.result)
     votes = np.zeros((graph.num_vertices, graph.num_vertices), int)
     np.add.at(votes, (src, label[dst]), 1)
@@ -246,7 +246,7 @@ def test_impossible_parameters(params: dict[str, Any], message: str) -> None:
 def test_mismatches_are_noticed() -> None:
     graph = su.Graph(30, device="cpu", directed=False)
     graph.insert_edges(*np.random.default_rng(1).integers(0, 30, (2, 90)))
-    arcs = su.edges(graph)
+    arcs = su.arcs(graph)
     for params in ({}, {"synchronous": True, "max_iter": 3}):
         right = graph.compute("label_propagation", **params)
         reference = LabelPropagation.reference(*arcs, 30, False, **params)

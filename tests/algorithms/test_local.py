@@ -13,7 +13,7 @@ from suricate.algorithms.coloring import Coloring
 from suricate.algorithms.independent_set import IndependentSet
 from suricate.algorithms.shared import hash as _hash
 from suricate.errors import ParameterError, RequirementError
-from suricate.generate import rmat
+from suricate.generate.generators import rmat
 from suricate.testing import AlgorithmConformance
 
 NAMES = ("coloring", "independent_set")
@@ -93,7 +93,7 @@ def test_families_stay_valid_while_they_lose_and_regain_edges(
         gone = edges[:, rng.permutation(edges.shape[1])[: max(1, edges.shape[1] // 5)]]
         for change in (su.Batch(delete=tuple(gone)), su.Batch(insert=tuple(gone[:, ::2]), delete=tuple(gone[:, ::3]))):
             graph.apply(change)
-            src, dst, _ = (None if part is None else device.to_numpy(part) for part in su.edges(graph))
+            src, dst, _ = (None if part is None else device.to_numpy(part) for part in su.arcs(graph))
             for tracker, check, kind in zip(
                 trackers, (valid_coloring, valid_set), (Coloring, IndependentSet), strict=True
             ):
@@ -173,12 +173,12 @@ def test_colours_are_repaired_within_the_degrees(device: su.devices.Device, back
     tracker, rng = graph.track("coloring"), np.random.default_rng(size)
     for _ in range(6):  # becomes dense among the first vertices, and sparse again
         graph.insert_edges(*rng.integers(0, size, (2, 20 * size)))
-        valid_coloring(device.to_numpy(tracker.result), *map(device.to_numpy, su.edges(graph)[:2]))
+        valid_coloring(device.to_numpy(tracker.result), *map(device.to_numpy, su.arcs(graph)[:2]))
     while graph.num_edges:
         src, dst = map(device.to_numpy, graph.edges()[:2])
         at = rng.permutation(len(src))[: 1 + len(src) // 2]
         graph.delete_edges(src[at], dst[at])
-        valid_coloring(device.to_numpy(tracker.result), *map(device.to_numpy, su.edges(graph)[:2]))
+        valid_coloring(device.to_numpy(tracker.result), *map(device.to_numpy, su.arcs(graph)[:2]))
     assert not tracker.result.any()
 
 

@@ -42,7 +42,7 @@ def networkx_ranks(graph: su.Graph, **options: Any) -> np.ndarray:
     """Ranks by NetworkX; the edges of an unweighted graph weigh 1."""
     other = nx.DiGraph()
     other.add_nodes_from(range(graph.num_vertices))
-    src, dst, weight = (None if part is None else part.tolist() for part in su.edges(graph))
+    src, dst, weight = (None if part is None else part.tolist() for part in su.arcs(graph))
     other.add_weighted_edges_from(zip(src, dst, weight or [1.0] * len(src), strict=True))
     ranks = nx.pagerank(other, tol=1e-15, max_iter=10_000, **options)
     return np.array([ranks[v] for v in range(graph.num_vertices)])
@@ -82,7 +82,7 @@ def test_ranks_are_networkx_ranks(seed: int, weight_dtype: str | None, options: 
             chosen = {"alpha": 0.8, "weighted": weighted, "personalization": personalization}
             found = graph.compute("pagerank", **chosen, **PRECISE)
             assert np.abs(found - expected).sum() < 1e-11
-            arcs = su.edges(graph)
+            arcs = su.arcs(graph)
             reference = PageRank.reference(*arcs, graph.num_vertices, graph.directed, **chosen, **PRECISE)
             assert np.abs(reference - expected).sum() < 1e-11
 
@@ -93,7 +93,7 @@ def test_weighted_ranks_are_kept_current(in_edges: bool) -> None:
     graph = random_graph(5, "float64", in_edges=in_edges)
     tracker = graph.track("pagerank", personalization={2: 1, 20: 3}, **PRECISE)
     for _ in range(6):
-        src, dst, _ = su.edges(graph)
+        src, dst, _ = su.arcs(graph)
         gone, heavier = rng.integers(0, len(src), (2, 10))
         graph.delete_edges(src[gone], dst[gone])
         graph.insert_edges(src[heavier], dst[heavier], rng.choice([0, 2, 9], 10))  # replaces weights
@@ -289,7 +289,7 @@ def slow(device: su.devices.Device, **options: Any) -> su.Graph:
 
 def within_the_bound(tracker: su.Tracker, **params: Any) -> bool:
     graph = tracker.graph
-    src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.arcs(graph))
     exact = PageRank.reference(src, dst, None, graph.num_vertices, True, **params)
     return PageRank.mismatch(graph.device.to_numpy(tracker.result), exact, **params) is None
 
@@ -369,7 +369,7 @@ def test_results_are_copies(device: su.devices.Device, backend: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_mismatch_knows_the_bound(dtype: str) -> None:
     graph = random_graph(2, None)
-    src, dst, _ = su.edges(graph)
+    src, dst, _ = su.arcs(graph)
     exact = PageRank.reference(src, dst, None, 30, True)
     ranks = graph.compute("pagerank", dtype=dtype)
     assert ranks.dtype == dtype

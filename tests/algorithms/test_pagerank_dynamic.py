@@ -20,7 +20,7 @@ TIGHT = {"tol": 1e-9, "max_iter": 500}
 def exact(graph: su.Graph, **params: Any) -> np.ndarray:
     """Ranks from a dense system of equations; only live vertices are jumped to, so that deleted ones have rank 0."""
     n, alpha, live = graph.num_vertices, params.get("alpha", 0.85), graph.device.to_numpy(graph.live)
-    src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in su.arcs(graph))
     values = np.ones(len(src)) if weight is None or params.get("weighted") is False else weight.astype(float)
     matrix = np.zeros((n, n))
     matrix[dst, src] = values
@@ -39,7 +39,7 @@ def exact(graph: su.Graph, **params: Any) -> np.ndarray:
 
 def changed(graph: su.Graph, rng: np.random.Generator, batch: int) -> None:
     """Insert, delete, do both, or replace weights."""
-    src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.arcs(graph))
     some = rng.integers(0, len(src), 4)
     new = rng.integers(0, graph.num_vertices, (2, 4))
     weight = None if graph.weight_dtype is None else rng.choice([0, 1, 5], 4).astype(graph.weight_dtype)
@@ -166,7 +166,7 @@ def test_extrapolated_steps_are_given_up_where_they_do_not_pay(device: su.device
 @pytest.mark.parametrize(("graph", "least"), [("star", 20), ("pairs", 8), ("rmat", 0)])
 def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str, least: int) -> None:
     if graph == "rmat":  # many eigenvalues of about the same size
-        src, dst, _ = su.generate.rmat(8, 16, seed=1)
+        src, dst, _ = su.generators.rmat(8, 16, seed=1)
     else:  # the eigenvalue that counts is -alpha, or positive
         n = np.arange(1, 256)
         src, dst = (n, n * 0) if graph == "star" else (n, n - n % 2)
@@ -183,7 +183,7 @@ def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str
 @pytest.mark.parametrize("method", ["dt", "df", "dfp"])
 def test_passes_that_take_over_keep_the_sum_of_the_ranks(method: str, device: su.devices.Device) -> None:
     n, rng = 1 << 10, np.random.default_rng(2)
-    src, dst, _ = su.generate.rmat(10, 4, seed=1)
+    src, dst, _ = su.generators.rmat(10, 4, seed=1)
     graph = su.Graph(n, device=str(device), in_edges=True)
     graph.insert_edges(src, dst)
     tracker = graph.track("pagerank", method=method, self_loops=True, tol=1e-8, frontier_tol=1e-9)
@@ -264,7 +264,7 @@ def test_the_methods_are_compared_in_sahus_setting() -> None:
     graph = su.Graph(40, device="cpu", backend="csr_baseline", in_edges=True)
     rng = np.random.default_rng(2)
     graph.insert_edges(*rng.integers(0, 40, (2, 200)))
-    src, dst, _ = su.edges(graph)
+    src, dst, _ = su.arcs(graph)
     for params in variants.values():
         algorithm = PageRank.create(params)
         algorithm.compute(graph)

@@ -162,7 +162,7 @@ def test_impossible_parameters(name: str, params: dict[str, Any], message: str) 
 
 def test_mismatches_are_noticed() -> None:
     graph, _ = pair(FAMILIES["random"], {})
-    arcs = su.edges(graph)
+    arcs = su.arcs(graph)
     for kind in (Closeness, Betweenness):
         for params in ({}, {"k": 1}):
             reference = kind.reference(*arcs, 12, True, **params)

@@ -33,7 +33,7 @@ class TestRandomWalks(AlgorithmConformance):
 
 def follows_edges(graph: su.Graph, walks: np.ndarray, starts: np.ndarray, restart: bool) -> None:
     """Every step goes along an edge (or back to the start); a walk ends where there is no edge, and not before."""
-    src, dst, _ = su.edges(graph)
+    src, dst, _ = su.arcs(graph)
     known = set(zip(src.tolist(), dst.tolist(), strict=True))
     ends = set(range(graph.num_vertices)) - set(src.tolist())
     for start, walk in zip(starts.tolist(), walks.tolist(), strict=True):

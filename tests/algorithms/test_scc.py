@@ -11,10 +11,10 @@ import pytest
 import suricate as su
 from suricate.algorithms.scc import StronglyConnectedComponents
 from suricate.errors import RequirementError
-from suricate.testing import AlgorithmConformance
+from suricate.testing import OwnKernelsConformance
 
 
-class TestSCC(AlgorithmConformance):
+class TestSCC(OwnKernelsConformance):
     algorithm = StronglyConnectedComponents
     examples = 2
     cuda_marks = (pytest.mark.gpu,)

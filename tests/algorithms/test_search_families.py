@@ -60,7 +60,7 @@ class Followed:
 
     def verify(self) -> None:
         to_numpy = self.graph.device.to_numpy
-        arcs = [to_numpy(part) for part in su.edges(self.graph)]
+        arcs = [to_numpy(part) for part in su.arcs(self.graph)]
         for algorithm, tracker in zip((BFS, SSSP), self.trackers, strict=True):
             right = algorithm.reference(*arcs, self.graph.num_vertices, self.graph.directed, source=self.source)
             assert algorithm.mismatch(type(right)(*map(to_numpy, tracker.result)), right) is None

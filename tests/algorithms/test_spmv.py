@@ -33,7 +33,7 @@ def test_product_with_the_matrix_of_networkx(over: str, directed: bool) -> None:
     graph.insert_edges(*rng.integers(0, 30, (2, 90)), rng.normal(size=90))
     other = nx.DiGraph()
     other.add_nodes_from(range(30))
-    other.add_weighted_edges_from(zip(*(part.tolist() for part in su.edges(graph)), strict=True))
+    other.add_weighted_edges_from(zip(*(part.tolist() for part in su.arcs(graph)), strict=True))
     matrix = nx.to_scipy_sparse_array(other, nodelist=range(30))
     wanted = (matrix if over == "out" else matrix.T) @ NUMBERS
     np.testing.assert_allclose(graph.compute("spmv", x=NUMBERS, over=over), wanted, rtol=1e-12, atol=1e-12)

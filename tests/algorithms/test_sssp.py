@@ -33,7 +33,7 @@ class TestSSSPWithZeros(AlgorithmConformance):
 
 def matches(graph: su.Graph, result: Any, **params: Any) -> None:
     """Assert that a result is right for a graph."""
-    src, dst, weight = (None if a is None else graph.device.to_numpy(a) for a in su.edges(graph))
+    src, dst, weight = (None if a is None else graph.device.to_numpy(a) for a in su.arcs(graph))
     expected = SSSP.reference(src, dst, weight, graph.num_vertices, graph.directed, **params)
     assert SSSP.mismatch(type(expected)(*map(graph.device.to_numpy, result)), expected) is None
 

@@ -46,7 +46,7 @@ def of_networkx(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> Triangle
 
 
 def arcs(graph: su.Graph) -> list[np.ndarray]:
-    return [graph.device.to_numpy(part) for part in su.edges(graph)[:2]]
+    return [graph.device.to_numpy(part) for part in su.arcs(graph)[:2]]
 
 
 def check(graph: su.Graph, tracker: Any) -> None:

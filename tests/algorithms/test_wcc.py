@@ -30,7 +30,7 @@ class TestWCC(OwnKernelsConformance):
 def judge(tracker: Tracker) -> None:
     """Compare with SciPy."""
     graph = tracker.graph
-    src, dst = (graph.device.to_numpy(part) for part in su.edges(graph)[:2])
+    src, dst = (graph.device.to_numpy(part) for part in su.arcs(graph)[:2])
     right = WCC.reference(src, dst, None, graph.num_vertices, graph.directed)
     label, count = tracker.result
     assert graph.device.to_numpy(label).tolist() == right.label.tolist()
@@ -128,7 +128,7 @@ def test_random_streams(device: su.devices.Device, backend: str, directed: bool)
     graph.insert_edges(*rng.integers(0, 2000, (2, 2500)))
     tracker = graph.track("wcc")
     for step in range(12):
-        src, dst = (device.to_numpy(part) for part in su.edges(graph)[:2])
+        src, dst = (device.to_numpy(part) for part in su.arcs(graph)[:2])
         at = rng.integers(0, len(src), 60)
         insert = rng.integers(0, graph.num_vertices, (2, 50)) ** 2 // graph.num_vertices
         graph.apply(su.Batch(insert=tuple(insert), delete=(src[at], dst[at])))

@@ -85,12 +85,14 @@ def assert_delta(graph, delta, expected):
     inserted, deleted, replaced, old = expected
     for kind, edges in zip(CHANGES, expected, strict=True):
         arcs = edges if graph.directed else both(edges)
-        assert as_dict(graph, delta.edges(kind).edges()) == (arcs if graph.weight_dtype else dict.fromkeys(arcs))
+        assert as_dict(graph, delta.edge_set(kind).arcs().read()) == (
+            arcs if graph.weight_dtype else dict.fromkeys(arcs)
+        )
     assert as_dict(graph, delta.inserted) == inserted
     assert as_dict(graph, delta.deleted) == deleted
     assert as_dict(graph, delta.replaced) == replaced
     for kind, edges in zip(CHANGES, expected, strict=True):
-        assert as_dict(graph, delta.arcs(kind)) == (edges if graph.directed else both(edges))
+        assert as_dict(graph, delta.arcs(kind).read()) == (edges if graph.directed else both(edges))
     if graph.weight_dtype is not None:
         assert as_dict(graph, delta.replaced._replace(weight=delta.replaced_old)) == old
     assert (delta.num_inserted, delta.num_deleted, delta.num_replaced) == (len(inserted), len(deleted), len(replaced))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from suricate.kernels import degree, inner
+from suricate.cpu.jit import inner
+from suricate.cursors.bindings import degree
 from suricate.plugins.step import DELETED, INSERTED
 
 

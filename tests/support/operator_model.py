@@ -71,7 +71,7 @@ def small(
     graph.insert_edges(src, dst, weight)
     graph.delete_edges(src[90:110], dst[90:110])
     graph.insert_edges(src[100:105], dst[100:105], None if weight is None else weight[100:105])
-    found = su.edges(graph)
+    found = su.arcs(graph)
     u, v = (device.to_numpy(part).tolist() for part in found[:2])
     w = [1] * len(u) if weight_dtype is None else device.to_numpy(found.weight).tolist()
     return Small(graph, list(zip(u, v, w, strict=True)))

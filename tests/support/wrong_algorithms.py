@@ -43,8 +43,8 @@ class InDegree(Algorithm):
 
     def update(self, graph, delta):
         self.grow(graph)
-        np.add.at(self._count, delta.arcs("inserted").dst, 1)
-        np.subtract.at(self._count, delta.arcs("deleted").dst, 1)
+        np.add.at(self._count, delta.arcs("inserted").read().dst, 1)
+        np.subtract.at(self._count, delta.arcs("deleted").read().dst, 1)
 
     def grow(self, graph):
         missing = graph.num_vertices - len(self._count)
@@ -76,7 +76,7 @@ class InStrength(Algorithm):
             np.add.at(self._sum, dst, sign * weight.astype(np.float64))
 
     def changed(self, delta, kind):
-        return delta.arcs(kind)
+        return delta.arcs(kind).read()
 
     @property
     def result(self):
@@ -114,7 +114,7 @@ class Levels(Algorithm):
 
     def update(self, graph, delta):
         self._level = np.concatenate([self._level, np.full(graph.num_vertices - len(self._level), -1)])
-        src, dst, _ = delta.arcs("deleted")
+        src, dst, _ = delta.arcs("deleted").read()
         if self.is_broken(src, dst):
             self.compute(graph)
         else:
@@ -183,7 +183,7 @@ class NeverUpdates(InDegree):
 class ForgetsDeletions(InDegree):
     def update(self, graph, delta):
         self.grow(graph)
-        np.add.at(self._count, delta.arcs("inserted").dst, 1)
+        np.add.at(self._count, delta.arcs("inserted").read().dst, 1)
 
 
 @caught_by(EVERY, "test_deleted_vertices")
@@ -195,10 +195,10 @@ class ForgetsNewVertices(InDegree):
 @caught_by("test_mixed_batches", EVERY)
 class ForgetsDeletionsOfMixedBatches(InDegree):
     def update(self, graph, delta):
-        if not len(delta.arcs("inserted").src):
+        if not len(delta.arcs("inserted").read().src):
             return super().update(graph, delta)
         self.grow(graph)
-        np.add.at(self._count, delta.arcs("inserted").dst, 1)
+        np.add.at(self._count, delta.arcs("inserted").read().dst, 1)
 
 
 @caught_by("test_deleted_vertices", EVERY)
@@ -242,7 +242,7 @@ class ForgetsRecycledVertices(LiveShare):
 class LosesLoopsOfDeletedArcs(InDegree):
     def update(self, graph, delta):
         super().update(graph, delta)
-        src, dst, _ = delta.arcs("deleted")
+        src, dst, _ = delta.arcs("deleted").read()
         if len(src) and (src == dst).all():
             np.add.at(self._count, dst, 1)
 
@@ -270,14 +270,14 @@ class HandsOutItsState(InDegree):
 @caught_by("test_replaced_weights", EVERY)
 class IgnoresReplacedWeights(InStrength):
     def changed(self, delta, kind):
-        return delta.arcs("inserted" if kind == "replaced" else "deleted" if kind == "replaced_old" else kind)
+        return delta.arcs("inserted" if kind == "replaced" else "deleted" if kind == "replaced_old" else kind).read()
 
 
 @caught_by("test_replaced_weights")
 class IgnoresReplacedWeightsOfMixedBatches(InStrength):
     def changed(self, delta, kind):
-        arcs = delta.arcs(kind)
-        mixed = kind.startswith("replaced") and len(delta.arcs("deleted").src) > 0
+        arcs = delta.arcs(kind).read()
+        mixed = kind.startswith("replaced") and len(delta.arcs("deleted").read().src) > 0
         return type(arcs)(*(part[:0] for part in arcs)) if mixed else arcs
 
 
@@ -285,7 +285,7 @@ class IgnoresReplacedWeightsOfMixedBatches(InStrength):
 class DeletedLoopOfTheSourceResets(Levels):
     def update(self, graph, delta):
         super().update(graph, delta)
-        src, dst, _ = delta.arcs("deleted")
+        src, dst, _ = delta.arcs("deleted").read()
         if ((src == self.source) & (dst == self.source)).any():
             self._level[:] = -1
 
@@ -334,7 +334,7 @@ class CountsLoopsTwiceByOneMethod(InDegree):
 
     def update(self, graph, delta):
         super().update(graph, delta)
-        src, dst, _ = delta.arcs("inserted")
+        src, dst, _ = delta.arcs("inserted").read()
         self._count[dst[src == dst]] += self.method == "sort"
 
 
@@ -346,7 +346,7 @@ class MarksInAnArrayThatDoesNotGrow(InDegree):
 
     def update(self, graph, delta):
         super().update(graph, delta)
-        su.vertex_map(graph, (delta.edges("inserted"), delta.edges("deleted")), mark, args=(self._marked,))
+        su.vertex_map(graph, (delta.edge_set("inserted"), delta.edge_set("deleted")), mark, args=(self._marked,))
 
 
 @caught_by("test_other_weights")

@@ -12,16 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn, overload
 
 import numpy as np
 
 from suricate.base.devices import Array, Device, ReturnedArray, resolve_device
 from suricate.base.errors import ShapeError, UnknownNameError, WeightError
+from suricate.base.renamed import attribute
 from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, PlacedArcs
 from suricate.graph.delta.lists import KINDS, Lists, both_directions, moved, removed_edges, with_added
 from suricate.state.edges.edge_set import EdgeSet, net_change
 from suricate.state.locks import Lock, graph_lock
+
+_NOW = {  # names of a delta that were renamed -> what to write
+    "edges": "delta.edge_set(kind)",
+    "arc_list": "delta.arcs(kind)",
+    "placed_arcs": "delta.arcs(kind, placed=True)",
+}
 
 
 def uploaded(device: Device, change: Change) -> Change:
@@ -175,7 +182,7 @@ class Delta:
         """``uint32[k]`` on the device: the vertices that the call deleted or recycled; does not wait.
 
         Vertices revived by an inserted edge are included on the CPU only; on both devices they are ends of
-        ``edges("inserted")``.
+        ``edge_set("inserted")``.
         """
         known = [part for part in (self._deleted_vertices, self._revived_vertices) if hasattr(part, "dtype")]
         return self._device.xp.concatenate(known) if known else self.deleted_vertices
@@ -261,19 +268,41 @@ class Delta:
             or (added is not None and np.count_nonzero(added.outcome.status))
         )
 
-    def arcs(self, kind: str) -> EdgeList:
-        """Return the changes of a ``kind`` as directed arcs: an undirected edge both ways, a self-loop once."""
-        _require_kind(kind)
-        lists = self._all()
-        edges = lists.replaced if kind == "replaced_old" else getattr(lists, kind)
-        if kind == "replaced_old":
-            edges = EdgeList(edges.src, edges.dst, lists.replaced_old).in_rows(lists.replaced_old_row)
-        if self._directed:
-            return edges
-        with self._exclusive():
-            return both_directions(self._device.xp, edges)
+    @overload
+    def arcs(self, kind: str) -> ArcList: ...
+    @overload
+    def arcs(self, kind: str, *, placed: Literal[False]) -> ArcList: ...
+    @overload
+    def arcs(self, kind: str, *, placed: bool) -> ArcList | PlacedArcs | None: ...
 
-    def edges(self, kind: str) -> EdgeSet:
+    def arcs(self, kind: str, *, placed: bool = False) -> ArcList | PlacedArcs | None:
+        """Return the changes of a ``kind`` as directed arcs: an undirected edge both ways, a self-loop once.
+
+        They stay on the device, and nothing waits; ``arcs(kind).read()`` makes plain arrays of them. If edges have
+        columns, the lists of edges are made first, which waits.
+
+        Args:
+            kind: ``"inserted"``, ``"deleted"``, ``"replaced"`` or ``"replaced_old"``.
+            placed: return the cheapest form for one launch, None if there are no arcs: for a CUDA batch that only
+                inserts or only deletes, addresses without array objects.
+
+        Raises:
+            UnknownNameError: there is no such kind.
+        """
+        _require_kind(kind)
+        removed, added, deleted = self._changes  # read before the lists, which are made first
+        if placed and self._lists is None and deleted is None and (removed is None or added is None):
+            change, wanted = _half(kind, removed, added)
+            if change is None or (wanted == REPLACED and self._weight_dtype is None):
+                return None
+            place = getattr(change, "placed", None)  # on CUDA
+            if place is not None and kind != "replaced_old":
+                made: PlacedArcs = place(wanted, gone=kind == "deleted")
+                return made
+        with self._exclusive():
+            return self._arc_list(kind)[0]
+
+    def edge_set(self, kind: str) -> EdgeSet:
         """Return the changes of a ``kind``, such as ``"inserted"``, as an edge set in device memory, without waiting.
 
         There is one edge set per delta and kind, so algorithms share its hash table and rows.
@@ -288,29 +317,16 @@ class Delta:
                 made = self._edge_sets.setdefault(kind, made)
         return made
 
-    def arc_list(self, kind: str) -> ArcList:
-        """Return the arcs of a ``kind``, each at most once, like :meth:`edges`, but without hash table and rows."""
-        _require_kind(kind)
-        with self._exclusive():
-            return self._arc_list(kind)[0]
+    def __getattr__(self, name: str) -> NoReturn:
+        attribute("a Delta", name, _NOW)
 
-    def placed_arcs(self, kind: str) -> ArcList | PlacedArcs | None:
-        """Return the arcs of a ``kind``, as in :meth:`arc_list`, in the cheapest form for one launch; None: no arcs.
-
-        For a CUDA batch that only inserts or only deletes, these are addresses, without array objects.
-        """
-        _require_kind(kind)
-        removed, added, deleted = self._changes  # read before the lists, which are made first
-        if self._lists is None and deleted is None and (removed is None or added is None):
-            change, wanted = _half(kind, removed, added)
-            if change is None or (wanted == REPLACED and self._weight_dtype is None):
-                return None
-            placed = getattr(change, "placed", None)  # on CUDA
-            if placed is not None and kind != "replaced_old":
-                made: PlacedArcs = placed(wanted, gone=kind == "deleted")
-                return made
-        with self._exclusive():
-            return self._arc_list(kind)[0]
+    def _listed_arcs(self, kind: str) -> EdgeList:
+        """Return the arcs of a ``kind``, from the lists of edges."""
+        lists = self._all()
+        edges = lists.replaced if kind == "replaced_old" else getattr(lists, kind)
+        if kind == "replaced_old":
+            edges = EdgeList(edges.src, edges.dst, lists.replaced_old).in_rows(lists.replaced_old_row)
+        return edges if self._directed else both_directions(self._device.xp, edges)
 
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
         """Return the arcs of a ``kind``, and an upper bound of the number of edges that they belong to.
@@ -318,7 +334,7 @@ class Delta:
         They come from the lists of edges if these exist; otherwise they are the arrays of the batch on the device.
         """
         if self._lists is not None:
-            return listed(self.arcs(kind))
+            return listed(self._listed_arcs(kind))
         removed, added, deleted = self._net()
         if kind == "deleted" and deleted is not None:
             return listed(deleted.arcs)
@@ -408,9 +424,8 @@ def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
 
 
 def listed(edges: EdgeList) -> tuple[ArcList, int]:
-    """Return ``edges`` as an arc list without statuses, of which all entries count, and their number."""
-    size = len(edges.src)
-    return ArcList(*edges, None, 0, size), size
+    """Return ``edges`` as arcs, and their number."""
+    return ArcList.of(edges), len(edges.src)
 
 
 @cache

@@ -44,12 +44,12 @@ class ColumnDelta(Delta):
     def _net(self) -> Changes:
         return self._rows._net()
 
-    def placed_arcs(self, kind: str) -> ArcList:
-        """Return the arcs of a ``kind``, as in :meth:`arc_list`."""
-        return self.arc_list(kind)
+    def arcs(self, kind: str, *, placed: bool = False) -> ArcList:
+        """Return the arcs of a ``kind``, as :meth:`Delta.arcs`; waits for the device. ``placed`` changes nothing."""
+        return super().arcs(kind)
 
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
-        return listed(self.arcs(kind))
+        return listed(self._listed_arcs(kind))
 
 
 def shown_delta(delta: Delta, table: EdgeTable | None) -> Delta:

@@ -140,6 +140,8 @@ class RandomWalks(Parameters, total=False):
 class StronglyConnectedComponents(Parameters, total=False):
     """Parameters of ``scc``."""
 
+    kernels: bool
+
 class SpMV(Parameters, total=False):
     """Parameters of ``spmv``."""
 

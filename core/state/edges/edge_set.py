@@ -65,7 +65,7 @@ class EdgeSet:
             edges = _edge_list(graph, src, dst, values)
             arcs = edges if graph.directed else both_arcs(graph.device.xp, edges)
             self._assemble(
-                graph.device, graph.num_vertices, _listed(arcs), graph.directed, len(edges.src), graph.exclusive()
+                graph.device, graph.num_vertices, ArcList.of(arcs), graph.directed, len(edges.src), graph.exclusive()
             )
         self._repeats = True
 
@@ -121,12 +121,9 @@ class EdgeSet:
         return self._arcs
 
     def edges(self) -> EdgeList:
-        """Return the arcs in new arrays, in any order; waits for the device."""
-        src, dst, weight, status, wanted, _ = self.arcs()
-        xp = self.device.xp
-        return picked(
-            EdgeList(src, dst, weight), xp.arange(len(src)) if status is None else xp.flatnonzero(status == wanted)
-        )
+        """Return the edges in new arrays, in any order; undirected ones once, ``src <= dst``. Waits for the device."""
+        arcs = self.arcs().read()
+        return arcs if self.directed else picked(arcs, arcs.src <= arcs.dst)
 
     def table(self) -> EdgeTable:
         """Return the hash table in which edge functions look up edges; built by one launch when first needed."""
@@ -202,7 +199,7 @@ class EdgeSet:
         return rows_view(data, self.num_vertices, self.value_dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arcs = self.edges().each(self.device.to_numpy)
+        arcs = self.arcs().read().each(self.device.to_numpy)
         return _restored, (str(self.device), self.num_vertices, arcs, self.directed)
 
     def _exclusive(self) -> Lock:
@@ -223,7 +220,7 @@ def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -
     """
     place = resolve_device(device)
     with place.current():
-        arcs = _listed(edges.each(place.xp.array))
+        arcs = ArcList.of(edges.each(place.xp.array))
     return EdgeSet.of_arcs(place, num_vertices, arcs, directed=directed, most=arcs.size)
 
 
@@ -244,10 +241,6 @@ def net_change(device: Device, removed: Change, added: Change) -> None:
     _kernels(device).net_change(
         device, gone.table(), (outcome.status, before), edges.src, edges.dst, status, edges.weight, old
     )
-
-
-def _listed(edges: EdgeList) -> ArcList:
-    return ArcList(*edges, None, 0, len(edges.src))
 
 
 def _kernels(device: Device) -> Any:

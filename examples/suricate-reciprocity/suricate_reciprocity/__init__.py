@@ -12,17 +12,8 @@ import numpy as np
 
 import suricate as su
 from suricate.base.parameters import flag
-from suricate.kernels import (
-    ARCS,
-    assembled,
-    loops_over,
-    packed,
-    packed_arcs,
-    plain_arcs,
-    program_over,
-    resident_blocks,
-    without_weights,
-)
+from suricate.kernels.arcs import ARCS, packed_arcs, plain_arcs
+from suricate.kernels.walking import assembled, loops_over, packed, program_over, resident_blocks, without_weights
 
 LOOPS, SOURCE = (Path(__file__).with_name(name) for name in ("loops.py", "kernels.cu"))
 BLOCK = 256  #: threads
@@ -72,10 +63,10 @@ class Reciprocity(su.Algorithm):
         if missing:
             self._count = xp.concatenate([self._count, xp.zeros(missing, np.uint32)])
         if not self.kernels:
-            changed = delta.edges("inserted"), delta.edges("deleted")
+            changed = delta.edge_set("inserted"), delta.edge_set("deleted")
             self._count_by_operators(graph, su.vertex_map(graph, changed, always))
             return
-        for arcs in map(delta.arc_list, ("inserted", "deleted")):
+        for arcs in map(delta.arcs, ("inserted", "deleted")):
             if arcs.size and graph.device.is_cuda:
                 self._launch(graph, "count_ends", packed_arcs(arcs))
             elif arcs.size:

@@ -56,7 +56,7 @@ def test_searches_over_rows_of_all_lengths(slab_bytes: int, copied: int, monkeyp
     for name, value in {"FEW": 0, "LARGE": 1 << 20, "COPIED": copied}.items():
         monkeypatch.setattr(forest_search, name, value)
     graph = graph_with_hubs(6_000, slab_bytes=slab_bytes, directed=False)
-    src, dst, _ = su.edges(graph)
+    src, dst, _ = su.arcs(graph)
     result, right = graph.compute("bfs", source=9), BFS.reference(src, dst, None, 6_000, False, source=9)
     np.testing.assert_array_equal(result.level, right.level)
     np.testing.assert_array_equal(result.parent, right.parent)

@@ -107,4 +107,4 @@ def test_a_batch_behind_an_invalid_one_is_applied():
         graph.synchronize()
     graph.check()
     assert edges_of(graph) == {(4, 5): None}
-    assert delta.edges("inserted").edges().src.tolist() == [4]
+    assert delta.edge_set("inserted").arcs().read().src.tolist() == [4]

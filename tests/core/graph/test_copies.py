@@ -118,7 +118,7 @@ def test_deltas_are_copied_as_their_lists(backend, device, way):
     graph.insert_edges([3], [4], 7)
     assert repr(other) == repr(delta) == "Delta(inserted=1, deleted=1, replaced=1)"
     for kind in ("inserted", "deleted", "replaced", "replaced_old"):
-        for mine, theirs in zip(delta.arcs(kind), other.arcs(kind), strict=True):
+        for mine, theirs in zip(delta.arcs(kind).read(), other.arcs(kind).read(), strict=True):
             assert device.to_numpy(mine).tobytes() == device.to_numpy(theirs).tobytes()
     deleted = WAYS[way](graph.delete_vertices([4, 2]))
     assert device.to_numpy(deleted.deleted_vertices).tolist() == [2, 4]

@@ -10,7 +10,7 @@ import pytest
 
 import suricate as su
 from suricate.base.devices import CPU
-from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, ArcList, Change, EdgeList, Outcome
 from suricate.errors import ShapeError, UnknownNameError, WeightError
 from suricate.graph.delta import Delta, both_directions
 
@@ -93,7 +93,7 @@ def test_new_and_replaced_edges_are_told_apart():
     delta = delta_of(edges, [REPLACED, NEW, UNCHANGED], np.array([1, 0, 0], "f4"))
     assert (pairs(delta.inserted), pairs(delta.replaced)) == ([(1, 2)], [(0, 1)])
     assert (delta.replaced.weight.tolist(), delta.replaced_old.tolist()) == ([5], [1])
-    assert delta.arcs("replaced_old").weight.tolist() == [1]
+    assert delta.arcs("replaced_old").read().weight.tolist() == [1]
     assert repr(delta) == "Delta(inserted=1, deleted=0, replaced=1)"
 
 
@@ -104,14 +104,39 @@ def test_either_copy_of_a_mirrored_self_loop_may_carry_its_status(copy):
     status[2 * copy], old[2 * copy] = REPLACED, 8
     delta = delta_of(edges, status, old, directed=False, mirrored=True)
     assert (pairs(delta.inserted), pairs(delta.replaced), delta.replaced_old.tolist()) == ([(1, 2)], [(3, 3)], [8])
-    assert pairs(delta.arcs("replaced")) == [(3, 3)]
-    assert pairs(delta.arcs("inserted")) == [(1, 2), (2, 1)]
+    assert pairs(delta.arcs("replaced").read()) == [(3, 3)]
+    assert pairs(delta.arcs("inserted").read()) == [(1, 2), (2, 1)]
 
 
 def test_both_directions_repeats_all_but_self_loops():
     arcs = both_directions(np, edges_of([0, 1], [2, 1], [3, 4]))
     assert pairs(arcs) == [(0, 2), (1, 1), (2, 0)]
     assert arcs.weight.tolist() == [3, 4, 3]
+
+
+@pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        ("edges", r"delta\.edge_set\(kind\)"),
+        ("arc_list", r"delta\.arcs\(kind\)"),
+        ("placed_arcs", r"delta\.arcs\(kind, placed=True\)"),
+    ],
+)
+@pytest.mark.parametrize("columns", [None, {"km": "int64"}])
+def test_old_names_of_changes_name_the_new_ones(old, now, columns):
+    delta = su.Graph(2, device="cpu", edge_columns=columns).insert_edges([0], [1])
+    with pytest.raises(AttributeError, match=f"{old!r}; it is written {now} now"):
+        getattr(delta, old)
+    assert old not in dir(delta)
+
+
+def test_reading_arcs_leaves_out_entries_that_do_not_count():
+    arcs = ArcList(np.array([4, 5, 6]), np.array([1, 2, 3]), np.array([0.5, -0.0, 5e-324]), np.array([1, 0, 1]), 1, 3)
+    found = arcs.read()
+    assert [part.tolist() for part in found] == [[4, 6], [1, 3], [0.5, 5e-324]]
+    whole = arcs._replace(status=None, weight=None).read()
+    assert (whole.src.tolist(), whole.dst.tolist(), whole.weight) == ([4, 5, 6], [1, 2, 3], None)
+    assert not np.shares_memory(whole.src, arcs.src)
 
 
 def test_an_unknown_kind_of_change_is_refused(device):

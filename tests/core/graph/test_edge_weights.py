@@ -30,7 +30,7 @@ def shown(edges):
 
 
 def lists(delta):
-    old = delta.arcs("replaced_old")
+    old = delta.arcs("replaced_old").read()
     return [shown(part) for part in (delta.inserted, delta.deleted, delta.replaced, old)]
 
 
@@ -141,7 +141,13 @@ def test_functions_take_the_weight_the_row_or_both(dtype, backend, device):
                        over="in", out=near)  # fmt: skip
     assert device.to_numpy(near.by)[1:].tolist() == [0, 0, 1 if cost[1] <= cost[3] else 2]
     delta = graph.insert_edges([3], [1], {"km": 3, **({"weight": 6} if dtype else {})})
-    for edges, right in [(None, cost), (graph.edges(), cost), (delta.inserted, None), (delta.arcs("inserted"), None)]:
+    for edges, right in [
+        (None, cost),
+        (graph.edges(), cost),
+        (delta.inserted, None),
+        (delta.arcs("inserted"), None),
+        (delta.arcs("inserted").read(), None),
+    ]:
         sums = xp.zeros(4)
         su.edge_map(graph, add, edges, args=(sums, "km"))
         more = 18 if dtype else 3
@@ -188,7 +194,7 @@ def test_what_weights_and_rows_refuse(device):
         su.edge_map(graph, add, su.EdgeList([0], [1]), args=(device.xp.zeros(3), "km"))
     delta = graph.insert_edges([1], [2], {"weight": 3})
     with pytest.raises(RequirementError, match="an edge set has no rows"):
-        su.edge_map(graph, add, delta.edges("inserted"), args=(device.xp.zeros(3), "km"))
+        su.edge_map(graph, add, delta.edge_set("inserted"), args=(device.xp.zeros(3), "km"))
     plain = su.Graph(3, device=device, weight_dtype="int32")
     for fn in (lambda u, v, row: row, su.EdgeFunction(cuda="row", numba=lambda u, v, row: row, result="int64")):
         with pytest.raises(EdgeFunctionError, match="row is the row of an edge in the columns of edges"):

@@ -440,7 +440,7 @@ def test_arrays_are_on_the_device_of_the_graph_whichever_is_current(checks):
     with cupy.cuda.Device(1):
         delta = graph.insert_edges([0, 1], [1, 2], 1.5)
         some, every = su.Frontier.from_vertices(graph, [3, 1, 3]), su.Frontier.all(graph)
-        arrays = [*delta.inserted, *delta.arcs("inserted"), delta.replaced_old, delta.deleted_vertices]
+        arrays = [*delta.inserted, *delta.arcs("inserted").read(), delta.replaced_old, delta.deleted_vertices]
         arrays += [some.buffer, some.device_count, every.buffer, every.device_count, graph.degrees()]
         assert (graph.num_edges, delta.num_inserted, some.vertices.get().tolist()) == (2, 2, [1, 3])
     assert {array.device.id for array in arrays} == {0}

@@ -186,4 +186,4 @@ def test_to(device):
 
 def test_operators_take_a_graph():
     with pytest.raises(ParameterError, match="graph must be a Graph, got NoneType"):
-        su.edges(None)
+        su.arcs(None)

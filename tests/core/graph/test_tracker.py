@@ -29,11 +29,11 @@ class Degrees(su.Algorithm):
 
     def update(self, graph, delta):
         self.vertices = delta.num_vertices_after
-        self.counts.update(graph.device.to_numpy(delta.arcs("inserted").src).tolist())
+        self.counts.update(graph.device.to_numpy(delta.arcs("inserted").read().src).tolist())
         if self.fail:
             self.fail.pop()
             raise RuntimeError("half done")
-        self.counts.subtract(graph.device.to_numpy(delta.arcs("deleted").src).tolist())
+        self.counts.subtract(graph.device.to_numpy(delta.arcs("deleted").read().src).tolist())
 
     @property
     def result(self):
@@ -230,7 +230,7 @@ class DeviceDegrees(su.Algorithm):
     def update(self, graph, delta):
         add = graph.device.xp.add.at
         for kind, step in (("inserted", 1), ("deleted", -1)):
-            arcs = delta.edges(kind).arcs()
+            arcs = delta.edge_set(kind).arcs()
             if arcs.size:
                 counts = 1 if arcs.status is None else (arcs.status == arcs.wanted)
                 add(self.state, arcs.src.astype(np.int64), step * graph.device.xp.asarray(counts, np.int64))
@@ -343,7 +343,7 @@ class Sometimes(Degrees):
         self.way = way
 
     def update(self, graph, delta):
-        if len(delta.arcs("inserted").src) <= 1:
+        if len(delta.arcs("inserted").read().src) <= 1:
             super().update(graph, delta)
         elif self.way == "compute":
             self.compute(graph)

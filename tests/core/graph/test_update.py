@@ -197,9 +197,9 @@ def test_stores_may_take_host_batches_as_they_are(monkeypatch, directed, takes):
     delta = batches.apply(None, ([0, 1], [1, 1], None))
     assert device.moved == 0
     assert all(store.asked == [None, 2 if directed else 4] for store in batches.stores)
-    assert len(delta.arc_list("inserted").src) == (2 if directed else 4)
+    assert len(delta.arcs("inserted").src) == (2 if directed else 4)
     assert device.moved == 3
-    assert isinstance(delta.arc_list("inserted").status, device.ndarray)
+    assert isinstance(delta.arcs("inserted").status, device.ndarray)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, MemoryError, CapacityError, KeyboardInterrupt])

@@ -56,7 +56,7 @@ def tree_of(graph: su.Graph, wide: bool) -> Forest:
 
 
 def arcs_of(graph: su.Graph) -> list[tuple[int, int, int]]:
-    return list(zip(*(graph.device.to_numpy(part).tolist() for part in su.edges(graph)), strict=True))
+    return list(zip(*(graph.device.to_numpy(part).tolist() for part in su.arcs(graph)), strict=True))
 
 
 def expected(graph: su.Graph, roots: dict[int, tuple], offer: Any) -> dict[int, tuple]:
@@ -121,7 +121,7 @@ def test_random_changes(device: su.Device, backend: str, options: dict[str, Any]
     verify(graph, forest, roots, by_distance)
     for size in (1, n // 4, n, 2 * n):
         delta = changed(graph, rng, size)
-        forest.repair(graph, *(delta.edges(kind) for kind in ("deleted", "inserted", "replaced")))
+        forest.repair(graph, *(delta.edge_set(kind) for kind in ("deleted", "inserted", "replaced")))
         verify(graph, forest, roots, by_distance)
 
 
@@ -143,7 +143,7 @@ def test_roots_of_their_own(device: su.Device, backend: str, seed: int) -> None:
     verify(graph, forest, roots, offer)
     for size in (3, 20, 40):
         delta = changed(graph, rng, size)
-        forest.repair(graph, delta.edges("deleted"), delta.edges("inserted"))
+        forest.repair(graph, delta.edge_set("deleted"), delta.edge_set("inserted"))
         verify(graph, forest, roots, offer)
 
 
@@ -158,7 +158,7 @@ def test_hubs_that_lose_their_parent(device: su.Device, backend: str) -> None:
     forest.compute(graph, root(graph))
     for gone in ([0], [1]), ([2], [1]):
         delta = graph.delete_edges(*gone)
-        forest.repair(graph, delta.edges("deleted"))
+        forest.repair(graph, delta.edge_set("deleted"))
         verify(graph, forest, roots, by_distance)
 
 
@@ -173,7 +173,7 @@ def test_of_equal_parents_the_smallest_takes_over(device: su.Device, backend: st
     forest.compute(graph, root(graph))
     for parent in few[:-1]:
         delta = graph.delete_edges(np.full(len(many), parent), many)
-        forest.repair(graph, delta.edges("deleted"))
+        forest.repair(graph, delta.edge_set("deleted"))
         verify(graph, forest, {0: (0, 0)}, by_distance)
 
 
@@ -241,7 +241,7 @@ def test_repairs_on_the_cpu_go_in_the_order_of_keys(uniform: bool) -> None:
     for change, kind in ((graph.insert_edges, "inserted"), (graph.delete_edges, "deleted")):
         weights = (np.ones(len(tails)),) if kind == "inserted" else ()
         delta = change(tails, tails + 9, *weights)
-        repaired = forest.repair(graph, **{kind: delta.edges(kind)})
+        repaired = forest.repair(graph, **{kind: delta.edge_set(kind)})
         assert n // 2 < repaired.touched <= 2 * n
         verify_distances(graph, forest)
 

@@ -23,7 +23,7 @@ STEPS = {"small": (N, 1, 3, 1), "pushes": (0, N, 0, 0), "pulls": (0, N, 10**9, 1
 
 
 def rmat() -> tuple[np.ndarray, np.ndarray]:
-    arcs = su.generate.rmat(8 if PLAIN else 9, 8, seed=5)
+    arcs = su.generators.rmat(8 if PLAIN else 9, 8, seed=5)
     return arcs.src, arcs.dst
 
 
@@ -64,7 +64,7 @@ def test_levels_and_parents(backend: str, options: dict[str, Any], family: Any, 
     for name, value in zip(LIMITS, STEPS[steps], strict=True):
         monkeypatch.setattr(forest_search, name, value)
     graph = graph_of(family, backend=backend, **options)
-    src, dst, _ = su.edges(graph)
+    src, dst, _ = su.arcs(graph)
     right = BFS.reference(src, dst, None, N, graph.directed, source=0)
     outcomes = set()
     for count in (1, 2, 5):

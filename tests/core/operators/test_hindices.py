@@ -96,7 +96,7 @@ def test_rounds_end_at_core_numbers(device: su.devices.Device, backend: str) -> 
     done = su.converge(
         graph, None, lower, args=(core, device.xp.zeros_like(core)), reduce="hindex", then=take, commit=publish
     )
-    arcs = (device.to_numpy(part) for part in su.edges(graph)[:2])
+    arcs = (device.to_numpy(part) for part in su.arcs(graph)[:2])
     assert device.to_numpy(core).tolist() == KCore.reference(*arcs, None, 6000, False).core.tolist()
     assert done.converged
 

@@ -86,7 +86,7 @@ def test_nothing(backend, device):
 
 def test_edges_lists_all_arcs(backend, device):
     case = make_case(backend, device, "int32", directed=False)
-    src, dst, weight = (case.host(part) for part in su.edges(case.graph))
+    src, dst, weight = (case.host(part) for part in su.arcs(case.graph))
     by = np.lexsort((dst, src))
     np.testing.assert_array_equal(src, np.sort(src))
     for found, expected in zip((src[by], dst[by], weight[by]), case[1:], strict=True):

@@ -267,7 +267,7 @@ def test_maps(name):
         sets = su.UnionFind(n)
         su.edge_map(graph, count_and_join, odd, args=(*arrays, sets, seen), over="both")
         su.edge_map(graph, count_and_join, args=(*arrays, sets, seen), first=slice(0, 3))
-        su.edge_map(graph, count_and_join, su.edges(graph), args=(*arrays, sets, seen))
+        su.edge_map(graph, count_and_join, su.arcs(graph), args=(*arrays, sets, seen))
         return [odd.vertices, x, *arrays, sets.labels(), seen.read()]
 
     same(run)

@@ -62,7 +62,7 @@ def hub_graph(backend, device, **options):
 
 def arcs_of(graph):
     """Return sources and destinations."""
-    found = su.edges(graph)
+    found = su.arcs(graph)
     return graph.device.to_numpy(found.src).astype(int), graph.device.to_numpy(found.dst).astype(int)
 
 

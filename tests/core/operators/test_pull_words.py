@@ -29,7 +29,7 @@ def random_graph(device: su.Device, backend: str, **options: Any) -> tuple[su.Gr
     src, dst = rng.integers(0, 250, 1500), rng.integers(0, 300, 1500)
     src[:200], dst[200:400] = 7, 9
     graph.insert_edges(src, dst)
-    src, dst, _ = (None if part is None else device.to_numpy(part) for part in su.edges(graph))
+    src, dst, _ = (None if part is None else device.to_numpy(part) for part in su.arcs(graph))
     return graph, src, dst
 
 

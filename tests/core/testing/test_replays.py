@@ -23,7 +23,7 @@ class Touched(su.Algorithm):
     def update(self, graph: su.Graph, delta: Any) -> None:
         xp = graph.device.xp
         self._times = xp.concatenate([self._times, xp.zeros(graph.num_vertices - len(self._times), np.int64)])
-        ends = [end for kind in ("inserted", "deleted") for end in delta.arcs(kind)[:2]]
+        ends = [end for kind in ("inserted", "deleted") for end in delta.arcs(kind).read()[:2]]
         self._times[xp.unique(xp.concatenate(ends))] += 1
 
     @property

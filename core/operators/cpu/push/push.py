@@ -44,7 +44,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
             return _advance_updated(push)
         if source == schemes.LISTED:
             edges = graph.store("out").updated()
-            start = Start((), (ArcList(*edges, None, 0, len(edges.src)),))
+            start = Start((), (ArcList.of(edges),))
     vertices = union_of(graph, start, push.stamps, push.buffer)
     return frontier_of(graph, push.queue, _step(push, start.arcs, vertices, push.stamps.steps(1)))
 

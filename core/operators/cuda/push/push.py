@@ -115,4 +115,4 @@ def _updated(
     if source != schemes.LISTED:
         return ("updated" if source == schemes.ITERATOR else "auto"), frontier, arcs
     edges = graph.store(direction).updated()
-    return "auto", None, [*arcs, ArcList(*edges, None, 0, len(edges.src))]
+    return "auto", None, [*arcs, ArcList.of(edges)]
