@@ -210,19 +210,19 @@ def _generate(kind: str, numbers: tuple[int, ...], seed: int) -> tuple[int, np.n
     ``kind``: the generator, "rmat", "uniform" or "grid"; ``numbers``: its parameters, as the user gave them.
     The centre is None except for a grid.
     """
-    from suricate.generate import generators
+    from suricate import generate
 
     centre = None
     if kind == "rmat":
         scale, factor = (*numbers, constants.EDGE_FACTOR)[:2]
-        edges, num_vertices = generators.rmat(scale, factor, seed=seed), 1 << scale
+        edges, num_vertices = generate.rmat(scale, factor, seed=seed), 1 << scale
     elif kind == "grid":
         width, height = numbers
-        edges, num_vertices, centre = generators.grid(width, height), width * height, height // 2 * width + width // 2
+        edges, num_vertices, centre = generate.grid(width, height), width * height, height // 2 * width + width // 2
     else:
         num_vertices, num_edges = numbers
         if num_vertices > MAX_VERTICES:
             raise ValueError(f"{num_vertices} vertices are too many: there are {MAX_VERTICES} ids")
-        edges = generators.uniform(num_vertices, num_edges, seed=seed)
+        edges = generate.uniform(num_vertices, num_edges, seed=seed)
     order = np.random.default_rng([seed, 2]).permutation(len(edges.src))
     return num_vertices, edges.src[order], edges.dst[order], centre

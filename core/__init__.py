@@ -11,11 +11,11 @@ Importing the package loads neither Numba nor CuPy; that happens when a graph ne
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
 
 from suricate import errors
-from suricate.base.renamed import attribute
+from suricate.base import renamed, rooms
 
 __version__ = "0.1.0"
 
@@ -49,50 +49,47 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "edge_map": "suricate.operators",
     "estimate_memory": "suricate.graph.estimates",
     "filter": "suricate.operators",
-    "generators": "suricate.generate.generators",
+    "generate": "suricate.generate",
     "hookimpl": "suricate.plugins",
     "intersect": "suricate.operators",
     "io": "suricate.io",
     "iterate": "suricate.operators",
+    "kernels": "suricate.kernels",
     "neighbor_reduce": "suricate.operators",
+    "networkx": "suricate.networkx",
+    "parallel": "suricate.parallel",
     "plugins": "suricate.plugins",
     "propagate": "suricate.operators",
     "read": "suricate.io",
     "replay": "suricate.replaying",
+    "stream": "suricate.stream",
+    "testing": "suricate.testing",
     "unite": "suricate.base.effects",
     "vertex_map": "suricate.operators",
     "words": "suricate.state.words",
     "write": "suricate.io",
 }
-_MODULES = {"generators", "io", "plugins"}  # names that stand for a module
-_NOW = {"edges": "su.arcs(graph)"}  # names that were renamed -> what to write
+_OLD = {"edges": "suricate.arcs(graph)", "generators": "suricate.generate"}
 
 __all__ = ["__version__", "errors", *_HOME]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        attribute("module 'suricate'", name, _NOW)
-    module = importlib.import_module(home)
-    value = module if name in _MODULES else getattr(module, name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = rooms.on_use(__name__, _HOME, old=_OLD), rooms.listing(__all__)
+sys.meta_path.append(renamed.Imports(__name__, _OLD))
 
 
 if TYPE_CHECKING:
+    from suricate import generate as generate
     from suricate import io as io
+    from suricate import kernels as kernels
+    from suricate import networkx as networkx
+    from suricate import parallel as parallel
     from suricate import plugins as plugins
+    from suricate import stream as stream
+    from suricate import testing as testing
     from suricate.base.devices import Device as Device
     from suricate.base.effects import atomic as atomic
     from suricate.base.effects import unite as unite
     from suricate.base.types import EdgeList as EdgeList
     from suricate.edgefn import EdgeFunction as EdgeFunction
-    from suricate.generate import generators as generators
     from suricate.graph import Graph as Graph
     from suricate.graph.delta import Batch as Batch
     from suricate.graph.delta import Delta as Delta

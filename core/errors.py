@@ -26,6 +26,7 @@ from suricate.base.errors import (
     WeightError,
     require,
 )
+from suricate.base.rooms import listing
 
 __all__ = [
     "BackendError", "CapacityError", "CheckFailed", "CommunicationError", "ConvergenceError", "DTypeError",
@@ -33,3 +34,4 @@ __all__ = [
     "ParameterError", "PluginError", "RequirementError", "SelfLoopError", "ShapeError", "SuricateError",
     "UnknownNameError", "VertexRangeError", "WeightError", "require",
 ]  # fmt: skip
+__dir__ = listing(__all__)

@@ -33,14 +33,18 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, PlacedArcs, StoreView
-from suricate.cuda.structs import constants, enum
-from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
-from suricate.kernels.launches import ArcLaunch
-from suricate.kernels.walking import (
+from suricate.kernels import (
+    ARCS,
+    NO_ARCS,
     ROUND_WORDS,
+    ArcLaunch,
     assembled,
+    constants,
+    enum,
     loops_over,
     packed,
+    packed_arcs,
+    plain_arcs,
     program_over,
     resident_blocks,
     without_weights,

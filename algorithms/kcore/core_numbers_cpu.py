@@ -19,8 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.algorithms.kcore.core_numbers import ORIGIN, PASSES
-from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import degree, find, neighbors
+from suricate.kernels import degree, find, inner, kernel, neighbors
 
 LAST = 0xFFFFFFFF  #: a place after all others
 

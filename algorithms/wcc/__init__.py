@@ -31,7 +31,7 @@ from suricate.algorithms.wcc.component_forest import ComponentForest
 from suricate.algorithms.wcc.spanning_forest import SpanningForest
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
-from suricate.kernels.arcs import NO_ARCS
+from suricate.kernels import NO_ARCS
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.union_find import UnionFind
 

@@ -21,10 +21,10 @@ import numpy as np
 from suricate.algorithms.wcc import divided
 from suricate.base.devices import Array
 from suricate.cpu import threads
-from suricate.cuda.structs import enum
-from suricate.kernels.walking import (
+from suricate.kernels import (
     ROUND_WORDS,
     assembled,
+    enum,
     loops_over,
     packed,
     program_over,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from suricate.base.types import TOMBSTONE
-from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import begin, buckets, end, first, following, key, neighbors
+from suricate.kernels import begin, buckets, end, first, following, inner, kernel, key, neighbors
 from suricate.state.union_find_cpu import unite_by
 
 

@@ -37,13 +37,16 @@ from suricate.algorithms.wcc import component_words as words
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, PlacedArcs, StoreView
 from suricate.cuda.program import Program
-from suricate.cuda.structs import Struct, enum
-from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs
-from suricate.kernels.launches import ArcLaunch
-from suricate.kernels.walking import (
+from suricate.kernels import (
+    ARCS,
+    NO_ARCS,
     ROUND_WORDS,
+    ArcLaunch,
+    Struct,
     assembled,
+    enum,
     packed,
+    packed_arcs,
     program_over,
     resident_blocks,
 )

@@ -21,8 +21,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.cuda.pinned import Arriving
-from suricate.cuda.structs import Struct, enum
-from suricate.kernels.walking import assembled, packed, program_over, resident_blocks
+from suricate.kernels import Struct, assembled, enum, packed, program_over, resident_blocks
 
 if TYPE_CHECKING:
     from suricate.base.types import StoreView

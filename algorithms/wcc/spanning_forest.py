@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.kernels.arcs import NO_ARCS, plain_arcs
-from suricate.kernels.walking import loops_over, without_weights
+from suricate.kernels import NO_ARCS, loops_over, plain_arcs, without_weights
 from suricate.plugins.step import Step, Walked
 
 if TYPE_CHECKING:

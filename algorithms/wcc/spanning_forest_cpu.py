@@ -57,9 +57,8 @@ from suricate.algorithms.wcc.spanning_trees_cpu import (
     split,
     unlink,
 )
-from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
-from suricate.cursors.bindings import ahead, find, neighbors
+from suricate.kernels import ahead, find, inner, kernel, neighbors
 from suricate.plugins.step import DELETED, INSERTED
 
 FAR, NEAR = 40, 20  # places ahead at which rows of vertices, and what they point to, are prefetched

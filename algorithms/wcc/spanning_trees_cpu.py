@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.base.types import EMPTY
-from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
+from suricate.kernels import inner, kernel
 
 #: places of rows of ``state.node``
 PARENT, COMPONENT, MARK, ARCS, LINKS, CHILD, NEXT, BEFORE = 0, 1, 2, 3, 4, 5, 6, 7

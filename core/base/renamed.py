@@ -22,7 +22,7 @@ def keywords(**now: str) -> Callable[[F], F]:
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
-            except TypeError:
+            except Exception:  # an old keyword may be among options, and another error come first
                 for old in kwargs.keys() & now.keys():
                     raise ParameterError(f"{function.__name__}({old}=...) is written {now[old]} now") from None
                 raise
@@ -36,3 +36,15 @@ def attribute(owner: str, name: str, now: Mapping[str, str]) -> NoReturn:
     """Raise what ``__getattr__`` of ``owner`` raises: the error for ``name`` says what to write if ``now`` has it."""
     told = f"; it is written {now[name]} now" if name in now else ""
     raise AttributeError(f"{owner} has no attribute {name!r}{told}", name=name)
+
+
+class Imports:
+    """For ``sys.meta_path``; finds no module: importing an old name of ``package`` raises an error with the new one."""
+
+    def __init__(self, package: str, now: Mapping[str, str]) -> None:
+        self._now = {f"{package}.{old}": new for old, new in now.items()}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Raise ``ImportError`` if ``name`` is an old one."""
+        if name in self._now:
+            raise ImportError(f"{name} is written {self._now[name]} now", name=name)

@@ -95,7 +95,7 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
     type=click.Choice(["raise", "restart"]),
     default="raise",
     show_default=True,
-    help="With --checkpoint: if a file has not the content any more that was read: restart reads it anew.",
+    help="With --checkpoint: if a file has not the content any more that was read: restart reads it again.",
 )
 @click.option(
     "--checkpoint", type=TargetType(dir_okay=True), help="Folder that keeps the state; a job goes on from it."

@@ -28,7 +28,7 @@ Numba module (all functions ``@njit``, integers in and out):
                       ``StoreView.find`` is ``"linear"``
 ====================  =============================================================================================
 
-Templates may also import ``neighbors`` from ``suricate.cursors.bindings``: ``for v, slot in neighbors(g, u):`` walks
+Templates may also import ``neighbors`` from ``suricate.kernels``: ``for v, slot in neighbors(g, u):`` walks
 the edges of ``u``. In a module made from a template this loop is replaced by loops over ``buckets``, ``first``,
 ``following``, ``begin``, ``end`` and ``key``.
 
@@ -88,7 +88,11 @@ from __future__ import annotations
 
 import importlib
 
+from suricate.base.rooms import listing
 from suricate.base.types import StoreView
+
+__all__ = ["ALWAYS", "LATER", "OPTIONAL", "OWNER", "UPDATED", "missing_functions"]
+__dir__ = listing(__all__)
 
 LATER = 128  #: edges ahead at which arrays are prefetched
 ALWAYS = ("degree", "buckets", "first", "begin", "end", "following", "key", "find")

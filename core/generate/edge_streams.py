@@ -179,10 +179,7 @@ class LevelTable:
 
 
 def _alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Walker's table for outcomes of these probabilities: ``(threshold, alias)``.
-
-    An outcome k, drawn uniformly, stays k with probability ``threshold[k]``, else it becomes ``alias[k]``.
-    """
+    """Return Walker's table: outcome k, drawn uniformly, stays k with probability threshold[k], else it is alias[k]."""
     share = probability * (len(probability) / probability.sum())
     threshold, alias = np.ones(len(share)), np.arange(len(share))
     small, large = list(np.flatnonzero(share < 1)), list(np.flatnonzero(share >= 1))

@@ -1,13 +1,4 @@
-"""Graphs and batches from a seed: R-MAT, uniform random, grid, random geometric; update and query batches.
-
-Everything is vectorised NumPy on the host and the same for the same arguments on every machine; ``seed`` is an int or a
-``numpy.random.Generator``, whose state then advances. With ``device="cuda"`` the arrays are made on the host and moved,
-so both devices get the same edges. Ids are uint32.
-
-R-MAT follows Chakrabarti, Zhan and Faloutsos (2004) with the parameters of Graph500; ``suricate.generate.edge_streams``
-draws it in pieces, on the device. The streams of batches follow the protocols of the papers: sliding windows (GPMA),
-and the temporal and random batches of DF-PageRank.
-"""
+"""Graphs and batches in NumPy arrays: R-MAT, uniform random, grid, random geometric; update and query batches."""
 
 from __future__ import annotations
 
@@ -29,9 +20,7 @@ if TYPE_CHECKING:
     from suricate.graph.delta import Batch
 
 Seed = int | np.random.Generator
-Weights = tuple[
-    float, float
-]  #: (low, high): integers of both kinds give int32 in [low, high], else float32 in [low, high)
+Weights = tuple[float, float]  #: (low, high): integers give int32 in [low, high], else float32 in [low, high)
 
 _CHUNK = 1 << 16  # edges drawn at a time: the temporaries stay in the cache
 _MOST = 1 << 40  # edges: more are a mistake
@@ -92,11 +81,7 @@ def rmat(
 def _rmat_arcs(
     scale: int, count: int, quarters: tuple[float, ...], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw ``count`` arcs of an R-MAT graph with ``2**scale`` vertices; return sources and destinations (``uint32``).
-
-    ``quarters`` are the probabilities of the four quarters. Several levels of the recursion are drawn at once: an alias
-    table holds their ``4**levels`` outcomes.
-    """
+    """Draw ``count`` arcs of an R-MAT graph with ``2**scale`` vertices; return sources and destinations."""
     steps = [LEVELS] * (scale // LEVELS) + ([scale % LEVELS] if scale % LEVELS else [])
     tables = {levels: LevelTable(levels, quarters) for levels in set(steps)}
     src, dst = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
@@ -154,11 +139,7 @@ def uniform(
 def _distinct_pairs(
     num_vertices: int, num_edges: int, most: int, self_loops: bool, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a uniformly random set of ``num_edges`` distinct arcs, ``(src, dst)`` in uint32, ordered by both.
-
-    ``most`` is the number of possible arcs, with self-loops if ``self_loops``. Pairs are drawn, duplicates dropped, the
-    excess left out.
-    """
+    """Return ``num_edges`` random arcs out of ``most``, without repetition: (src, dst) in uint32, ordered by both."""
     if 2 * num_edges > most:  # a dense graph: choose what is absent
         chosen = np.sort(rng.permutation(most)[:num_edges].astype(np.uint64))
     else:
@@ -282,11 +263,6 @@ def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
 
 
 def _edges_of(edges: Any) -> EdgeList:
-    """Return an argument ``edges``, ``(src, dst)`` or ``(src, dst, weight)`` in arrays, as an ``EdgeList``.
-
-    Raises:
-        ShapeError, DTypeError: ``edges`` has another form.
-    """
     from suricate.graph.delta import edge_list
     from suricate.intake.arrays import as_array
 
@@ -413,13 +389,9 @@ def _check_flags(generator: str, **flags: bool) -> None:
 
 
 def _generator(name: str, seed: Seed) -> np.random.Generator:
-    """Return the generator for ``seed``: an integer from 0 on, or a generator, which is returned itself.
-
-    ``name`` is the calling function, for error messages.
-    """
-    return (
-        seed if isinstance(seed, np.random.Generator) else np.random.default_rng(integer(f"{name}: seed", seed, low=0))
-    )
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(integer(f"{name}: seed", seed, low=0))
 
 
 def _draw_weights(count: int, weights: Weights | None, rng: np.random.Generator) -> np.ndarray | None:
@@ -487,10 +459,7 @@ def _part(stream: EdgeList, begin: int, end: int) -> EdgeList:
 
 
 def _next_occurrence(stream: EdgeList, *, directed: bool) -> np.ndarray:
-    """Return, for each position in the stream, the next position of the same edge, or the stream's length; int64[n].
-
-    Unless ``directed``, ``(u, v)`` and ``(v, u)`` are the same edge.
-    """
+    """Return, for each position in the stream, the next position of the same edge, or the stream's length; int64[n]."""
     src, dst, count = stream.src, stream.dst, len(stream.src)
     keys = edge_keys(src, dst) if directed else edge_keys(np.minimum(src, dst), np.maximum(src, dst))
     order = np.argsort(keys, kind="stable")

@@ -3,10 +3,10 @@
 Nothing may compile in the middle of a stream. What an algorithm needs is known only when it runs, so it is run: on a
 few hundred vertices, through updates of all sorts (insertions, deletions, both, new weights, batches so large that
 results are recomputed, growth, vertices that are deleted and revived). On CUDA that happens in a thread beside the
-program, as soon as a graph is made and as soon as an algorithm is tracked; on the CPU in other processes
-(``suricate.cpu.workers``), since Numba compiles one function at a time in a process. On CUDA kernels get a quick build
-when they are first called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A
-rehearsal that succeeded is recorded on disk, with the state of all sources: the next process does not repeat it.
+program, as soon as a graph is made and as soon as an algorithm is tracked; on the CPU only ``suricate warmup`` does it.
+Kernels get a quick build when they are first called and the final one later (``suricate.cuda.compiler``), so a
+rehearsal does not take long. A rehearsal that succeeded is recorded on disk, with the state of all sources: the next
+process does not repeat it.
 
 The first update of a new tracker waits for the rehearsals under way, some seconds at most: it is better that a stream
 begins later than that it stops in the middle. A rehearsal that fails reports nothing: what it has not compiled is
@@ -18,7 +18,6 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
-import os
 import sys
 import threading
 import time
@@ -26,7 +25,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +34,6 @@ from suricate.base import cache
 from suricate.base.devices import Array, Device
 from suricate.base.errors import SuricateError
 from suricate.base.forks import in_child
-from suricate.cpu.workers import WORKERS, can_work
 from suricate.cuda import compiler
 from suricate.cuda.own_programs import own_programs
 from suricate.graph.delta import Batch
@@ -51,8 +48,6 @@ VERTICES, EDGES = 500, 6_000  #: of a rehearsal: enough that vertices outgrow wh
 FIRST = 100  #: edges of its first batch
 BULK = 40_000  #: edges of a batch that is loaded and sorted as large ones are
 FILLED = ("bool", "uint8", "uint32", "uint64", "int32", "int64", "float32", "float64")  #: CuPy compiles a fill of each
-MANY = 131072  #: edges of a graph whose loops run on several threads
-Call = tuple[Callable[..., Iterator[None]], tuple[Any, ...]]  #: a rehearsal, and its arguments
 FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehearsals under way, at most
 PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
 PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
@@ -192,7 +187,7 @@ def _read(tracker: Tracker) -> None:
         assert tracker.result is not None
 
 
-# -- beside the program, on CUDA ---------------------------------------------------------------------------------------
+# -- beside the program ------------------------------------------------------------------------------------------------
 
 
 class _Rehearsals:
@@ -274,7 +269,7 @@ class _Rehearsals:
                     sys.setswitchinterval(self._interval)
 
     def _run(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
-        note = _note(name, "cuda")
+        note = f"rehearsed-{hashlib.sha256(f'{name} {_state_of_sources()}'.encode()).hexdigest()[:32]}"
         if cache.get(note) is not None:
             return
         try:
@@ -314,10 +309,7 @@ in_child(REHEARSALS.begin_again)
 
 def rehearse_updates(graph: Graph) -> None:
     """Start to compile, in the background, what batches of ``graph`` need; returns at once."""
-    if not graph.device.is_cuda:
-        kind = Kind(type(graph), graph.options, graph.device)
-        _rehearse_elsewhere(f"updates of {kind}", (updates, (kind,)), (updates, (kind, BULK, BULK)))
-    elif compiler.is_ahead():
+    if graph.device.is_cuda and compiler.is_ahead():
         for program in own_programs(graph.store("out")):
             program.prepare()
         kind = Kind(type(graph), graph.options, graph.device)
@@ -334,65 +326,23 @@ def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str
 
     It returns at once.
     """
-    if not compiler.is_ahead():
+    if not (graph.device.is_cuda and compiler.is_ahead()):
         return
     kind = Kind(type(graph), graph.options, graph.device)
     plain = {name: value for name, value in params.items() if isinstance(value, PLAIN)}
     name = f"{algorithm.__module__}.{algorithm.__qualname__} {plain} on {kind}"
     small = {"source": algorithm.sample_params(VERTICES, 0).get("source", 0)} if "source" in params else {}
-    given = kind, algorithm, plain | small
-    if graph.device.is_cuda:
-        REHEARSALS.start(name, kind, lambda: tracking(*given))
-    else:
-        _rehearse_elsewhere(name, (tracking, given), (tracking, (*given, MANY)))  # loops of one thread, of several
-
-
-# -- in processes beside the program, on the CPU -----------------------------------------------------------------------
-
-
-_asked: set[str] = set()  # names of rehearsals on the CPU
-
-
-def _rehearse_elsewhere(name: str, *calls: Call) -> None:
-    """Run ``calls``, pairs of a rehearsal and its arguments, in another process; not twice under one ``name``."""
-    if compiler.is_ahead() and not _local.rehearsing and can_work() and name not in _asked:
-        _asked.add(name)  # so that the disk is asked once, not for each graph
-        note = _note(name, "cpu")
-        if cache.get(note) is None:
-            WORKERS.submit(note, rehearse, note, calls)
-
-
-def rehearse(note: str, calls: tuple[Call, ...]) -> None:
-    """Run ``calls``, pairs of a rehearsal and its arguments, one after the other; record success in the cache.
-
-    ``note``: the name of this record. Stops if the parent process ends.
-    """
-    parent = os.getppid()
-    with rehearsing():
-        for steps, given in calls:
-            for _ in steps(*given):
-                if os.getppid() != parent:
-                    return
-    cache.put(note, b"")
-
-
-def _note(name: str, kind: str) -> str:
-    return f"rehearsed-{hashlib.sha256(f'{name} {_state_of_sources(kind)}'.encode()).hexdigest()[:32]}"
+    REHEARSALS.start(name, kind, lambda: tracking(kind, algorithm, plain | small))
 
 
 @functools.cache
-def _state_of_sources(kind: str) -> str:
+def _state_of_sources() -> str:
     """Return a digest of all that compiled code depends on: of the sources, the tools and the environment.
 
     It covers path, size and time of each ``.py``, ``.cu`` and ``.cuh`` file of suricate and of the algorithms and
-    backends that come with it, not of installed plugins; the version of NumPy; and for ``kind`` ``"cuda"`` NVRTC's
-    version and target options, for ``"cpu"`` the versions of Python and Numba and Numba's environment variables.
+    backends that come with it, not of installed plugins; the version of NumPy; NVRTC's version and target options.
     """
-    if kind == "cuda":
-        tools: tuple[Any, ...] = compiler.nvrtc_version(), compiler.target_options()
-    else:
-        tools = sys.version, version("numba"), *sorted(item for item in os.environ.items() if "NUMBA" in item[0])
-    digest = hashlib.sha256(repr((tools, np.__version__)).encode())
+    digest = hashlib.sha256(repr((compiler.nvrtc_version(), compiler.target_options(), np.__version__)).encode())
     for package in ("suricate", "suricate.algorithms", "suricate.backends"):
         folder = Path(str(import_module(package).__file__)).parent
         for path in sorted(folder.rglob("*.[pc]*")):

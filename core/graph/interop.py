@@ -25,6 +25,7 @@ from suricate.base.errors import (
     WeightError,
 )
 from suricate.base.parameters import flag, shown
+from suricate.base.renamed import keywords
 from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList, edge_keys
 from suricate.graph.delta.lists import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
@@ -34,7 +35,7 @@ from suricate.graph.options import checked_count
 from suricate.intake.arrays import as_array, as_ids, on_host, picked
 from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
-from suricate.intake.tables import as_column, as_numpy, as_table, column_names
+from suricate.intake.tables import as_column, as_numpy, as_table, column_names, end_of
 from suricate.state.attributes import as_values, dtype_of
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
@@ -52,9 +53,9 @@ _CONVERSIONS = {
     "torch_geometric": "from_pyg(data)",
     "networkx": "from_networkx(graph)",
     "scipy": "from_scipy_sparse(matrix)",
-    "pandas": "from_pandas_edgelist(frame, source, target)",
-    "polars": "from_pandas_edgelist(frame, source, target)",
-    "pyarrow": "from_pandas_edgelist(table, source, target)",
+    "pandas": "from_pandas_edgelist(frame, src, dst)",
+    "polars": "from_pandas_edgelist(frame, src, dst)",
+    "pyarrow": "from_pandas_edgelist(table, src, dst)",
 }
 _NUMBERING = f"{NUMBERING}, su.read(..., relabel=True) does so in a file"
 
@@ -223,28 +224,30 @@ def _summed(matrix: Any) -> Any:
     return rows
 
 
+@keywords(source="src=", target="dst=")
 def from_pandas_edgelist(
     cls: type[Graph],
     frame: Any,
-    source: str = "source",
-    target: str = "target",
+    src: str | None = None,
+    dst: str | None = None,
     weight: str | None = None,
     edge_columns: Any = None,
     **options: Any,
 ) -> Graph:
-    """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns.
+    """Return a graph of the rows of a data frame; ``src``, ``dst`` and ``weight`` name its columns.
 
     Args:
         cls: ``Graph``.
         frame: a data frame of pandas, a (lazy) frame of polars, a table of Arrow, or anything with
             ``__arrow_c_stream__``, such as tables of DuckDB and cuDF.
-        source, target: columns of ids, or of texts, which become the names of the vertices, as in :func:`from_coo`.
+        src, dst: columns of ids, or of texts, which become the names of the vertices, as in :func:`from_coo`. None:
+            ``source`` and ``target``, as in NetworkX, ``src`` and ``dst``, or another usual name (docs/formats.md).
         weight: the column of weights, or None.
         edge_columns: columns that become columns of edges: a list, or a dict of dtypes as for ``Graph``.
         options: options of ``Graph``.
 
     Raises:
-        ParameterError, ShapeError: ``frame`` is not a data frame, or lacks a column.
+        ParameterError, ShapeError: ``frame`` is not a data frame, lacks a column, or has two that could be an end.
         DTypeError: ids or weights are not numbers, or some are missing.
         WeightError: ``weight_dtype`` without ``weight``.
     """
@@ -252,20 +255,41 @@ def from_pandas_edgelist(
     names = None if isinstance(frame, Mapping) else column_names(frame)
     if names is None:
         raise ParameterError(f"frame must be a data frame of pandas, got {described(frame)}")
-    check_names(source=source, target=target, weight=weight)
+    check_names(src=src, dst=dst, weight=weight)
+    src, dst = ends_in(names, src, dst, "the data frame", ("source", "target"))
     further = [] if edge_columns is None else [*edge_columns]
-    missing = [column for column in (source, target, weight, *further) if column is not None and column not in names]
+    missing = [column for column in (weight, *further) if column is not None and column not in names]
     if missing:
         columns = ", ".join(map(str, names))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
     refuse_weight_dtype(options, weight, "column")
-    src, dst = (as_numpy(frame[column]) for column in (source, target))
-    if not (are_texts(src) and are_texts(dst)):
-        src, dst = as_ids(src, f"column {source!r}"), as_ids(dst, f"column {target!r}")
+    tails, heads = as_numpy(frame[src]), as_numpy(frame[dst])
+    if not (are_texts(tails) and are_texts(heads)):
+        tails, heads = as_ids(tails, f"column {src!r}"), as_ids(heads, f"column {dst!r}")
     weights: Any = None if weight is None else as_numpy(frame[weight])
     if edge_columns is not None:
         weights = columns_of_edges(edge_columns, weight, weights, options, lambda name: as_numpy(frame[name]))
-    return from_coo(cls, src, dst, weights, **options)
+    return from_coo(cls, tails, heads, weights, **options)
+
+
+def ends_in(
+    names: Sequence[Any], src: Any, dst: Any, label: str, first: tuple[str, str] = ("src", "dst")
+) -> tuple[Any, Any]:
+    """Return the columns with the ends of edges among those called ``names``: ``src`` and ``dst``, None: to be found.
+
+    ``label`` is what messages call the table, ``first`` the names that are looked for first.
+
+    Raises:
+        ShapeError: there is no such column. ParameterError: two could be one.
+    """
+    found = []
+    for end, given, usual in zip(("src", "dst"), (src, dst), first, strict=True):
+        name = end_of(end, names, usual) if given is None else given
+        if name not in names:
+            lacks = f"column of {end} ({end}= names it)" if name is None else f"column {name!r}"
+            raise ShapeError(f"{label} has no {lacks}; it has: {', '.join(map(str, names))}")
+        found.append(name)
+    return found[0], found[1]
 
 
 def columns_of_edges(
@@ -357,28 +381,29 @@ def to_scipy_sparse(graph: Graph, weight: str | None = None, *, names: bool = Fa
     return (matrix, names_by_vertex(graph)) if flag("names", names) else matrix
 
 
+@keywords(source="src=", target="dst=")
 @on_graph_device
 def to_pandas_edgelist(
-    graph: Graph, source: str = "source", target: str = "target", weight: str = "weight", *, names: bool = True
+    graph: Graph, src: str = "source", dst: str = "target", weight: str = "weight", *, names: bool = True
 ) -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
 
-    The arguments name its columns. Other columns of edges keep their own names. If the graph has names, they are the
-    ends of the edges; with ``names=False`` these are ids.
+    The arguments name its columns, by default as NetworkX does. Other columns of edges keep their own names. If the
+    graph has names, they are the ends of the edges; with ``names=False`` these are ids.
 
     Raises:
         ParameterError: two columns would have the same name, or a name is not a text.
         RequirementError: a vertex has edges and no name.
     """
     pandas = library("pandas", "pandas")
-    check_names(source=source, target=target, weight=weight)
-    if len({source, target, weight}) < 3:
-        raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
+    check_names(src=src, dst=dst, weight=weight)
+    if len({src, dst, weight}) < 3:
+        raise ParameterError(f"src, dst and weight must differ, got {src!r}, {dst!r} and {weight!r}")
     edges = graph.edges()
     columns = attributes_of(graph, edges, weight)
-    if {source, target} & columns.keys():
-        raise ParameterError(f"source={source!r} and target={target!r} must differ from the columns of edges")
-    ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}
+    if {src, dst} & columns.keys():
+        raise ParameterError(f"src={src!r} and dst={dst!r} must differ from the columns of edges")
+    ends = {src: graph.device.to_numpy(edges.src), dst: graph.device.to_numpy(edges.dst)}
     if flag("names", names) and names_by_vertex(graph) is not None:
         ends = {label: _named(graph, ids) for label, ids in ends.items()}
     with utf8_only():

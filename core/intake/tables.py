@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from suricate.base.errors import MissingLibraryError
+from suricate.base.errors import MissingLibraryError, ParameterError
 
 DIRECTED = b"suricate.directed"  #: key in the metadata of Arrow's schemas: whether edges have a direction
+#: what columns with the ends of edges are called, in lower case
+ENDS = {
+    "src": ("src", "source", "u", "from", "fromnodeid", "src_id", "source_id"),
+    "dst": ("dst", "target", "v", "to", "tonodeid", "dst_id", "target_id", "destination", "dest"),
+}
 LIBRARIES = {"pandas", "polars", "pyarrow"}  #: whose tables are read as they are
 
 
@@ -64,6 +69,23 @@ def column_names(table: Any) -> list[Any] | None:
     names = getattr(table, "column_names", None)  # of Arrow
     names = getattr(table, "columns", None) if names is None else names
     return None if names is None or not hasattr(table, "__getitem__") else list(names)
+
+
+def end_of(end: str, names: Iterable[Any], first: str | None = None) -> Any:
+    """Return which of the columns ``names`` has an end of edges, ``"src"`` or ``"dst"``; None: none has a usual name.
+
+    That is the column called ``first``, else that called ``end``, else the one in :data:`ENDS`.
+
+    Raises:
+        ParameterError: two columns could be meant.
+    """
+    exact = next((name for name in (first, end) if name in names), None)
+    if exact is not None:
+        return exact
+    found = [name for name in names if isinstance(name, str) and name.lower() in ENDS[end]]
+    if len(found) > 1:
+        raise ParameterError(f"{found[0]!r} and {found[1]!r} could both be the column of {end}: name the one that is")
+    return found[0] if found else None
 
 
 def with_nulls(column: Any) -> Any:

@@ -9,6 +9,7 @@ Snapshots of a graph, which keep everything and load fastest, are ``Graph.save``
 
 from __future__ import annotations
 
+from suricate.base.rooms import listing
 from suricate.io.edge_file import EdgeFile
 from suricate.io.events import EventStep, EventStream, read_events
 from suricate.io.formats import FORMATS
@@ -16,3 +17,4 @@ from suricate.io.reading import read
 from suricate.io.writing import write
 
 __all__ = ["FORMATS", "EdgeFile", "EventStep", "EventStream", "read", "read_events", "write"]
+__dir__ = listing(__all__)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from suricate.base.errors import FileFormatError, ParameterError, UnknownNameError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
+from suricate.intake.tables import ENDS, end_of
 from suricate.io.comments import Konect, direction, konect_header
 from suricate.io.files import split_suffix
 from suricate.io.first_row import has_texts, time_facts
@@ -35,8 +36,7 @@ READ_ONLY = {".metis": "metis", ".graph": "metis"}  #: formats that :func:`suric
 TEXT_SUFFIXES = ("", ".txt", ".el", ".edges", ".edgelist", ".snap", ".dat")  #: written as plain text
 _ROLES = ("src", "dst", "weight", "time")
 _COLUMN_NAMES = {
-    "src": ("src", "source", "u", "from", "fromnodeid", "src_id", "source_id"),
-    "dst": ("dst", "target", "v", "to", "tonodeid", "dst_id", "target_id", "destination", "dest"),
+    **ENDS,
     "weight": ("weight", "w", "wgt", "value", "rating"),
     "time": ("time", "timestamp", "t", "unixtime", "unixts"),
 }
@@ -157,7 +157,7 @@ def detect(path: Path, head: bytes, advice: Advice) -> str:
     if re.match(rb"[ID+=-]\s+\d+\s+\d+(\s|$)", body[0]):
         raise FileFormatError(path, None, f"this is a stream of events: read it with {advice.events}")
     first = re.split(rb"[,;\t |]\s*", body[0])
-    if re.search(rb"[,;|]", body[0]) or any(token.lower().decode("latin1") in _COLUMN_NAMES["src"] for token in first):
+    if re.search(rb"[,;|]", body[0]) or any(token.lower().decode("latin1") in ENDS["src"] for token in first):
         return "csv"
     if _konect(path, head) is not None:
         return "snap"
@@ -318,11 +318,30 @@ def place_columns(
     return fields
 
 
-def usual_columns(names: Sequence[str]) -> dict[str, str | int]:
-    """Return, by role, the column in ``names`` with a usual name of the role (``"source"``, ``"Timestamp"``)."""
+def usual_columns(
+    path: Path, names: Sequence[str], columns: Columns | None, line: int | None = None, advice: Advice = READ
+) -> dict[str, str | int]:
+    """Return, by role, the columns in ``names`` with usual names (``"source"``, ``"Timestamp"``).
+
+    If ``columns`` are given, these, and the ends of edges that are not among them; ``line`` and ``advice`` are as for
+    :func:`place_columns`.
+
+    Raises:
+        FileFormatError: two columns could be an end of edges.
+    """
+    found = dict(usual_values(names) if columns is None else columns)
+    try:
+        ends = {end: end_of(end, names) for end in ENDS if end not in found}
+    except ParameterError as error:
+        raise FileFormatError(path, line, f"{error}, by {advice.columns}") from error
+    return {end: name for end, name in ends.items() if name is not None} | found
+
+
+def usual_values(names: Sequence[str]) -> dict[str, str | int]:
+    """Return the first columns in ``names`` with usual names of weights and of times, by role."""
     columns: dict[str, str | int] = {}
     lower = [name.lower() for name in names]
-    for role in _ROLES:
+    for role in ("weight", "time"):
         known = next((name for name in _COLUMN_NAMES[role] if name in lower), None)
         if known is not None:
             columns[role] = names[lower.index(known)]
@@ -398,7 +417,7 @@ def _csv_layout(path: Path, head: bytes, options: ReadOptions) -> Layout:
         fields = place_columns(path, None, len(tokens), usual, header.number, options.advice)
         return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=skipped, header_lines=header.number - 1)
     names = [token.decode("utf-8", "replace") for token in tokens]
-    columns = usual_columns(names) if columns is None else columns
+    columns = usual_columns(path, names, columns, header.number, options.advice)
     fields = place_columns(path, names, len(names), columns, header.number, options.advice)
     return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=header.end, header_lines=header.number)
 

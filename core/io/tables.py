@@ -162,7 +162,7 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
     with errors_of(path):
         reader, schema = opened(file, format)
         names = list(schema.names)
-        columns = usual_columns(names) if options.columns is None else options.columns
+        columns = usual_columns(path, names, options.columns)
         roles = place_columns(path, names, len(names), columns, None)
         fields = [(at, name, role) for at, (name, role) in enumerate(zip(names, roles, strict=True)) if role != "-"]
         fields += _further(path, names, options)

@@ -1,8 +1,7 @@
 """Loops and kernels outside the operators that walk a view by its cursor, whichever backend it belongs to.
 
-A module of CPU loops is a template, like those of ``suricate.cursors``: the names that it imports from
-``cursors.bindings``, in one line, are replaced by those of the backend's cursor. ``for v, slot in neighbors(g, u):``
-visits the edges of ``u``.
+A module of CPU loops is a template: what it imports from ``suricate.kernels``, in one line, is replaced by functions of
+the backend's cursor. ``for v, slot in neighbors(g, u):`` visits the edges of ``u``.
 """
 
 from __future__ import annotations
@@ -25,20 +24,22 @@ if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.cuda.structs import ViewStruct
 
-BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
+TAKEN = re.compile(r"^from suricate\.(?:kernels|cursors\.bindings) import (.+)$", re.MULTILINE)
 
+DECORATORS = {"allocating_kernel", "inner", "kernel"}  #: of ``suricate.cpu.jit``
 OFFERED = {"copies", "joins"}  #: whether the cursor has ``copied``, and ``common`` that takes less than a pass
 LOOKUP_COST = {"hash": 8, "sorted": 100, "linear": 1 << 40}  #: of an edge on the CPU, by ``find``, in marks of a vertex
 ROUND_WORDS = 24  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
 
 _NO_WEIGHTS = np.empty(0, np.uint32)
 #: what a loop may take from a cursor besides ``weight``
-_WALKING = frozenset(
-    {
-        "begin", "buckets", "common", "copied", "degree", "end", "find", "first", "following", "is_fresh", "key",
-        "later", "segment_owner", "slot_owner", "updated_count", "updated_segment",
-    }
-)  # fmt: skip
+_WALKING = {
+    "begin", "buckets", "common", "copied", "degree", "end", "find", "first", "following", "is_fresh", "key", "later",
+    "segment_owner", "slot_owner", "updated_count", "updated_segment",
+}  # fmt: skip
+#: what a template may take: the names of ``suricate.cursors.bindings``
+FUNCTIONS = _WALKING - {"segment_owner", "slot_owner"} | OFFERED
+FUNCTIONS |= {"ahead", "copied_weights", "neighbors", "owner", "weight"}
 
 _modules = Once[tuple, ModuleType]()
 _programs: Once[tuple, Program] = Once()
@@ -82,12 +83,15 @@ def _module(view: StoreView, template: Path) -> ModuleType:
     from suricate.kernels.generated import cursor_functions, load_module, offers
 
     text = template.read_text()
-    found = BINDINGS_IMPORT.search(text)
-    assert found is not None, f"{template.name} imports no bindings"
-    functions = cursor_functions(view, set(found[1].split(", ")) - OFFERED)
+    names = {name for line in TAKEN.findall(text) for name in line.split(", ")}
+    assert names, f"{template.name} takes nothing from suricate.kernels"
+    lines = [f"from suricate.cpu.jit import {', '.join(sorted(names & DECORATORS | {'inner'}))}"]
+    if others := names - DECORATORS - FUNCTIONS:
+        lines.append(f"from suricate.kernels import {', '.join(sorted(others))}")
+    functions = cursor_functions(view, names & FUNCTIONS - OFFERED)
     offered = f"copies = {offers(view, 'copied')}\njoins = {offers(view, 'common') and view.find != 'linear'}\n"
-    bindings = f"from suricate.cpu.jit import inner\n\n{functions}\n{offered}"
-    return load_module(template.stem, text.replace(found[0], bindings))
+    bindings = iter([f"{chr(10).join(lines)}\n\n{functions}\n{offered}"])
+    return load_module(template.stem, TAKEN.sub(lambda _: next(bindings, ""), text))
 
 
 def assembled(view: StoreView, source: Path, prelude: str) -> Program:

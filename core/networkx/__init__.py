@@ -6,34 +6,23 @@ offers. Importing this loads neither NetworkX nor anything that computes.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_LIVE, _FUNCTIONS = "suricate.networkx.live", "suricate.networkx.functions"
-_HOME = {
-    "Converted": "suricate.networkx.converted", "DiGraph": _LIVE, "Graph": _LIVE, "Served": _FUNCTIONS,
-    "Table": "suricate.networkx.table", "release": _LIVE, "served": _FUNCTIONS,
-}  # fmt: skip
-__all__ = ["Converted", "DiGraph", "Graph", "Served", "Table", "release", "served"]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'suricate.networkx' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(home), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
+from suricate.base.rooms import listing, on_use
 
 if TYPE_CHECKING:
-    from suricate.networkx.converted import Converted as Converted
-    from suricate.networkx.functions import Served as Served
-    from suricate.networkx.functions import served as served
-    from suricate.networkx.live import DiGraph as DiGraph
-    from suricate.networkx.live import Graph as Graph
-    from suricate.networkx.live import release as release
-    from suricate.networkx.table import Table as Table
+    from suricate.networkx.converted import Converted
+    from suricate.networkx.functions import Served, served
+    from suricate.networkx.live import DiGraph, Graph, release
+    from suricate.networkx.table import Table
+
+__all__ = ["Converted", "DiGraph", "Graph", "Served", "Table", "release", "served"]
+__dir__ = listing(__all__)
+
+_LIVE, _FUNCTIONS = "suricate.networkx.live", "suricate.networkx.functions"
+__getattr__ = on_use(
+    __name__,
+    {"Converted": "suricate.networkx.converted", "DiGraph": _LIVE, "Graph": _LIVE, "Served": _FUNCTIONS,
+     "Table": "suricate.networkx.table", "release": _LIVE, "served": _FUNCTIONS},
+    extra="networkx",
+)  # fmt: skip

@@ -58,7 +58,7 @@ def union(G: Converted, H: Any, rename: Any = ()) -> Any:
 
 @served(note=COPY, cost="vertices")
 def disjoint_union(G: Converted, H: Any) -> Any:
-    """Return the graph with the nodes and edges of both, numbered anew."""
+    """Return the graph with the nodes and edges of both, numbered from 0."""
     return by_networkx("disjoint_union", G, H)
 
 
@@ -76,7 +76,7 @@ def union_all(graphs: list[Any], rename: Any = ()) -> Any:
 
 @served(note=COPY, cost="vertices")
 def disjoint_union_all(graphs: list[Any]) -> Any:
-    """Return the graph with the nodes and edges of all ``graphs``, numbered anew."""
+    """Return the graph with the nodes and edges of all ``graphs``, numbered from 0."""
     return by_networkx("disjoint_union_all", graphs)
 
 

@@ -9,6 +9,7 @@ the graph or walks edges is collective: all ranks make it. See docs/parallel.md.
 
 from __future__ import annotations
 
+from suricate.base.rooms import listing
 from suricate.comm.connect import connect
 from suricate.comm.protocol import Comm, SelfComm
 from suricate.comm.threads import run
@@ -16,5 +17,6 @@ from suricate.graph.division import DIVIDERS
 from suricate.parallel.partition import Partition
 
 __all__ = ["Comm", "SelfComm", "connect", "run"]
+__dir__ = listing(__all__)
 
 DIVIDERS.append(Partition)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from suricate.base.rooms import listing
 from suricate.plugins.hookspecs import hookimpl
 from suricate.plugins.manager import (
     Plugin,
@@ -21,3 +22,4 @@ __all__ = [
     "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "default_backend", "hookimpl", "installed",
     "origin", "register", "unregister",
 ]  # fmt: skip
+__dir__ = listing(__all__)

@@ -1,7 +1,7 @@
 """A step: how an algorithm updates its state edge by edge within a compiled loop on the CPU, for ``suricate.replay``.
 
-:meth:`suricate.Algorithm.event_step` returns one. Its module, which ``suricate.kernels.walking.loops_over`` makes from
-a template, has two functions that are inlined (``suricate.cpu.jit.inner``):
+:meth:`suricate.Algorithm.event_step` returns one. Its module, which ``suricate.kernels.loops_over`` makes from a
+template, has two functions that are inlined (``suricate.kernels.inner``):
 
 - ``step(graph, state, change, u, v, w, counts) -> (work, changed)``: bring the state up to date with one edge, which
   the stores have changed already; ``u`` and ``v`` are ``uint32``, an undirected edge comes once. ``change`` is

@@ -13,6 +13,7 @@ import numpy as np
 
 from suricate.base.errors import DeviceError, ParameterError, ShapeError
 from suricate.base.parameters import shown
+from suricate.base.rooms import listing
 from suricate.graph.naming import vertices_of
 from suricate.graph.tracker import Tracker
 from suricate.replaying.answers import Answers, Replayed, Work
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 __all__ = ["Replayed", "replay"]
+__dir__ = listing(__all__)
 
 TURN = 1e-4  #: seconds between two pieces, in which a thread that waits for the graph gets it
 

@@ -38,6 +38,7 @@ from suricate.base.devices import CPU, Array, Device
 from suricate.base.errors import BackendError, CapacityError, DeviceError
 from suricate.base.parameters import dtype as checked_dtype
 from suricate.base.parameters import integer
+from suricate.base.rooms import listing, on_use
 from suricate.base.types import (
     MAX_VERTICES,
     NEW,
@@ -57,6 +58,10 @@ from suricate.store.single import SingleEdges
 if TYPE_CHECKING:
     from suricate.intake.batches import StoreBatch
     from suricate.intake.ingest import UnvalidatedBatch
+    from suricate.store.batch_store import BatchStore
+
+__all__ = ["BatchStore", "SingleEdges", "Store", "StoreArguments"]
+__dir__, __getattr__ = listing(__all__), on_use(__name__, {"BatchStore": "suricate.store.batch_store"})
 
 WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
 

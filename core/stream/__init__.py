@@ -15,11 +15,24 @@ Where events come from is in ``suricate.io.sources``, the rule of windows and ex
 
 from __future__ import annotations
 
-from suricate.base.types import DELETE, INSERT, SET
-from suricate.io.sources.scan import scan
-from suricate.io.sources.source import MARK, Chain, Function, Merge, Source
-from suricate.stream.window import Slide, Window
+from typing import TYPE_CHECKING
 
-chain, merge, source = Chain, Merge, Function
+from suricate.base.rooms import listing, on_use
+from suricate.base.types import DELETE, INSERT, SET
+
+if TYPE_CHECKING:
+    from suricate.io.sources.scan import scan
+    from suricate.io.sources.source import MARK, Chain, Function, Merge, Source
+    from suricate.stream.window import Slide, Window
+
+    chain, merge, source = Chain, Merge, Function
 
 __all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chain", "merge", "scan", "source"]
+__dir__ = listing(__all__)
+
+_SOURCE, _WINDOW = "suricate.io.sources.source", "suricate.stream.window"
+__getattr__ = on_use(
+    __name__,
+    {"MARK": _SOURCE, "Source": _SOURCE, "chain": f"{_SOURCE}:Chain", "merge": f"{_SOURCE}:Merge",
+     "scan": "suricate.io.sources.scan", "source": f"{_SOURCE}:Function", "Slide": _WINDOW, "Window": _WINDOW},
+)  # fmt: skip

@@ -18,26 +18,45 @@ operators alone (``own_kernels``). :func:`check_replay` compares an answer after
 
 from __future__ import annotations
 
-# ruff: noqa: E402
 import pkgutil
+import sys
+from typing import TYPE_CHECKING
 
-import pytest
+from suricate.base.rooms import listing, on_use
 
-# ahead of the imports, so that a failing assertion of a kit shows its values
-pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))
-
-from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
-from suricate.testing.costs import Costs, measure
-from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
-from suricate.testing.events import check_replay
-from suricate.testing.model import ModelledStore
-from suricate.testing.own_kernels import OwnKernelsConformance
-from suricate.testing.replays import ReplayedConformance, Snapshot
-from suricate.testing.stores import STEPS, StoreConformance
-from suricate.testing.walks import walk_updated, walk_view
+if TYPE_CHECKING:
+    from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
+    from suricate.testing.costs import Costs, measure
+    from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
+    from suricate.testing.events import check_replay
+    from suricate.testing.model import ModelledStore
+    from suricate.testing.own_kernels import OwnKernelsConformance
+    from suricate.testing.replays import ReplayedConformance, Snapshot
+    from suricate.testing.stores import STEPS, StoreConformance
+    from suricate.testing.walks import walk_updated, walk_view
 
 __all__ = [
     "STEPS", "VARIANTS", "AlgorithmConformance", "Costs", "ModelledStore", "OwnKernelsConformance",
     "ReplayedConformance", "Snapshot", "StoreConformance", "Variant", "check_replay", "device_params", "draw_ids",
     "draw_weights", "measure", "run_examples", "walk_updated", "walk_view",
 ]  # fmt: skip
+__dir__ = listing(__all__)
+_NAMES = {
+    "algorithms": ("VARIANTS", "AlgorithmConformance", "Variant"),
+    "costs": ("Costs", "measure"),
+    "draws": ("device_params", "draw_ids", "draw_weights", "run_examples"),
+    "events": ("check_replay",),
+    "model": ("ModelledStore",),
+    "own_kernels": ("OwnKernelsConformance",),
+    "replays": ("ReplayedConformance", "Snapshot"),
+    "stores": ("STEPS", "StoreConformance"),
+    "walks": ("walk_updated", "walk_view"),
+}
+__getattr__ = on_use(
+    __name__,
+    {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names},
+    extra="dev",
+)
+
+if pytest := sys.modules.get("pytest"):  # ahead of the imports, so that a failing assertion of a kit shows its values
+    pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))

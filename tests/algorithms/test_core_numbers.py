@@ -26,7 +26,7 @@ def check_order(graph: su.Graph, numbers: CoreNumbers) -> None:
 @pytest.mark.parametrize("scale", [7, 10])
 def test_the_order_stays_valid(scale: int, seed: int) -> None:
     graph, n = su.Graph(1 << scale, backend="csr_baseline", device="cpu", directed=False), 1 << scale
-    edges = su.generators.rmat(scale, 12, seed=seed)
+    edges = su.generate.rmat(scale, 12, seed=seed)
     graph.insert_edges(edges.src, edges.dst)
     tracker, rng = graph.track("kcore"), np.random.default_rng(seed)
     tracker.algorithm.recompute_share = np.inf

@@ -15,7 +15,7 @@ from suricate.algorithms.kcore import KCore, core_numbers
 from suricate.algorithms.kcore.core_numbers import CoreNumbers
 from suricate.base.types import ArcList
 from suricate.cuda.program import Program
-from suricate.generate.generators import rmat
+from suricate.generate import rmat
 from suricate.kernels import launches as launches_of_arcs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]

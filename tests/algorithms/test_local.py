@@ -13,7 +13,7 @@ from suricate.algorithms.coloring import Coloring
 from suricate.algorithms.independent_set import IndependentSet
 from suricate.algorithms.shared import hash as _hash
 from suricate.errors import ParameterError, RequirementError
-from suricate.generate.generators import rmat
+from suricate.generate import rmat
 from suricate.testing import AlgorithmConformance
 
 NAMES = ("coloring", "independent_set")

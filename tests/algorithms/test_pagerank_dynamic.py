@@ -166,7 +166,7 @@ def test_extrapolated_steps_are_given_up_where_they_do_not_pay(device: su.device
 @pytest.mark.parametrize(("graph", "least"), [("star", 20), ("pairs", 8), ("rmat", 0)])
 def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str, least: int) -> None:
     if graph == "rmat":  # many eigenvalues of about the same size
-        src, dst, _ = su.generators.rmat(8, 16, seed=1)
+        src, dst, _ = su.generate.rmat(8, 16, seed=1)
     else:  # the eigenvalue that counts is -alpha, or positive
         n = np.arange(1, 256)
         src, dst = (n, n * 0) if graph == "star" else (n, n - n % 2)
@@ -183,7 +183,7 @@ def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str
 @pytest.mark.parametrize("method", ["dt", "df", "dfp"])
 def test_passes_that_take_over_keep_the_sum_of_the_ranks(method: str, device: su.devices.Device) -> None:
     n, rng = 1 << 10, np.random.default_rng(2)
-    src, dst, _ = su.generators.rmat(10, 4, seed=1)
+    src, dst, _ = su.generate.rmat(10, 4, seed=1)
     graph = su.Graph(n, device=str(device), in_edges=True)
     graph.insert_edges(src, dst)
     tracker = graph.track("pagerank", method=method, self_loops=True, tol=1e-8, frontier_tol=1e-9)

@@ -11,10 +11,10 @@ import pytest
 import suricate as su
 from suricate.algorithms.scc import StronglyConnectedComponents
 from suricate.errors import RequirementError
-from suricate.testing import OwnKernelsConformance
+from suricate.testing import AlgorithmConformance
 
 
-class TestSCC(OwnKernelsConformance):
+class TestSCC(AlgorithmConformance):
     algorithm = StronglyConnectedComponents
     examples = 2
     cuda_marks = (pytest.mark.gpu,)

@@ -145,7 +145,7 @@ def test_batches_that_visit_many_vertices_are_computations_with_a_reason(
     monkeypatch.setattr("suricate.plugins.pace.clock_on", lambda _: SteadyClock())
     monkeypatch.setattr(algorithm(name), "recompute_share", 0.02)
     store, n = counting_store(), 1 << 12
-    edges, rng = su.generators.rmat(12, 8, seed=1), np.random.default_rng(2)
+    edges, rng = su.generate.rmat(12, 8, seed=1), np.random.default_rng(2)
     graph = su.Graph(n, backend=store, device="cpu", directed=False, threads=1)
     graph.insert_edges(edges.src, edges.dst)
     tracker = graph.track(name, **({"source": int(np.bincount(edges.src).argmax())} if name == "bfs" else {}))

@@ -40,7 +40,7 @@ OPERATIONS = ("insert", "delete", "apply")
 @cache
 def edges_of(scale: int) -> su.EdgeList:
     """An R-MAT graph of eight edges per vertex."""
-    return su.generators.rmat(scale, 8, seed=1)
+    return su.generate.rmat(scale, 8, seed=1)
 
 
 def params_of(case: str) -> dict[str, Any]:

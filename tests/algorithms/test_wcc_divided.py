@@ -21,7 +21,7 @@ KINDS = [
 
 def skewed() -> tuple[int, np.ndarray]:
     """A graph with hubs, and beside it a star, a path downwards and a bridge to the largest component."""
-    drawn, n = su.generators.rmat(10), 1 << 10
+    drawn, n = su.generate.rmat(10), 1 << 10
     hub, path = n + 40, np.arange(n + 20, n, -1)
     star = np.stack((np.full(30, hub), np.arange(n + 41, n + 71)))
     bridge = np.array([[n + 75, n + 76], [n + 76, 3]])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from suricate.cpu.jit import inner
-from suricate.cursors.bindings import degree
+from suricate.kernels import degree, inner
 from suricate.plugins.step import DELETED, INSERTED
 
 

@@ -72,11 +72,7 @@ def from_networkx(
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
     degrees = np.fromiter(map(len, rows), np.int64, len(rows))
     heads = chain.from_iterable(rows)
-    if _are_positions(nodes):
-        ids, dst = np.array(nodes, np.int64), np.fromiter(heads, np.int64, int(degrees.sum()))
-    else:
-        number = dict(zip(nodes, range(len(nodes)), strict=True))
-        ids, dst = np.arange(len(nodes)), np.array(list(map(number.__getitem__, heads)), np.int64)
+    ids, dst = _numbered(nodes, heads, int(degrees.sum()))
     row = np.repeat(np.arange(len(nodes)), degrees)
     every = np.ones(len(row), bool)
     once = every if graph.is_directed() else row <= np.argsort(ids)[dst]  # an edge is in the rows of both its ends
@@ -142,6 +138,14 @@ def _keep_edges(
     if graph.is_multigraph():
         keys = compress(chain.from_iterable(chain.from_iterable(row.values()) for row in rows), kept.tobytes())
         objects.keys = {pair: key for pair, key in dict(zip(pairs, keys, strict=True)).items() if key != 0}
+
+
+def _numbered(nodes: list[Any], heads: Iterator[Any], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of ``nodes``, and those of the ``size`` nodes ``heads``."""
+    if _are_positions(nodes):
+        return np.array(nodes, np.int64), np.fromiter(heads, np.int64, size)
+    number = dict(zip(nodes, range(len(nodes)), strict=True))
+    return np.arange(len(nodes)), np.array(list(map(number.__getitem__, heads)), np.int64)
 
 
 def _told(parallel: int, combine: Any) -> Any:

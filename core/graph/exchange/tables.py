@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.errors import ParameterError, RequirementError, ShapeError, UnknownNameError
+from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, shown
+from suricate.base.renamed import keywords
 from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
-from suricate.graph.interop import library
+from suricate.graph.interop import ends_in, library
 from suricate.graph.naming import are_texts, can_be_names
 from suricate.intake.arrays import as_ids, on_host
 from suricate.intake.name_values import utf8_only
@@ -21,14 +23,14 @@ from suricate.state.locks import on_graph_device
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-SOURCE, TARGET, VERTEX, NAME = "source", "target", "vertex", "name"
+SRC, DST, VERTEX, NAME = "src", "dst", "vertex", "name"
 
 
 class GraphTables(NamedTuple):
     """A graph as two tables, of Arrow or of polars.
 
     Attributes:
-        edges: columns ``source`` and ``target`` (uint32), and the attributes of edges, including ``weight``; an
+        edges: columns ``src`` and ``dst`` (uint32), and the attributes of edges, including ``weight``; an
             undirected edge once.
         vertices: columns ``vertex`` (uint32: the live ids), ``name`` if the graph has names, and the attributes.
     """
@@ -37,8 +39,15 @@ class GraphTables(NamedTuple):
     vertices: Any
 
 
+@keywords(source="src=", target="dst=")
 def from_arrow(
-    cls: type[Graph], edges: Any, vertices: Any = None, *, source: str = SOURCE, target: str = TARGET, **options: Any
+    cls: type[Graph],
+    edges: Any,
+    vertices: Any = None,
+    *,
+    src: str | None = None,
+    dst: str | None = None,
+    **options: Any,
 ) -> Graph:
     """Return a graph of tables of Arrow, as :meth:`Graph.to_arrow` returns them (``Graph.from_arrow(*tables)``).
 
@@ -52,48 +61,46 @@ def from_arrow(
         vertices: a table of the vertices, including those without edges: ``vertex`` has their ids (without it they are
             numbered by row), ``name`` their names, other columns become columns. Missing ids become deleted vertices.
             None: the vertices are the ends of the edges.
-        source: the column with the sources.
-        target: the column with the destinations.
+        src, dst: the columns with the ends of the edges. None: ``src`` and ``dst``, or another usual name
+            (``source`` and ``target``; see docs/formats.md).
         options: options of ``Graph``, and ``combine`` of :func:`from_coo`; ``directed`` is by default what the metadata
             of the edges say, else True.
 
     Raises:
-        ParameterError: not a table, values are missing, there are parallel edges, or an end is not in ``vertices``.
+        ParameterError: not a table, values are missing, there are parallel edges, an end is not in ``vertices``, or two
+            columns could be an end of edges.
         ShapeError: a column is missing.
         UnknownNameError: no vertex has the name at an end of an edge.
         DTypeError: a column holds neither numbers nor bools nor texts.
     """
     edges, vertices = as_table(edges), as_table(vertices)
     columns = _columns(edges, "edges")
-    for wanted in (source, target):
-        if wanted not in columns:
-            raise ShapeError(f"edges has no column {wanted!r}; it has: {', '.join(map(str, columns))}")
-    src, dst = columns.pop(source), columns.pop(target)
+    labels = ends_in([*columns], src, dst, "edges")
+    tails, heads = map(columns.pop, labels)
     stated = _direction(edges)
     directed = options.get("directed") is not False if stated is None else stated
     if vertices is None:
-        src, dst, appearing = _named(src, dst)
-        size = 1 + max((int(end.max()) for end in (src, dst) if len(end)), default=-1)
-        return graph_of(cls, Parts(size, src, dst, directed, columns, {}, appearing), options)
+        tails, heads, appearing = _named(tails, heads)
+        size = 1 + max((int(end.max()) for end in (tails, heads) if len(end)), default=-1)
+        return graph_of(cls, Parts(size, tails, heads, directed, columns, {}, appearing), options)
     about = _columns(vertices, "vertices", may_miss=(NAME,))
     rows = len(next(iter(about.values()), ()))
     ids = _ids(about.pop(VERTEX, np.arange(rows)), VERTEX)
     _check_ids(ids)
     size = int(ids.max()) + 1 if rows else 0
     names, listed = about.pop(NAME, None), None
-    if are_texts(src):
-        src, dst = (_found(end, names, ids, label) for end, label in ((src, source), (dst, target)))
+    find = partial(_found, names, ids) if are_texts(tails) else _ids
+    tails, heads = map(find, (tails, heads), labels)
     spread = {name: _spread(values, ids, size) for name, values in about.items()}
     deleted = np.setdiff1d(np.arange(size), ids)
     if names is not None:
         known = dict(zip(ids.tolist(), names.tolist(), strict=True))
         listed = [known.get(vertex) for vertex in range(size)]
-    src, dst = _ids(src, source), _ids(dst, target)
-    return graph_of(cls, Parts(size, src, dst, directed, columns, spread, listed, deleted), options)
+    return graph_of(cls, Parts(size, tails, heads, directed, columns, spread, listed, deleted), options)
 
 
 def from_polars(cls: type[Graph], edges: Any, vertices: Any = None, **options: Any) -> Graph:
-    """Return a graph of frames of polars, as :meth:`Graph.to_polars` returns them; see :func:`from_arrow`."""
+    """Return a graph of frames of polars, as :meth:`Graph.to_polars` returns them; options of ``from_arrow``."""
     return from_arrow(cls, edges, vertices, **options)
 
 
@@ -136,7 +143,7 @@ def _tables(graph: Graph, names: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         parts = parts._replace(names=None)
     elif parts.names is not None and not can_be_names({name for name in parts.names if name is not None} or {""}):
         raise RequirementError("to tables: names are of several types or others than there: pass names=False for ids")
-    refuse_attributes("tables", parts, (SOURCE, TARGET, VERTEX, NAME))
+    refuse_attributes("tables", parts, (SRC, DST, VERTEX, NAME))
     live = np.setdiff1d(np.arange(parts.num_vertices), np.asarray(parts.deleted, np.int64))
     vertices: dict[str, Any] = {VERTEX: live.astype(np.uint32)}
     if parts.names is not None:
@@ -144,7 +151,7 @@ def _tables(graph: Graph, names: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     for name, values in parts.vertices.items():
         vertices[name] = _plain(values[live])
     edges = {name: _plain(values) for name, values in parts.edges.items()}
-    return {SOURCE: parts.src, TARGET: parts.dst, **edges}, vertices
+    return {SRC: parts.src, DST: parts.dst, **edges}, vertices
 
 
 def _plain(values: np.ndarray) -> Any:
@@ -203,7 +210,7 @@ def _check_ids(ids: np.ndarray) -> None:
         raise ParameterError("vertices: an id is in several rows")
 
 
-def _found(ends: Any, names: Any, ids: np.ndarray, label: str) -> np.ndarray:
+def _found(names: Any, ids: np.ndarray, ends: Any, label: str) -> np.ndarray:
     """Return the ids of the names ``ends`` of column ``label`` as ``int64``.
 
     ``names`` and ``ids`` are the columns of the table of vertices; ``names`` is None if it has no such column.

@@ -140,8 +140,6 @@ class RandomWalks(Parameters, total=False):
 class StronglyConnectedComponents(Parameters, total=False):
     """Parameters of ``scc``."""
 
-    kernels: bool
-
 class SpMV(Parameters, total=False):
     """Parameters of ``spmv``."""
 

@@ -28,7 +28,7 @@ from suricate.base.types import DELETE, INSERT, SET
 from suricate.io import events
 from suricate.io.encodings import BYTES, UTF8, checked_encoding
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import FORMATS, Layout, head_and_layout, table_format, usual_columns
+from suricate.io.formats import FORMATS, Layout, head_and_layout, table_format, usual_columns, usual_values
 from suricate.io.options import SCAN, FirstRow, ReadOptions, check_columns
 from suricate.io.parallel import parsed
 from suricate.io.parsing.fields import Fields, has_header, texts_at
@@ -179,7 +179,8 @@ class Scan(Source):
         with errors_of(path):
             reader, schema = opened(path, kind)
             names = schema.names
-            chosen = {**usual_columns(names), **({"kind": "kind"} if "kind" in names else {}), **self._columns}
+            chosen = {**usual_values(names), **({"kind": "kind"} if "kind" in names else {}), **self._columns}
+            chosen = usual_columns(path, names, chosen, None, SCAN)
             chosen |= {name: name for name in self.attributes if name not in chosen}
             roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
             roles = {role: name for role, name in roles.items() if role in COLUMNS or role in self.attributes}

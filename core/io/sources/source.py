@@ -16,7 +16,7 @@ from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.arrays import as_array, is_cuda_array, on_host
-from suricate.intake.tables import as_table, column_names, is_lazy, is_stream, with_nulls
+from suricate.intake.tables import ENDS, as_table, column_names, end_of, is_lazy, is_stream, with_nulls
 from suricate.io.options import FirstRow
 from suricate.io.sources.columns import in_order, part_of
 from suricate.io.sources.identity import ChangedError, Sums, rows_behind, sums_of
@@ -430,8 +430,9 @@ def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
 def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str] = ()) -> Chunk:
     """Return the columns of a chunk that have a role in :data:`COLUMNS`, and the ``attributes``, as arrays by role.
 
-    ``columns`` gives the names, by role, of columns that are not named like their role. Sources and destinations on a
-    CUDA device stay there. A single value is a column with one row.
+    ``columns`` gives the names, by role, of columns that are not named like their role; the ends of edges may have
+    another usual name (``intake.tables.ENDS``). On a CUDA device they stay there. A single value is a column with one
+    row.
 
     Raises:
         ParameterError: ``chunk`` is not a table; ``src``, ``dst``, a column that is named in ``columns``, or one of the
@@ -445,6 +446,8 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
     found: dict[str, Any] = {}
     for role in (*COLUMNS, *attributes):
         name = columns.get(role, role)
+        if role in ENDS and name not in names and role not in columns:
+            name = end_of(role, names) or role
         if name in names:
             found[role] = _column(chunk[name], role)
         elif role in ("src", "dst") or role in columns or role in attributes:

@@ -12,8 +12,17 @@ import numpy as np
 
 import suricate as su
 from suricate.base.parameters import flag
-from suricate.kernels.arcs import ARCS, packed_arcs, plain_arcs
-from suricate.kernels.walking import assembled, loops_over, packed, program_over, resident_blocks, without_weights
+from suricate.kernels import (
+    ARCS,
+    assembled,
+    loops_over,
+    packed,
+    packed_arcs,
+    plain_arcs,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
 
 LOOPS, SOURCE = (Path(__file__).with_name(name) for name in ("loops.py", "kernels.cu"))
 BLOCK = 256  #: threads

@@ -1,9 +1,8 @@
-"""Counting on the CPU: a template. What it imports from ``bindings``, in one line, is taken from a backend's cursor."""
+"""Counting on the CPU: a template. What it imports from ``suricate.kernels`` is taken from a backend's cursor."""
 
 from __future__ import annotations
 
-from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import find, neighbors
+from suricate.kernels import find, inner, kernel, neighbors
 
 
 @inner

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suricate as su
+from suricate import generate
 from suricate.base.types import EdgeList, edge_keys
 from suricate.errors import ParameterError, ShapeError
-from suricate.generate import generators
 
 
 def pairs(edges):
@@ -20,14 +20,14 @@ def pairs(edges):
 
 
 GRAPHS = {
-    "rmat": lambda seed: generators.rmat(8, 4, seed=seed),
-    "rmat weighted": lambda seed: generators.rmat(8, 4, seed=seed, weights=(1, 9)),
-    "rmat raw": lambda seed: generators.rmat(7, 4, seed=seed, deduplicate=False, permute=False),
-    "uniform": lambda seed: generators.uniform(100, 500, seed=seed, weights=(0.0, 1.0)),
-    "uniform dense": lambda seed: generators.uniform(30, 800, seed=seed, self_loops=False),
-    "grid": lambda seed: generators.grid(5, 7, seed=seed, weights=(1, 100)),
-    "geometric": lambda seed: generators.random_geometric(200, degree=6, seed=seed, weights="distance"),
-    "uniform_pairs": lambda seed: generators.uniform_pairs(50, 300, seed=seed),
+    "rmat": lambda seed: generate.rmat(8, 4, seed=seed),
+    "rmat weighted": lambda seed: generate.rmat(8, 4, seed=seed, weights=(1, 9)),
+    "rmat raw": lambda seed: generate.rmat(7, 4, seed=seed, deduplicate=False, permute=False),
+    "uniform": lambda seed: generate.uniform(100, 500, seed=seed, weights=(0.0, 1.0)),
+    "uniform dense": lambda seed: generate.uniform(30, 800, seed=seed, self_loops=False),
+    "grid": lambda seed: generate.grid(5, 7, seed=seed, weights=(1, 100)),
+    "geometric": lambda seed: generate.random_geometric(200, degree=6, seed=seed, weights="distance"),
+    "uniform_pairs": lambda seed: generate.uniform_pairs(50, 300, seed=seed),
 }
 
 
@@ -41,25 +41,25 @@ def test_the_seed_decides(name):
 
 def test_a_generator_goes_on():
     rng = np.random.default_rng(1)
-    assert pairs(generators.uniform_pairs(99, 50, seed=rng)) != pairs(generators.uniform_pairs(99, 50, seed=rng))
+    assert pairs(generate.uniform_pairs(99, 50, seed=rng)) != pairs(generate.uniform_pairs(99, 50, seed=rng))
 
 
 # -- R-MAT -------------------------------------------------------------------------------------------------------------
 
 
 def test_rmat_counts_and_order():
-    raw = generators.rmat(10, 8, seed=1, deduplicate=False)
+    raw = generate.rmat(10, 8, seed=1, deduplicate=False)
     assert len(raw.src) == 8 << 10
-    edges = generators.rmat(10, 8, seed=1)
+    edges = generate.rmat(10, 8, seed=1)
     assert pairs(edges) == sorted(set(pairs(raw)))
-    loopless = generators.rmat(10, 8, seed=1, self_loops=False)
+    loopless = generate.rmat(10, 8, seed=1, self_loops=False)
     assert pairs(loopless) == [(u, v) for u, v in pairs(edges) if u != v]
     assert len(pairs(loopless)) < len(pairs(edges))
     assert edges.src.max() < 1 << 10
 
 
 def test_rmat_permutes_ids_only():
-    plain, permuted = (generators.rmat(9, 8, seed=2, permute=permute, deduplicate=False) for permute in (False, True))
+    plain, permuted = (generate.rmat(9, 8, seed=2, permute=permute, deduplicate=False) for permute in (False, True))
     assert np.array_equal(
         np.sort(np.bincount(plain.src, minlength=512)), np.sort(np.bincount(permuted.src, minlength=512))
     )
@@ -70,7 +70,7 @@ def test_rmat_permutes_ids_only():
 @pytest.mark.parametrize("scale", [1, 5, 7])
 def test_rmat_follows_the_recursive_probabilities(scale):
     quarters = np.array([[0.5, 0.25], [0.15, 0.1]])
-    edges = generators.rmat(scale, 2**20 / 2**scale, 0.5, 0.25, 0.15, seed=3, permute=False, deduplicate=False)
+    edges = generate.rmat(scale, 2**20 / 2**scale, 0.5, 0.25, 0.15, seed=3, permute=False, deduplicate=False)
     matrix = np.ones((1, 1))
     for _ in range(scale):
         matrix = np.kron(matrix, quarters)
@@ -83,43 +83,43 @@ def test_rmat_follows_the_recursive_probabilities(scale):
 
 
 def test_rmat_is_skewed():
-    degrees = np.bincount(generators.rmat(12, 16, seed=0).src, minlength=1 << 12)
+    degrees = np.bincount(generate.rmat(12, 16, seed=0).src, minlength=1 << 12)
     assert degrees.max() > 20 * degrees.mean()
     assert np.count_nonzero(degrees == 0) > 500
 
 
 NAN = float("nan")
 BAD = [
-    (generators.rmat, {"scale": 0}, "scale must be at least 1"),
-    (generators.rmat, {"scale": 32}, "scale must be at most 31"),
-    (generators.rmat, {"scale": 1.5}, "scale must be an integer"),
-    (generators.rmat, {"scale": True}, "scale must be an integer"),
-    (generators.rmat, {"scale": NAN}, "scale must be an integer"),
-    (generators.rmat, {"scale": 4, "edge_factor": -1}, "edge_factor must be in"),
-    (generators.rmat, {"scale": 4, "edge_factor": NAN}, "edge_factor must be in"),
-    (generators.rmat, {"scale": 4, "edge_factor": "16"}, "edge_factor must be a number"),
-    (generators.rmat, {"scale": 4, "a": 0.9, "b": 0.2, "c": 0.1}, r"a \+ b \+ c must be at most 1"),
-    (generators.rmat, {"scale": 4, "a": -0.1}, "a must be in"),
-    (generators.rmat, {"scale": 4, "b": NAN}, "b must be in"),
-    (generators.rmat, {"scale": 4, "permute": "no"}, "permute must be True or False"),
-    (generators.rmat, {"scale": 4, "seed": -1}, "seed must be at least 0"),
-    (generators.rmat, {"scale": 4, "seed": 0.5}, "seed must be an integer"),
-    (generators.rmat, {"scale": 4, "weights": 3}, r"weights must be \(low, high\)"),
-    (generators.rmat, {"scale": 4, "weights": (5, 1)}, "high must be at least 5"),
-    (generators.rmat, {"scale": 4, "weights": (1, 2**31)}, "high must be at most"),
-    (generators.rmat, {"scale": 4, "weights": (0.0, NAN)}, "high must be in"),
-    (generators.uniform, {"num_vertices": 2.0, "num_edges": 1}, "num_vertices must be an integer"),
-    (generators.uniform, {"num_vertices": -1, "num_edges": 0}, "num_vertices must be at least 0"),
-    (generators.uniform, {"num_vertices": 2**32, "num_edges": 0}, "num_vertices must be at most"),
-    (generators.uniform, {"num_vertices": 4, "num_edges": -2}, "num_edges must be at least 0"),
-    (generators.uniform, {"num_vertices": 4, "num_edges": 2, "self_loops": 1}, "self_loops must be True or False"),
-    (generators.grid, {"width": 0, "height": 0}, "width must be at least 1"),
-    (generators.grid, {"width": 3, "height": 2.5}, "height must be an integer"),
-    (generators.grid, {"width": 2**17, "height": 2**17}, "more than"),
-    (generators.random_geometric, {"num_vertices": 9, "radius": NAN}, "radius must be in"),
-    (generators.random_geometric, {"num_vertices": 9, "degree": -1}, "degree must be in"),
-    (generators.random_geometric, {"num_vertices": 9, "degree": 1, "radius": 1}, "either radius or degree"),
-    (generators.uniform_pairs, {"num_vertices": 9, "size": 1.5}, "must be an integer"),
+    (generate.rmat, {"scale": 0}, "scale must be at least 1"),
+    (generate.rmat, {"scale": 32}, "scale must be at most 31"),
+    (generate.rmat, {"scale": 1.5}, "scale must be an integer"),
+    (generate.rmat, {"scale": True}, "scale must be an integer"),
+    (generate.rmat, {"scale": NAN}, "scale must be an integer"),
+    (generate.rmat, {"scale": 4, "edge_factor": -1}, "edge_factor must be in"),
+    (generate.rmat, {"scale": 4, "edge_factor": NAN}, "edge_factor must be in"),
+    (generate.rmat, {"scale": 4, "edge_factor": "16"}, "edge_factor must be a number"),
+    (generate.rmat, {"scale": 4, "a": 0.9, "b": 0.2, "c": 0.1}, r"a \+ b \+ c must be at most 1"),
+    (generate.rmat, {"scale": 4, "a": -0.1}, "a must be in"),
+    (generate.rmat, {"scale": 4, "b": NAN}, "b must be in"),
+    (generate.rmat, {"scale": 4, "permute": "no"}, "permute must be True or False"),
+    (generate.rmat, {"scale": 4, "seed": -1}, "seed must be at least 0"),
+    (generate.rmat, {"scale": 4, "seed": 0.5}, "seed must be an integer"),
+    (generate.rmat, {"scale": 4, "weights": 3}, r"weights must be \(low, high\)"),
+    (generate.rmat, {"scale": 4, "weights": (5, 1)}, "high must be at least 5"),
+    (generate.rmat, {"scale": 4, "weights": (1, 2**31)}, "high must be at most"),
+    (generate.rmat, {"scale": 4, "weights": (0.0, NAN)}, "high must be in"),
+    (generate.uniform, {"num_vertices": 2.0, "num_edges": 1}, "num_vertices must be an integer"),
+    (generate.uniform, {"num_vertices": -1, "num_edges": 0}, "num_vertices must be at least 0"),
+    (generate.uniform, {"num_vertices": 2**32, "num_edges": 0}, "num_vertices must be at most"),
+    (generate.uniform, {"num_vertices": 4, "num_edges": -2}, "num_edges must be at least 0"),
+    (generate.uniform, {"num_vertices": 4, "num_edges": 2, "self_loops": 1}, "self_loops must be True or False"),
+    (generate.grid, {"width": 0, "height": 0}, "width must be at least 1"),
+    (generate.grid, {"width": 3, "height": 2.5}, "height must be an integer"),
+    (generate.grid, {"width": 2**17, "height": 2**17}, "more than"),
+    (generate.random_geometric, {"num_vertices": 9, "radius": NAN}, "radius must be in"),
+    (generate.random_geometric, {"num_vertices": 9, "degree": -1}, "degree must be in"),
+    (generate.random_geometric, {"num_vertices": 9, "degree": 1, "radius": 1}, "either radius or degree"),
+    (generate.uniform_pairs, {"num_vertices": 9, "size": 1.5}, "must be an integer"),
 ]
 
 
@@ -130,18 +130,18 @@ def test_bad_arguments(generator, arguments, says):
 
 
 def test_bad_batches():
-    edges = generators.uniform(9, 20)
+    edges = generate.uniform(9, 20)
     for size in (-1, 1.5, 21):
         with pytest.raises(ParameterError):
-            generators.existing_edges(edges, size)
+            generate.existing_edges(edges, size)
     for fraction in (-0.1, 1.1, NAN, True):
         with pytest.raises(ParameterError, match="insert_fraction"):
-            generators.mixed(edges, 9, 4, insert_fraction=fraction)
+            generate.mixed(edges, 9, 4, insert_fraction=fraction)
         with pytest.raises(ParameterError, match="initial_fraction"):
-            next(generators.temporal_batches([0], [1], initial_fraction=fraction))
+            next(generate.temporal_batches([0], [1], initial_fraction=fraction))
     for batches in (-1, 2.5):
         with pytest.raises(ParameterError, match="batches"):
-            next(generators.temporal_batches([0], [1], batches=batches))
+            next(generate.temporal_batches([0], [1], batches=batches))
 
 
 # -- uniform, grid, geometric ------------------------------------------------------------------------------------------
@@ -151,20 +151,20 @@ def test_bad_batches():
 def test_uniform(num_vertices, share, self_loops, deduplicate, seed):
     most = num_vertices * (num_vertices - (not self_loops))
     count = int(share * most)
-    edges = generators.uniform(num_vertices, count, seed=seed, self_loops=self_loops, deduplicate=deduplicate)
+    edges = generate.uniform(num_vertices, count, seed=seed, self_loops=self_loops, deduplicate=deduplicate)
     assert len(edges.src) == count
     assert all(u < num_vertices and v < num_vertices and (self_loops or u != v) for u, v in pairs(edges))
     if deduplicate:
         assert pairs(edges) == sorted(set(pairs(edges)))
         with pytest.raises(ValueError, match="different arcs"):
-            generators.uniform(num_vertices, most + 1, self_loops=self_loops)
+            generate.uniform(num_vertices, most + 1, self_loops=self_loops)
 
 
 @pytest.mark.parametrize("options", [{"deduplicate": False}, {"deduplicate": False, "self_loops": False}, {}])
 def test_uniform_is_uniform(options):
     seen = Counter()
     for seed in range(600):
-        seen.update(pairs(generators.uniform(6, 10, seed=seed, **options)))
+        seen.update(pairs(generate.uniform(6, 10, seed=seed, **options)))
     cells = 30 if "self_loops" in options else 36
     expected = 6000 / cells
     assert len(seen) == cells
@@ -178,17 +178,17 @@ def test_grid(width, height):
         for y in range(height) for x in range(width) for b in range(height) for a in range(width)
         if abs(x - a) + abs(y - b) == 1
     }  # fmt: skip
-    assert pairs(generators.grid(width, height)) == sorted(expected)
-    assert pairs(generators.grid(width, height, symmetric=False)) == sorted((u, v) for u, v in expected if u < v)
+    assert pairs(generate.grid(width, height)) == sorted(expected)
+    assert pairs(generate.grid(width, height, symmetric=False)) == sorted((u, v) for u, v in expected if u < v)
 
 
 def test_weights():
-    edges = generators.grid(9, 9, weights=(3, 5))
+    edges = generate.grid(9, 9, weights=(3, 5))
     assert edges.weight.dtype == np.int32
     assert set(edges.weight.tolist()) == {3, 4, 5}
     by_arc = dict(zip(pairs(edges), edges.weight.tolist(), strict=True))
     assert all(weight == by_arc[v, u] for (u, v), weight in by_arc.items())
-    weight = generators.uniform(50, 400, weights=(0.5, 2.0)).weight
+    weight = generate.uniform(50, 400, weights=(0.5, 2.0)).weight
     assert weight.dtype == np.float32
     assert 0.5 <= weight.min() < 0.7
     assert 1.8 < weight.max() <= 2
@@ -199,23 +199,23 @@ def test_random_geometric_by_brute_force(radius):
     points = np.random.default_rng(4).random((150, 2))
     distance = np.linalg.norm(points[:, None] - points[None], axis=2)
     near = (distance <= radius) & ~np.eye(150, dtype=bool)
-    edges = generators.random_geometric(150, radius=radius, seed=4, weights="distance")
+    edges = generate.random_geometric(150, radius=radius, seed=4, weights="distance")
     assert np.array_equal(np.stack((edges.src, edges.dst), 1), np.argwhere(near))
     assert np.allclose(edges.weight, distance[near])
-    half = generators.random_geometric(150, radius=radius, seed=4, symmetric=False)
+    half = generate.random_geometric(150, radius=radius, seed=4, symmetric=False)
     assert np.array_equal(np.stack((half.src, half.dst), 1), np.argwhere(np.triu(near)))
 
 
 def test_random_geometric_degree():
-    edges = generators.random_geometric(20_000, degree=8, seed=0)
+    edges = generate.random_geometric(20_000, degree=8, seed=0)
     assert 7.5 < len(edges.src) / 20_000 < 8.1  # a little below: points near the border have fewer
     with pytest.raises(ValueError, match="either"):
-        generators.random_geometric(10)
-    assert len(generators.random_geometric(0, degree=1).src) == 0
+        generate.random_geometric(10)
+    assert len(generate.random_geometric(0, degree=1).src) == 0
 
 
 def test_device(device):
-    here, there = generators.rmat(6, 4, seed=1), generators.rmat(6, 4, seed=1, device=device)
+    here, there = generate.rmat(6, 4, seed=1), generate.rmat(6, 4, seed=1, device=device)
     assert isinstance(there.src, device.xp.ndarray)
     assert np.array_equal(device.to_numpy(there.src), here.src)
     assert np.array_equal(device.to_numpy(there.dst), here.dst)
@@ -225,25 +225,25 @@ def test_device(device):
 
 
 def test_existing_edges():
-    edges = generators.uniform(40, 300, weights=(1, 1000))
-    some = generators.existing_edges(edges, 120, seed=2)
+    edges = generate.uniform(40, 300, weights=(1, 1000))
+    some = generate.existing_edges(edges, 120, seed=2)
     weights = dict(zip(pairs(edges), edges.weight.tolist(), strict=True))
     assert len(set(pairs(some))) == 120
     assert [weights[pair] for pair in pairs(some)] == some.weight.tolist()
-    assert sorted(pairs(generators.existing_edges(edges, 300))) == pairs(edges)
+    assert sorted(pairs(generate.existing_edges(edges, 300))) == pairs(edges)
     with pytest.raises(ValueError, match="301 of 300"):
-        generators.existing_edges(edges, 301)
+        generate.existing_edges(edges, 301)
 
 
 @pytest.mark.parametrize(("fraction", "inserts"), [(0.8, 80), (0.0, 0), (1.0, 100)])
 def test_mixed(fraction, inserts):
-    edges = generators.uniform(40, 300, weights=(1, 5))
-    batch = generators.mixed(edges, 40, 100, insert_fraction=fraction, seed=7, weights=(1, 5))
+    edges = generate.uniform(40, 300, weights=(1, 5))
+    batch = generate.mixed(edges, 40, 100, insert_fraction=fraction, seed=7, weights=(1, 5))
     assert (len(batch.insert.src), len(batch.delete.src)) == (inserts, 100 - inserts)
     assert set(pairs(batch.delete)) <= set(pairs(edges))
     assert batch.delete.weight is None
     assert len(batch.insert.weight) == inserts
-    other = generators.mixed(edges, 40, 100, insert_fraction=fraction, seed=7, weights=(1, 5))
+    other = generate.mixed(edges, 40, 100, insert_fraction=fraction, seed=7, weights=(1, 5))
     assert pairs(batch.insert) == pairs(other.insert)
 
 
@@ -267,7 +267,7 @@ def test_sliding_window_content_is_exact(stream, window, part, timed):
     events = [((stream[k][0], stream[k][1]), int(weight[k])) for k in order]
     graph, end = {}, 0
     batches = list(
-        generators.sliding_window(src, dst, weight=weight, time=time if timed else None, window=window, slide=slide)
+        generate.sliding_window(src, dst, weight=weight, time=time if timed else None, window=window, slide=slide)
     )
     for number, batch in enumerate(batches):
         apply_batch(graph, batch)
@@ -280,7 +280,7 @@ def test_sliding_window_content_is_exact(stream, window, part, timed):
 def test_a_window_of_undirected_edges_is_exact(stream, window):
     src, dst, weight = np.array(stream, np.int64).reshape(-1, 3).T
     graph, end = su.Graph(4, device="cpu", directed=False, weight_dtype="int32"), 0
-    for batch in generators.sliding_window(src, dst, weight=weight, window=window, slide=1, directed=False):
+    for batch in generate.sliding_window(src, dst, weight=weight, window=window, slide=1, directed=False):
         graph.apply(batch)
         end = min(window, len(stream)) if end == 0 else end + 1
         last = {(min(u, v), max(u, v)): value for u, v, value in stream[max(0, end - window) : end]}
@@ -290,9 +290,9 @@ def test_a_window_of_undirected_edges_is_exact(stream, window):
 def test_columns_of_a_stream_have_one_length():
     for argument, values in (("weight", [1]), ("time", [2, 1]), ("weight", 3)):
         with pytest.raises(ShapeError, match=f"{argument} has shape"):
-            next(generators.sliding_window([0, 1, 2], [1, 2, 0], window=2, slide=1, **{argument: values}))
+            next(generate.sliding_window([0, 1, 2], [1, 2, 0], window=2, slide=1, **{argument: values}))
     with pytest.raises(ShapeError, match="dst has shape"):
-        next(generators.temporal_batches([0, 1, 2], [1, 2]))
+        next(generate.temporal_batches([0, 1, 2], [1, 2]))
 
 
 @given(streams, st.sampled_from([0.0, 0.5, 0.9, 1.0]), st.integers(1, 12), st.booleans())
@@ -300,7 +300,7 @@ def test_temporal_batches_cover_the_stream_in_order(stream, fraction, count, tim
     src, dst, time = np.array(stream, np.int64).reshape(-1, 3).T
     weight = np.arange(len(stream))
     batches = list(
-        generators.temporal_batches(
+        generate.temporal_batches(
             src, dst, weight=weight, time=time if timed else None, initial_fraction=fraction, batches=count
         )
     )
@@ -317,10 +317,10 @@ def test_temporal_batches_cover_the_stream_in_order(stream, fraction, count, tim
 @pytest.mark.parametrize(("window", "slide"), [(0, 1), (0, 0), (5, 0), (5, 6), (5, 1.5), (True, 1)])
 def test_window_arguments(window, slide):
     with pytest.raises(ParameterError, match="sliding_window: "):
-        next(generators.sliding_window([0], [1], window=window, slide=slide))
+        next(generate.sliding_window([0], [1], window=window, slide=slide))
 
 
 def test_keys_of_large_ids_do_not_mix():
-    batches = list(generators.sliding_window([2**32 - 3, 0], [0, 2**32 - 3], window=1, slide=1))
+    batches = list(generate.sliding_window([2**32 - 3, 0], [0, 2**32 - 3], window=1, slide=1))
     assert edge_keys(*map(np.asarray, batches[1].delete[:2])).tolist() == [(2**32 - 3) << 32]
     assert isinstance(batches[0].insert, EdgeList)

@@ -16,9 +16,9 @@ N = 40_000  # more than are stored for an estimate
 
 def edges_of(family: str) -> tuple[np.ndarray, np.ndarray]:
     if family == "rmat":
-        found = su.generators.rmat(15, 6, seed=3)
+        found = su.generate.rmat(15, 6, seed=3)
     elif family == "uniform":
-        found = su.generators.uniform(N, 5 * N, seed=3)
+        found = su.generate.uniform(N, 5 * N, seed=3)
     elif family == "star":
         hub = np.arange(1, N)
         return np.zeros_like(hub), hub

@@ -144,16 +144,16 @@ def test_graphs_of_networkit_with_what_cannot_be_kept() -> None:
 
 
 TABLES: list[tuple[Any, Any, type[SuricateError], str]] = [
-    ({"source": [0]}, None, ShapeError, "edges has no column 'target'; it has: source"),
-    ({"source": [0, None], "target": [1, 2]}, None, ParameterError, "column 'source' has missing values"),
-    ({"source": [0], "target": [1], "x": pa.array([None], "int64")}, None, ParameterError, "column 'x' has missing"),
-    ({"source": [0, 0], "target": [1, 1]}, None, ParameterError, "parallel edges, from 0 to 1"),
-    ({"source": [0], "target": [1]}, {"vertex": [0, 2]}, ParameterError, "from 0 to 1, has an end that is no vertex"),
-    ({"source": [0], "target": [1]}, {"vertex": [0, 0, 1]}, ParameterError, "an id is in several rows"),
-    ({"source": [0], "target": [1]}, {"vertex": [-1, 0, 1]}, ParameterError, "vertex -1 is negative"),
-    ({"source": ["a"], "target": ["b"]}, {"name": ["a"]}, UnknownNameError, "'target' has 'b', which is no name"),
-    ({"source": ["a"], "target": ["b"]}, {"age": [1]}, RequirementError, "vertices has no column 'name'"),
-    ({"source": [0.5], "target": [1.0]}, None, DTypeError, "column of ends"),
+    ({"src": [0]}, None, ShapeError, "edges has no column of dst (dst= names it); it has: src"),
+    ({"src": [0, None], "dst": [1, 2]}, None, ParameterError, "column 'src' has missing values"),
+    ({"src": [0], "dst": [1], "x": pa.array([None], "int64")}, None, ParameterError, "column 'x' has missing"),
+    ({"src": [0, 0], "dst": [1, 1]}, None, ParameterError, "parallel edges, from 0 to 1"),
+    ({"src": [0], "dst": [1]}, {"vertex": [0, 2]}, ParameterError, "from 0 to 1, has an end that is no vertex"),
+    ({"src": [0], "dst": [1]}, {"vertex": [0, 0, 1]}, ParameterError, "an id is in several rows"),
+    ({"src": [0], "dst": [1]}, {"vertex": [-1, 0, 1]}, ParameterError, "vertex -1 is negative"),
+    ({"src": ["a"], "dst": ["b"]}, {"name": ["a"]}, UnknownNameError, "'dst' has 'b', which is no name"),
+    ({"src": ["a"], "dst": ["b"]}, {"age": [1]}, RequirementError, "vertices has no column 'name'"),
+    ({"src": [0.5], "dst": [1.0]}, None, DTypeError, "column of ends"),
 ]
 
 
@@ -165,7 +165,7 @@ def test_tables_that_do_not_fit(edges: Any, vertices: Any, error: type[SuricateE
 
 
 def test_tables_with_names() -> None:
-    edges = pa.table({"source": ["b", "a"], "target": ["a", "c"], "weight": [1, 2]})
+    edges = pa.table({"src": ["b", "a"], "dst": ["a", "c"], "weight": [1, 2]})
     graph = su.Graph.from_arrow(edges, device="cpu")
     assert (list(graph.names), graph.weight_dtype) == (["b", "a", "c"], np.int32)
     vertices = pa.table({"vertex": [4, 0, 2, 3], "name": ["a", "b", "c", None]})

@@ -69,8 +69,8 @@ def test_a_path_may_be_bytes(tmp_path: Path) -> None:
         (ParameterError, lambda: graph().compute("pagerank", dtype="a")),
         (ShapeError, lambda: graph().compute("katz", nstart=[[1], [1, 2]])),
         (ShapeError, lambda: su.Batch(insert=(np.array(0), [1]))),
-        (ShapeError, lambda: su.generators.existing_edges(3, 1)),
-        (ShapeError, lambda: su.generators.mixed(None, 3, 1)),
+        (ShapeError, lambda: su.generate.existing_edges(3, 1)),
+        (ShapeError, lambda: su.generate.mixed(None, 3, 1)),
         (ParameterError, lambda: graph().to_pandas_edgelist(["a"])),
         (ParameterError, lambda: graph().to_pandas_edgelist("a", "a")),
     ],
@@ -81,7 +81,7 @@ def test_errors_are_those_of_the_package(error: type[Exception], call: Any) -> N
 
 
 def test_edges_may_be_lists() -> None:
-    src, dst, _ = su.generators.existing_edges(([0, 1], [1, 2]), 2)
+    src, dst, _ = su.generate.existing_edges(([0, 1], [1, 2]), 2)
     assert sorted(zip(src.tolist(), dst.tolist(), strict=True)) == [(0, 1), (1, 2)]
 
 

@@ -264,8 +264,8 @@ def test_tables_of_arrow(graph: su.Graph) -> None:
     assert contents(again) == contents(graph)
     back = again.to_arrow()
     assert back.vertices.equals(tables.vertices)
-    assert back.edges.sort_by([("source", "ascending"), ("target", "ascending")]).equals(
-        tables.edges.sort_by([("source", "ascending"), ("target", "ascending")]), check_metadata=True
+    assert back.edges.sort_by([("src", "ascending"), ("dst", "ascending")]).equals(
+        tables.edges.sort_by([("src", "ascending"), ("dst", "ascending")]), check_metadata=True
     )
 
 

@@ -23,7 +23,7 @@ STEPS = {"small": (N, 1, 3, 1), "pushes": (0, N, 0, 0), "pulls": (0, N, 10**9, 1
 
 
 def rmat() -> tuple[np.ndarray, np.ndarray]:
-    arcs = su.generators.rmat(8 if PLAIN else 9, 8, seed=5)
+    arcs = su.generate.rmat(8 if PLAIN else 9, 8, seed=5)
     return arcs.src, arcs.dst
 
 

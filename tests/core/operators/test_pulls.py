@@ -338,7 +338,7 @@ def lower(v, value, label, new):
 def test_rounds_of_many_vertices_equal_those_of_the_cpu(over, limit):
     """Where most vertices wake their neighbours, these see it when they pull."""
     n = 1 << 18
-    src, dst, _ = su.generators.rmat(18, 4, seed=5)
+    src, dst, _ = su.generate.rmat(18, 4, seed=5)
     heavy = np.arange(4000, n, 3, np.uint32)  # of one vertex
     src, dst = np.append(src, heavy), np.append(dst, np.full(len(heavy), 17, np.uint32))
     found = []
@@ -365,7 +365,7 @@ def test_rounds_of_many_vertices_equal_those_of_the_cpu(over, limit):
 def test_a_round_sees_the_round_before(backend, device, apart):
     """Also where `then` sees others (7 apart)."""
     n = 1 << 10
-    src, dst, _ = su.generators.rmat(10, 16, seed=5)
+    src, dst, _ = su.generate.rmat(10, 16, seed=5)
     graph = su.Graph(n, backend=backend, device=str(device), in_edges=True)
     graph.insert_edges(src, dst)
     value = np.random.default_rng(1).integers(0, 1000, n)

@@ -25,7 +25,7 @@ def lowest(u, v, w, label, new):
 def test_arrays_are_exchanged_between_rounds(backend, device, limit, degree):
     """All vertices take part in all rounds, whatever `then` returns, until the total is at most the bound."""
     n = 1 << SCALE
-    src, dst, _ = su.generators.rmat(SCALE, degree, seed=5)
+    src, dst, _ = su.generate.rmat(SCALE, degree, seed=5)
     graph = su.Graph(n, backend=backend, device=str(device), in_edges=True)
     graph.insert_edges(src, dst)
     value = np.random.default_rng(1).integers(0, 1000, n)
@@ -78,7 +78,7 @@ def rounds_of_the_least(src, dst, label, active, most, limit):
 @pytest.mark.parametrize(("degree", "most"), [(2, 0), (2, 60), (16, 375 if PLAIN else 3000), (16, 10**6)])
 def test_rounds_over_all_vertices_take_over_from_a_crowded_loop(backend, device, degree, most, limit):
     n = 1 << SCALE
-    src, dst, _ = su.generators.rmat(SCALE, degree, seed=5)
+    src, dst, _ = su.generate.rmat(SCALE, degree, seed=5)
     graph = su.Graph(n, backend=backend, device=str(device), in_edges=True)
     graph.insert_edges(src, dst)
     src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.arcs(graph))

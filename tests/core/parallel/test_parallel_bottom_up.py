@@ -21,7 +21,7 @@ KINDS = [
 
 def skewed() -> tuple[int, np.ndarray, int]:
     """Vertices, edges and a source: a graph with hubs, and the hub; a path and an isolated vertex beside them."""
-    drawn, n = su.generators.rmat(9), 1 << 9
+    drawn, n = su.generate.rmat(9), 1 << 9
     src, dst = np.asarray(drawn.src), np.asarray(drawn.dst)
     path = np.concatenate(([int(src[7])], np.arange(n, n + 20)))
     edges = np.concatenate((np.stack((src, dst)), np.stack((path[:-1], path[1:]))), axis=1)

@@ -123,7 +123,7 @@ def method(name: str) -> Callable[..., None]:
 
 
 def generator(name: str) -> Callable[..., None]:
-    function, edges = getattr(su.generators, name), su.generators.uniform(8, 8, seed=1)
+    function, edges = getattr(su.generate, name), su.generate.uniform(8, 8, seed=1)
     usual = {"scale": 3, "num_vertices": 8, "num_edges": 8, "width": 3, "height": 3, "size": 4, "edges": edges,
              "src": [0, 1, 2], "dst": [1, 2, 3], "window": 2, "slide": 1, "seed": 1}  # fmt: skip
 
@@ -169,7 +169,7 @@ CALLS: dict[str, tuple[Callable[..., None], list[str]]] = {
     "job.vertices": (described, ["name", "frame", "on", "missing"]),
     "su.Graph": (built, names_of(su.Graph)),
     **{f"Graph.{name}": (method(name), method(name).parameters) for name in METHODS if hasattr(su.Graph, name)},  # type: ignore[attr-defined]
-    **{f"generators.{name}": (generator(name), generator(name).parameters) for name in GENERATORS},  # type: ignore[attr-defined]
+    **{f"generate.{name}": (generator(name), generator(name).parameters) for name in GENERATORS},  # type: ignore[attr-defined]
 }
 FILES = {"path", "target", "checkpoint", "late", "on_error"}  #: parameters of which the system may refuse the value
 
