@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import forked
 import numpy as np
 import pytest
 from patience import PATIENCE
@@ -28,27 +28,15 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-SECONDS = 300  #: after which a child has hung; some compile, on a busy machine
 
 
-def in_child(function: Callable[[], None]) -> str:
-    """Return what ``function`` raises in a child of fork: the exception as text, "" for none, "hung"."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(SECONDS)
-        text = ""
-        try:
-            function()
-        except BaseException as error:
-            text = f"{type(error).__name__}: {error}"
-        os.write(writing, text.encode()[:4000])
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        text = answer.read()
-    return text if os.waitpid(child, 0)[1] == 0 else "hung"
+def in_child(function: Callable[[], object]) -> str:
+    """Return what ``function`` raises in a child of fork: the exception as text, "" for none."""
+
+    def raises() -> None:
+        function()
+
+    return forked.in_child(raises)
 
 
 @contextmanager

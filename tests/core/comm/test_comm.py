@@ -18,6 +18,14 @@ from suricate.parallel import Comm, SelfComm, connect, run
 from suricate.placement.clock import AgreedClock
 
 
+def at_barrier(comm: Comm, released: threading.Event) -> None:
+    """Wait at a barrier; then set ``released``, for ranks that do not come before the others have given up."""
+    try:
+        comm.barrier()
+    finally:
+        released.set()
+
+
 def test_values_and_arrays_come_back_in_rank_order() -> None:
     def job(comm: Comm) -> None:
         assert comm.allgather(comm.rank) == [0, 1, 2]
@@ -79,12 +87,9 @@ def test_a_rank_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     released = threading.Event()
 
     def job(comm: Comm) -> None:
-        try:
-            if comm.rank == 0:
-                released.wait(PATIENCE)
-            comm.barrier()
-        finally:
-            released.set()
+        if comm.rank == 0:
+            released.wait(PATIENCE)
+        at_barrier(comm, released)
 
     with pytest.raises(CommunicationError, match=r"ranks \[0\] did not come to barrier at .* within 0.2 s"):
         run(job, 2)
@@ -119,10 +124,7 @@ def test_a_rank_that_does_not_come_while_another_is_busy(monkeypatch: pytest.Mon
                 released.wait(PATIENCE)
         else:
             (released if comm.rank == 1 else is_busy).wait(PATIENCE)
-        try:
-            comm.barrier()
-        finally:
-            released.set()
+        at_barrier(comm, released)
 
     with pytest.raises(CommunicationError, match=r"ranks \[1\] did not come to barrier at .* within 0.2 s"):
         run(job, 3)
@@ -136,10 +138,7 @@ def test_work_that_has_a_limit_of_its_own(reads: bool, said: str) -> None:
         if comm.rank == 0:
             with comm.busy(0.1, reads=reads):
                 released.wait(PATIENCE)
-        try:
-            comm.barrier()
-        finally:
-            released.set()
+        at_barrier(comm, released)
 
     with pytest.raises(CommunicationError, match=f"rank 0 {said}"):
         run(job, 2)

@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from forked import in_child
 from patience import PATIENCE
 
 import suricate as su
@@ -250,14 +251,7 @@ def test_interrupt_when_a_part_has_just_ended():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_fork(two):
     assert threads.run(abs, [(-1,), (-2,)]) == [1, 2]
-    child = os.fork()
-    if child == 0:
-        right = threads.run(abs, [(-i,) for i in range(9)]) == list(range(9))
-        os._exit(0 if right else 1)
-    end = time.monotonic() + PATIENCE
-    while (status := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
-        time.sleep(0.01)
-    assert status == (child, 0)
+    assert in_child(lambda: str(threads.run(abs, [(-i,) for i in range(9)]))) == str(list(range(9)))
     assert np.all(np.array(threads.run(abs, [(-1,), (-2,)])) == [1, 2])
 
 

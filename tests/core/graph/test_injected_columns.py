@@ -1,6 +1,5 @@
 """Ctrl-C at every line, and memory that lacks at every allocation: graphs with columns are as before, or done."""
 
-import os
 import signal
 import threading
 import time
@@ -9,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from forked import in_child
 from injected import failures, lines, state
 
 import suricate as su
@@ -109,18 +109,7 @@ def test_signals_in_another_process(change):
     CHANGES[change](make("slabhash"))
     took = time.perf_counter() - start
     for delay in np.linspace(0, took, 4):
-        pid = os.fork()
-        if not pid:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            outcome = 1
-            try:
-                signalled(change, delay, states)
-                outcome = 0
-            except KeyboardInterrupt:  # behind the change
-                outcome = 0
-            finally:
-                os._exit(outcome)
-        assert os.waitpid(pid, 0)[1] == 0
+        assert in_child(partial(signalled, change, delay, states)) in ("", "KeyboardInterrupt: ")  # behind the change
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

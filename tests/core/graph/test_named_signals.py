@@ -8,6 +8,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,39 +16,23 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import suricate as su
 from suricate import plugins
 
-WHOLE = ("not interrupted", "as before", "all done", "interrupted elsewhere")
+WHOLE = ("not interrupted", "as before", "all done", "KeyboardInterrupt: ")
 OLD = [f"p{k}" for k in range(2000)]
 pytestmark = [
     pytest.mark.compiled, pytest.mark.skipif(sys.platform != "linux", reason="forks and limits as Linux has them"),
 ]  # fmt: skip
-TRIES = [6, pytest.param(int(os.environ.get("SURICATE_TRIES", "60")), marks=pytest.mark.slow)]
-
-
-def in_child(attempt):
-    """Return the text that ``attempt()`` returns in a forked child, or how that ended."""
-    reads, writes = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(600)
-        try:
-            text = attempt()
-        except KeyboardInterrupt:
-            text = "interrupted elsewhere"
-        except BaseException as error:
-            text = f"{type(error).__name__}: {error}"
-        os.write(writes, text.encode()[:4000])
-        os._exit(0)
-    os.close(writes)
-    with os.fdopen(reads) as pipe:
-        text = pipe.read()
-    status = os.waitpid(child, 0)[1]
-    return f"killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else text
+LIBC = ctypes.CDLL(None)
+LIBC.malloc.restype, LIBC.free.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+LEAST = 1 << 14  #: bytes of an array that comes from the system, in the process that lacks memory
+TRIES = [7, pytest.param(int(os.environ.get("SURICATE_TRIES", "60")), marks=pytest.mark.slow)]
 
 
 def interrupted(call, delay):
@@ -105,11 +90,6 @@ def more_names(kind):
     return [f"q{k}" for k in numbers] if kind == "text" else numbers - 30_000
 
 
-def change_names(names, kind):
-    names.release(names.add(more_names(kind)))
-    names.next_slide()
-
-
 def graph_made(backend):
     graph = su.Graph(names=OLD, device="cpu", backend=backend, in_edges=True, threads=1)
     graph.insert_edges(OLD[:-1], OLD[1:])
@@ -119,16 +99,14 @@ def graph_made(backend):
     return graph
 
 
-def change_graph(graph, kind):
-    ends = [OLD[k] for k in np.random.default_rng(4).integers(0, 2000, 15_000)]
-    graph.apply(su.Batch(insert=(more_names(kind), ends), delete=(OLD[:100], OLD[1:101])))
-
-
 def attempts(subject, kind):
     """Return functions: what makes a subject, what changes it, and what tells all about it."""
+    more = more_names(kind)
     if subject == "names":
-        return lambda: names_made(kind), lambda names: names.add(more_names(kind)), of_names
-    return lambda: graph_made(subject), lambda graph: change_graph(graph, "text"), of_graph
+        return lambda: names_made(kind), lambda names: names.add(more), of_names
+    ends = [OLD[k] for k in np.random.default_rng(4).integers(0, 2000, 15_000)]
+    batch = su.Batch(insert=(more, ends), delete=(OLD[:100], OLD[1:101]))
+    return lambda: graph_made(subject), lambda graph: graph.apply(batch), of_graph
 
 
 def interrupted_once(subject, kind, share):
@@ -151,22 +129,22 @@ def interrupted_once(subject, kind, share):
     return "not interrupted" if not hit else "as before" if now == before else "all done"
 
 
-def short_of_memory(subject, kind, room):
+def short_of_memory(subject, kind, share):
+    """Change a subject where ``share`` of the address space is left that the change needs."""
     make, change, view = attempts(subject, kind)
-    libc = ctypes.CDLL(None)
-    libc.mallopt(-3, 1 << 14)  # arrays of that size come from the system, not from memory that was freed
     change(make())
-    made, result, why = make(), "not interrupted", ""
+    made, result, why = make(), "all done", ""
     before = view(made)
-    libc.malloc_trim(0)
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + room, resource.RLIM_INFINITY))
+    held = all_free_memory()
+    needed = int(forked.in_child(lambda: str(growth(lambda: change(made)))))
+    resource.setrlimit(resource.RLIMIT_AS, (size_of("VmSize") + int(share * needed), resource.RLIM_INFINITY))
     try:
         change(made)
     except MemoryError as error:
         result, why = "as before", "".join(traceback.format_exception(error))
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    list(map(LIBC.free, held))
     made.check()
     if (view(made) == before) != (result == "as before"):
         return f"{subject} of {kind}: neither before nor after {why}"
@@ -177,6 +155,27 @@ def short_of_memory(subject, kind, room):
         if view(made) != view(right):
             return "another end"
     return result
+
+
+def all_free_memory():
+    """Allocate what the process has and does not use, so that arrays need more from the system; return the blocks."""
+    resource.setrlimit(resource.RLIMIT_AS, (size_of("VmSize"), resource.RLIM_INFINITY))
+    held = [block for size in (1 << 20, 1 << 17, LEAST) for block in iter(lambda: LIBC.malloc(size), None)]  # noqa: B023
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return held
+
+
+def growth(call):
+    """Return by how many bytes the address space of a child that has just begun grows at most during ``call()``."""
+    begin = size_of("VmSize")
+    call()
+    return size_of("VmPeak") - begin
+
+
+def size_of(field):
+    """Return a size of the process, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{field}:"))
 
 
 SUBJECTS = [("names", "text"), ("names", "int64"), *((backend, "text") for backend in sorted(plugins.backends()))]
@@ -191,7 +190,7 @@ def test_real_interrupts(tries):
     for number in range(tries):
         subject, kind = SUBJECTS[number % len(SUBJECTS)]
         share = rng.random()
-        seen[in_child(lambda: interrupted_once(subject, kind, share))] += 1  # noqa: B023 - called at once
+        seen[forked.in_child(lambda: interrupted_once(subject, kind, share))] += 1  # noqa: B023 - called at once
     print(dict(seen))
     assert set(seen) <= set(WHOLE), seen
     assert seen["as before"] + seen["all done"]
@@ -199,14 +198,26 @@ def test_real_interrupts(tries):
 
 @pytest.mark.parametrize("tries", TRIES)
 def test_a_real_lack_of_memory(tries):
-    rng, seen = random.Random(9), Counter()
-    for subject, kind in SUBJECTS:
-        make, change, _ = attempts(subject, kind)
-        change(make())
+    malloc = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(LEAST)}
+    environment = os.environ | malloc | {"PYTHONPATH": str(Path(forked.__file__).parent)}
+    command = [sys.executable, __file__, str(tries)]
+    done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def lack_memory(tries):
+    """With half of what a change needs it is refused, with twice as much it is not."""
+    rng = random.Random(9)
     for number in range(tries):
         subject, kind = SUBJECTS[number % len(SUBJECTS)]
-        room = rng.randrange(0, 3 << 20)
-        seen[in_child(lambda: short_of_memory(subject, kind, room))] += 1  # noqa: B023 - called at once
-    print(dict(seen))
-    assert set(seen) <= set(WHOLE), seen
-    assert tries < 100 or seen["as before"]  # a few may all fit
+        make, change, _ = attempts(subject, kind)
+        if number < len(SUBJECTS):
+            change(make())  # compiled before the forks
+        share = (0, 0.5, 2, rng.random() * 2)[(number + number // len(SUBJECTS)) % 4]
+        ended = forked.in_child(lambda: short_of_memory(subject, kind, share))  # noqa: B023 - called at once
+        expected = ("as before",) if share <= 0.5 else ("all done",) if share == 2 else ("as before", "all done")
+        assert ended in expected, (subject, kind, share, ended)
+
+
+if __name__ == "__main__":
+    lack_memory(int(sys.argv[1]))
