@@ -141,28 +141,34 @@ def operators(graph: su.Graph) -> None:
     xp = graph.device.xp
     dist = xp.full(graph.num_vertices, 1000, np.int32)
     dist[0] = 0
-    su.propagate(graph, [0], hop, dist)
+    su.propagate(graph, [0], hop, out=dist, args=(dist,), reduce="min")
     x = xp.ones(graph.num_vertices, np.float32)
     for scheme in ("auto", "vertex", "bucket"):
-        assert int(su.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(x,), scheme=scheme).sum()) == len(
-            su.arcs(graph).src
-        )
+        assert int(
+            su.neighbor_reduce(graph, None, lambda u, v, w, x: x[v], args=(x,), reduce="sum", scheme=scheme).sum()
+        ) == len(su.arcs(graph).src)
     fresh = xp.zeros(graph.num_vertices, np.int64)
-    su.advance(graph, None, lambda u, v, w, x: 1, fresh, args=(x,), reduce="sum", scheme="updated")
-    counts = su.neighbor_reduce(graph, lambda u, v, w: 1, scheme="updated")
+    su.advance(graph, None, lambda u, v, w, x: 1, out=fresh, args=(x,), reduce="sum", scheme="updated")
+    counts = su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum", scheme="updated")
     assert (
         int(fresh.sum()) == int(counts.sum()) == len(graph.updated().src) * (1 if graph.directed else 2) - loops(graph)
     )
     total = xp.zeros(graph.num_vertices, np.float64)
-    su.advance(graph, None, lambda u, v, w, x: x[u], total, args=(x,), reduce="sum")
+    su.advance(graph, None, lambda u, v, w, x: x[u], out=total, args=(x,), reduce="sum")
     assert int(total.sum()) == len(su.arcs(graph).src)
     again = xp.zeros(graph.num_vertices, np.float64)
     su.advance(
-        graph, xp.arange(graph.num_vertices), lambda u, v, w, x: x[u], again, args=(x,), reduce="sum", scheme="bucket"
+        graph,
+        xp.arange(graph.num_vertices),
+        lambda u, v, w, x: x[u],
+        out=again,
+        args=(x,),
+        reduce="sum",
+        scheme="bucket",
     )
     assert bool((again == total).all())
     even = su.filter(graph, None, lambda v: v % 2 == 0)
-    su.advance(graph, even, hop, dist)
+    su.advance(graph, even, hop, out=dist, args=(dist,), reduce="min")
     src, dst, _ = su.arcs(graph)
     su.intersect(graph, u=src, v=dst)
 

@@ -215,14 +215,18 @@ class Betweenness(Algorithm):
         level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
         level[source], paths[source] = 0, 1
         state = (paths, level)
-        found = propagate(graph, [source], paths_through, paths, args=state, reduce="sum", then=reached, layers=True)
+        found = propagate(
+            graph, [source], paths_through, out=paths, args=state, reduce="sum", then=reached, layers=True
+        )
         assert found.layers is not None
         back = found.layers.reversed
         if overflows:
             part, power = _scaled_paths(graph, found.layers, level)
-            neighbor_reduce(graph, scaled_credit_from, args=(part, power, level, credit), vertices=back, out=credit)
+            neighbor_reduce(
+                graph, back, scaled_credit_from, args=(part, power, level, credit), reduce="sum", out=credit
+            )
         else:
-            neighbor_reduce(graph, credit_from, args=(*state, credit), vertices=back, out=credit)
+            neighbor_reduce(graph, back, credit_from, args=(*state, credit), reduce="sum", out=credit)
         return level, credit
 
     @property
@@ -330,8 +334,8 @@ def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Ar
     for step in range(len(layers) - 1):
         args = (part, power, level)
         above, below = (Frontier.from_vertices(graph, layers[at]) for at in (step, step + 1))
-        advance(graph, above, power_of, power, args=args, reduce="max")
-        advance(graph, above, part_of, part, args=args, reduce="sum")
+        advance(graph, above, power_of, out=power, args=args, reduce="max")
+        advance(graph, above, part_of, out=part, args=args, reduce="sum")
         vertex_map(graph, below, normalise, args=(part, power))
     return part, power
 

@@ -107,7 +107,7 @@ class Closeness(Algorithm):
             level.fill(UNREACHED)
             level[source] = 0
             arguments = (level, self._count, total)
-            propagate(graph, [source], one_further, level, args=arguments, then=reached, once="equal")
+            propagate(graph, [source], one_further, out=level, reduce="min", args=arguments, then=reached, once="equal")
 
     def _sum_distances(self, graph: Graph, sources: list[int], total: Array) -> None:
         """Add to ``total[v]``, in place, the distance by weight from each of ``sources`` that reaches ``v``.

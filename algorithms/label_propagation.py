@@ -161,7 +161,7 @@ class LabelPropagation(Algorithm):
         if self.synchronous:
             self._rank = xp.arange(n, dtype=np.uint32)
             for _ in range(self.max_iter):
-                most = neighbor_reduce(graph, label_of, args=(self._rank,), reduce="mode", over="both")
+                most = neighbor_reduce(graph, None, label_of, args=(self._rank,), reduce="mode", over="both")
                 self._rank = xp.where(most == NOBODY, self._rank, most).astype(np.uint32)
             return
         self._rank = mixed_ids(xp, 0, n, self.key)
@@ -217,7 +217,7 @@ class LabelPropagation(Algorithm):
         It is the label that is first in the order given by ``seed``.
         """
         args = (self._rank, self._taken, self._wanted, self.key)
-        neighbor_reduce(graph, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
+        neighbor_reduce(graph, None, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
         self._rank, self._taken = self._taken, self._rank
 
     def _look(self, graph: Graph, frontier: Any, before: int = 0) -> None:

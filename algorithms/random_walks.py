@@ -297,7 +297,7 @@ class RandomWalks(Algorithm):
         """
         best.fill(NONE)
         places = Frontier(graph.device, at, num_vertices=graph.num_vertices, distinct=False)
-        edge_map(graph, fn, places, args=(draw, best, *((before, *more) if more else ())))
+        edge_map(graph, places, fn, args=(draw, best, *((before, *more) if more else ())))
         return (best & np.uint64(LOW)).astype(np.uint32)
 
     def _pick(self, graph: Graph, rows: AscendingRows, at: Array, draw: Array, before: Array) -> Array:

@@ -380,7 +380,7 @@ def _mean_weight(graph: Graph, arcs: int) -> float:
             known: Array = graph.adjacency(some).weight
             if len(known) >= SAMPLE:
                 return _usable(float(known.mean(dtype=np.float64)))
-        total = float(neighbor_reduce(graph, weight_of, reduce="sum", dtype=np.float64).sum())
+        total = float(neighbor_reduce(graph, None, weight_of, reduce="sum", dtype=np.float64).sum())
         return _usable(total / max(1, arcs))
 
 

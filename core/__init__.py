@@ -36,6 +36,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Requirements": "suricate.plugins.algorithm",
     "Scalar": "suricate.state.scalar",
     "Step": "suricate.plugins.step",
+    "Stop": "suricate.operators",
     "Store": "suricate.store",
     "Tracker": "suricate.graph.tracker",
     "UnionFind": "suricate.state.union_find",
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from suricate.intake.names import Names as Names
     from suricate.io import read as read
     from suricate.io import write as write
+    from suricate.operators import Stop as Stop
     from suricate.operators import advance as advance
     from suricate.operators import arcs as arcs
     from suricate.operators import converge as converge

@@ -162,10 +162,10 @@ class CoreNumbersByOperators:
 
         def rise() -> None:
             start = vertex_map(graph, None, begin, args=(core, state, started))
-            propagate(graph, start, same_level, state, args=(core, state), reduce="max", over=over)
+            propagate(graph, start, same_level, out=state, args=(core, state), reduce="max", over=over)
             region = vertex_map(graph, None, is_candidate, args=(state,))
-            dropped = neighbor_reduce(graph, holds, args=args, over=back, vertices=region, then=lacks)
-            propagate(graph, dropped, lets_go, self._left, args=args, reduce="sum", over=over, then=has_lost)
+            dropped = neighbor_reduce(graph, region, holds, args=args, reduce="sum", over=back, then=lacks)
+            propagate(graph, dropped, lets_go, out=self._left, args=args, reduce="sum", over=over, then=has_lost)
 
         vertex_map(graph, inserted, mark_end, args=(state,))
         iterate(rise, until=started, max_steps=MOST_ROUNDS)

@@ -66,7 +66,7 @@ from suricate.base.parameters import dtype as one_dtype
 from suricate.base.parameters import flag, integer, real
 from suricate.errors import ParameterError
 from suricate.graph.row_copies import copied_rows
-from suricate.operators import converge, vertex_map
+from suricate.operators import Stop, converge, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import all_passes_scan
@@ -251,7 +251,7 @@ class PageRank(WholePasses):
         loop = converge(
             graph, affected, functions.pull, args=args, reduce="sum", over="in", then=functions.relax,
             commit=functions.publish, wake="out", dtype="float64", max_steps=most,
-            until=(self._error, self.tol), most=(graph.num_vertices + graph.most_arcs) // CROWD,
+            stop=Stop(until=(self._error, self.tol), most=(graph.num_vertices + graph.most_arcs) // CROWD),
         )  # fmt: skip
         self._loops += [loop]
         self._cut.note(loop, most)
@@ -275,11 +275,11 @@ class PageRank(WholePasses):
         swap = (self._share, self._announced), (pace, next_pace)
         with copied_rows(graph):
             swept = self._again.passes(
-                functions.pull, args, functions.sweep, dtype="float64", max_steps=self._most_steps,
-                until=(self._error, self.tol / 2), swap=swap, after=after,
+                functions.pull, args=args, then=functions.sweep, dtype="float64", max_steps=self._most_steps,
+                stop=Stop(until=(self._error, self.tol / 2)), swap=swap, after=after,
             )  # fmt: skip
         if paced:
-            self._again.vertex_map(undo_extrapolation, (self._share, self._announced, pace, last_pace))
+            self._again.vertex_map(undo_extrapolation, args=(self._share, self._announced, pace, last_pace))
             self._sweep_paces = last_pace, pace, next_pace
         return swept
 

@@ -29,7 +29,7 @@ from suricate.algorithms.shared.fixed_point import divided
 from suricate.algorithms.shared.sums import Weighting
 from suricate.errors import ConvergenceError, ParameterError, WeightError
 from suricate.graph.row_copies import copied_rows
-from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
+from suricate.operators import Stop, advance, converge, iterate, neighbor_reduce, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import all_passes_scan
@@ -125,13 +125,15 @@ class WholePasses(VerifiedRanks):
         """
         state = (self._share, self._inv)
         if not self._by_edges(graph):
-            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
+            self._again.vertex_map(by_degree_of_all, args=(graph, *state, self._dangling))
             return
         if self.weighting.applies(graph):
-            neighbor_reduce(graph, self._passes.weight, args=state, dtype="float64", then=self._passes.weigh)
+            neighbor_reduce(
+                graph, None, self._passes.weight, args=state, reduce="sum", dtype="float64", then=self._passes.weigh
+            )
         else:
             self._count_edges(graph, None)
-        self._again.vertex_map(dangle, (*state, self._dangling))
+        self._again.vertex_map(dangle, args=(*state, self._dangling))
 
     def _by_edges(self, graph: Graph) -> bool:
         """Return whether sums of out-weights must be computed from the edges, because they are not simply degrees."""
@@ -210,14 +212,14 @@ class WholePasses(VerifiedRanks):
             swap = (*swap, (self._pace, self._next_pace))
         most = min(progress.limit, progress.at_once)
         loop = self._again.passes(
-            self._passes.pull, args, finish, dtype="float64", max_steps=most, until=(self._error, self.tol),
-            swap=swap,
+            self._passes.pull, args=args, then=finish, dtype="float64", max_steps=most,
+            stop=Stop(until=(self._error, self.tol)), swap=swap,
         )  # fmt: skip
         self._loops += [loop]
         self._cut.note(loop, most)
         self._owes_passes = most < progress.limit
         if paced:
-            self._again.vertex_map(undo_extrapolation, (self._share, self._after, self._pace, self._next_pace))
+            self._again.vertex_map(undo_extrapolation, args=(self._share, self._after, self._pace, self._next_pace))
             self._pace, self._next_pace = self._next_pace, self._pace
 
     def _continue(self, graph: Graph) -> None:
@@ -248,12 +250,12 @@ class WholePasses(VerifiedRanks):
         if graph.has_in_edges:
             then = functions.finish_fast if is_fast else functions.finish
             return lambda: neighbor_reduce(
-                graph, functions.pull, args=self._state, over="in", then=then, dtype="float64"
+                graph, None, functions.pull, args=self._state, reduce="sum", over="in", then=then, dtype="float64"
             )
         pushed = graph.device.xp.zeros(len(self._share))
 
         def step() -> None:
-            advance(graph, None, functions.pull, pushed, args=self._state[:1], reduce="sum")
+            advance(graph, None, functions.pull, out=pushed, args=self._state[:1], reduce="sum")
             vertex_map(graph, None, functions.finish_pushed, args=(pushed, *self._state))
 
         return step
@@ -279,12 +281,12 @@ class WholePasses(VerifiedRanks):
         if edges:
             self._refresh(graph, edges)
         if self._local_updates:  # which do not keep the sum of the ranks
-            self._again.vertex_map(measure, (*state, self._mass))
-            self._again.vertex_map(normalise, (*state, self._mass, self._dangling))
+            self._again.vertex_map(measure, args=(*state, self._mass))
+            self._again.vertex_map(normalise, args=(*state, self._mass, self._dangling))
         elif self._by_edges(graph):
-            self._again.vertex_map(dangle, (*state, self._dangling))
+            self._again.vertex_map(dangle, args=(*state, self._dangling))
         else:
-            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
+            self._again.vertex_map(by_degree_of_all, args=(graph, *state, self._dangling))
         self._iterate(graph)
 
     # -- results -------------------------------------------------------------------------------------------------------

@@ -229,7 +229,7 @@ class StronglyConnectedComponents(Algorithm):
         lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
         bare = vertex_map(graph, None, is_bare, args=(count, root))
         arguments = (lost, count, root)
-        propagate(graph, bare, takes_away, lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
+        propagate(graph, bare, takes_away, out=lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
 
     def _join_pivot(self, graph: Graph, root: Array, towards: Array, away: Array) -> None:
         """Find the component of a vertex with many edges, usually the largest component, and write it to ``root``.
@@ -244,7 +244,7 @@ class StronglyConnectedComponents(Algorithm):
             if _is_narrow(graph):
                 reach_on_host(graph, pivot.vertices, reached, onward)
             else:
-                propagate(graph, pivot, reach, reached, args=(), reduce="max", over=onward, once="equal")
+                propagate(graph, pivot, reach, out=reached, args=(), reduce="max", over=onward, once="equal")
         vertex_map(graph, None, joins_pivot, args=(root, ahead, behind, best))
 
     def _color(self, graph: Graph, root: Array) -> None:
@@ -255,9 +255,9 @@ class StronglyConnectedComponents(Algorithm):
 
         def color() -> None:
             rest = vertex_map(graph, None, remains, args=(first, region, root, left))
-            propagate(graph, rest, first_of, first, args=(first, region, root))
+            propagate(graph, rest, first_of, out=first, reduce="min", args=(first, region, root))
             roots = vertex_map(graph, rest, is_first, args=(first, root))
-            propagate(graph, roots, root_of, root, args=(first, root), over="in")
+            propagate(graph, roots, root_of, out=root, reduce="min", args=(first, root), over="in")
 
         iterate(color, until=left, max_steps=n + 1)
 
@@ -266,7 +266,9 @@ class StronglyConnectedComponents(Algorithm):
         xp, n = graph.device.xp, graph.num_vertices
         smallest = xp.full(n, EMPTY, np.uint32)
         unused = None if graph.weight_dtype is None else xp.zeros(n, graph.weight_dtype)
-        advance(graph, EdgeList(xp.arange(n, dtype=np.uint32), root, unused), member, smallest, args=())
+        advance(
+            graph, EdgeList(xp.arange(n, dtype=np.uint32), root, unused), member, out=smallest, reduce="min", args=()
+        )
         return smallest
 
     @property

@@ -80,7 +80,7 @@ class Weighting:
 
     def rescale(self, graph: Graph) -> bool:
         """Choose the scale by the largest weight; return whether the scale has changed. Waits."""
-        largest = float(neighbor_reduce(graph, magnitude_of, reduce="max").max()) if graph.num_edges else 0.0
+        largest = float(neighbor_reduce(graph, None, magnitude_of, reduce="max").max()) if graph.num_edges else 0.0
         before, self.scale = self.scale, math.ldexp(1.0, min(1023, -math.frexp(largest)[1])) if largest > 0 else 1.0
         return self.scale != before
 
@@ -94,7 +94,7 @@ class Weighting:
         fn, args = (
             (fn, (x,)) if self.scale == 1 or not self.applies(graph) else (scaled_of_destination, (x, self.scale))
         )
-        neighbor_reduce(graph, fn, args=args, out=out)
+        neighbor_reduce(graph, None, fn, args=args, reduce="sum", out=out)
 
     def sum_over_in(self, graph: Graph, x: Array, out: Array) -> None:
         """Set ``out[v] = sum of w * scale * x[u]`` over the edges ``u -> v``; without weights ``w * scale`` is 1.
@@ -104,6 +104,6 @@ class Weighting:
         fn: Callable[..., Any] = weighted_of_source if self.applies(graph) else of_source
         fn, args = (fn, (x,)) if self.scale == 1 or not self.applies(graph) else (scaled_of_source, (x, self.scale))
         if graph.has_in_edges:
-            neighbor_reduce(graph, fn, args=args, over="in", out=out)
+            neighbor_reduce(graph, None, fn, args=args, reduce="sum", over="in", out=out)
         else:
-            advance(graph, None, fn, out, args=args, reduce="sum")
+            advance(graph, None, fn, out=out, args=args, reduce="sum")

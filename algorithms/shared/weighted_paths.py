@@ -133,7 +133,7 @@ def demand_weights(graph: Graph, label: str, *, positive: bool) -> None:
         raise RequirementError(f"{label}: {reason}")
     if not graph.num_vertices:
         return
-    least = float(neighbor_reduce(graph, weight_of, reduce="min", dtype=np.float64).min())
+    least = float(neighbor_reduce(graph, None, weight_of, reduce="min", dtype=np.float64).min())
     if least < 0 or (positive and least == 0):
         allowed = "above 0" if positive else "of at least 0"
         raise WeightError(f"{label}: an edge has weight {least:g}: weighted=True needs weights {allowed}")
@@ -143,7 +143,7 @@ def distances(graph: Graph, source: int) -> Array:
     """Return the distance of every vertex from ``source``, ``float64[num_vertices]``, infinite without a path."""
     found = graph.device.xp.full(graph.num_vertices, math.inf)
     found[source] = 0
-    propagate(graph, [source], nearer, found, args=(found,), reduce="min")
+    propagate(graph, [source], nearer, out=found, args=(found,), reduce="min")
     return found
 
 
@@ -155,16 +155,16 @@ def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array
     """
     n, xp = graph.num_vertices, graph.device.xp
     distance, turn, credit = distances(graph, source), xp.zeros(n, np.uint32), xp.zeros(n)
-    propagate(graph, [source], later, turn, args=(turn, distance), reduce="max")
+    propagate(graph, [source], later, out=turn, args=(turn, distance), reduce="max")
     if overflows:
         _credit_by_turns(graph, source, turn, distance, credit)
         return distance, credit
     paths = xp.zeros(n)
     paths[source] = 1
     state = (paths, turn, distance)
-    found = propagate(graph, [source], paths_over, paths, args=state, reduce="sum", then=in_turn, layers=True)
+    found = propagate(graph, [source], paths_over, out=paths, args=state, reduce="sum", then=in_turn, layers=True)
     assert found.layers is not None
-    neighbor_reduce(graph, credit_over, args=(*state, credit), vertices=found.layers.reversed, out=credit)
+    neighbor_reduce(graph, found.layers.reversed, credit_over, args=(*state, credit), reduce="sum", out=credit)
     return distance, credit
 
 
@@ -182,11 +182,11 @@ def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, cr
     last, args = power.copy(), (part, power, distance)
     for above in (Frontier.from_vertices(graph, each) for each in turns):
         vertex_map(graph, above, normalise, args=(part, power))
-        risen = advance(graph, above, power_over, power, args=args, reduce="max")
+        risen = advance(graph, above, power_over, out=power, args=args, reduce="max")
         vertex_map(graph, risen, rescale, args=(part, power, last))
-        advance(graph, above, part_over, part, args=args, reduce="sum")
+        advance(graph, above, part_over, out=part, args=args, reduce="sum")
     for each in reversed(turns):
-        credit[each] = neighbor_reduce(graph, scaled_credit_over, args=(*args, credit), vertices=each)
+        credit[each] = neighbor_reduce(graph, each, scaled_credit_over, args=(*args, credit), reduce="sum")
 
 
 def reference_credits(arcs: tuple[np.ndarray, np.ndarray, np.ndarray], distance: np.ndarray, source: int) -> np.ndarray:

@@ -124,7 +124,7 @@ class Triangles(Algorithm):
             return
         self._triangles = self._xp.empty(graph.num_vertices, np.int64)
         intersect(graph, oriented="degree", out=self._triangles)
-        self._degrees = neighbor_reduce(graph, is_proper, dtype="int64")
+        self._degrees = neighbor_reduce(graph, None, is_proper, reduce="sum", dtype="int64")
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the deleted triangles and add the new ones."""
@@ -139,7 +139,7 @@ class Triangles(Algorithm):
             self.compute(graph)
             if not self.per_vertex and self.method != "static":  # changes of the total are those of all vertices
                 self._triangles = self._xp.zeros(graph.num_vertices, np.int64)
-                self._degrees = neighbor_reduce(graph, is_proper, dtype="int64")
+                self._degrees = neighbor_reduce(graph, None, is_proper, reduce="sum", dtype="int64")
             return
         if first:
             return

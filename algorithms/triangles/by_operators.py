@@ -88,10 +88,10 @@ def change(graph: Graph, triangles: Array, degrees: Array, gone: EdgeSet, new: E
     """
     if gone.size:
         one, two, given = (lose_old, lose_last_old, (new, triangles)) if new.size else (lose, lose_last, (triangles,))
-        edge_map(graph, change_degree, gone, args=(degrees, -1))
+        edge_map(graph, gone, change_degree, args=(degrees, -1))
         intersect(graph, None, gone, fn=one, args=given, oriented="id")
         intersect(gone, graph, gone, fn=two, args=given)
         intersect(gone, gone, gone, fn=lose_last, args=(triangles,), oriented="id")
     if new.size:
-        edge_map(graph, change_degree, new, args=(degrees, 1))
+        edge_map(graph, new, change_degree, args=(degrees, 1))
         intersect(graph, None, new, fn=appear, args=(new, triangles), oriented="id")

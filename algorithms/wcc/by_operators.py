@@ -24,4 +24,4 @@ def join(u, v, w, sets):
 
 def connect(graph: Graph, sets: UnionFind, edges: EdgeSet | None = None) -> None:
     """Unite in ``sets`` the ends of ``edges``, by default of all edges of ``graph``; does not wait."""
-    edge_map(graph, join, edges, args=(sets,))
+    edge_map(graph, edges, join, args=(sets,))

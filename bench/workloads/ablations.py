@@ -109,7 +109,9 @@ class RankByScheme(Ablation):
         n, rank = len(self.sums), self.device.xp.full(len(self.sums), 1 / len(self.sums))
         for _ in range(constants.RANK_STEPS):
             spread = rank / self.divisor
-            neighbor_reduce(self.graph, share, args=(spread,), over="in", out=self.sums, scheme=self.scheme)
+            neighbor_reduce(
+                self.graph, None, share, args=(spread,), reduce="sum", over="in", out=self.sums, scheme=self.scheme
+            )
             rank = ALPHA * self.sums + (1 - ALPHA * self.sums.sum()) / n
         return rank
 
@@ -150,7 +152,9 @@ class PathsByScheme(Ablation):
     def run(self, frontier: Frontier) -> None:
         """Advance from ``frontier``, then from the vertices that changed, until no distance falls."""
         while len(frontier):
-            frontier = advance(self.graph, frontier, longer, self.distance, scheme=self.scheme)
+            frontier = advance(
+                self.graph, frontier, longer, out=self.distance, args=(self.distance,), reduce="min", scheme=self.scheme
+            )
 
     def check(self, frontier: Frontier, result: None) -> None:
         """Compare the distances with those of Dijkstra's algorithm."""
@@ -200,7 +204,7 @@ class ComponentsByEdges(Ablation):
         self.graph = self.fixture.empty_graph(weighted=False)
         self.graph.insert_edges(*self.fixture.all_edges(weighted=False))
         self.sets = UnionFind(n, self.device)
-        edge_map(self.graph, join, args=(self.sets,))
+        edge_map(self.graph, None, join, args=(self.sets,))
         self.start = self.sets.parent.copy()
         self.batches, self.housekeeper = Batches(self.fixture, self.batch, self.workload), Housekeeper(self.graph)
 
@@ -218,7 +222,7 @@ class ComponentsByEdges(Ablation):
         These are all edges of the graph, those inserted since the mark, or those of ``batch``.
         """
         edges = {"all edges": lambda: None, "updated edges": self.graph.updated, "the batch": lambda: batch.edges}
-        edge_map(self.graph, join, edges[self.scheme](), args=(self.sets,))
+        edge_map(self.graph, edges[self.scheme](), join, args=(self.sets,))
 
     def check(self, batch: HostBatch, result: None) -> None:
         """Compare the smallest vertex of each component with SciPy's result, on the edges after the batch."""

@@ -70,7 +70,7 @@ class Reduce(FixtureTask):
     def action(self, prepared: Any) -> Any:
         """Return the sums over out-neighbours, one per vertex, on the device."""
         function = product if self.weighted else value
-        return neighbor_reduce(self.graph, function, args=(self.x,), reduce="sum", out=self.out)
+        return neighbor_reduce(self.graph, None, function, args=(self.x,), reduce="sum", out=self.out)
 
     def check(self, prepared: Any, result: Any) -> None:
         """Compare the sums ``result`` with a matrix-vector product of SciPy in float64."""
@@ -105,7 +105,7 @@ class Propagate(FixtureTask):
         """Reset the levels and propagate from the source; return the levels, ``int32[n]`` on the device."""
         self.level.fill(FAR)
         self.level[self.fixture.data.source] = 0
-        propagate(self.graph, [self.fixture.data.source], deeper, self.level, reduce="min")
+        propagate(self.graph, [self.fixture.data.source], deeper, out=self.level, args=(self.level,), reduce="min")
         return self.level
 
     def check(self, prepared: Any, result: Any) -> None:

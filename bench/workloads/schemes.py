@@ -183,7 +183,7 @@ class Pull(SchemeTask):
         ``discarded``: True for warm calls, which write to an array that nothing reads.
         """
         out = self.scrap if discarded else self.out
-        return neighbor_reduce(self.graph, value, args=(self.x,), vertices=frontier, out=out, scheme=scheme)
+        return neighbor_reduce(self.graph, frontier, value, args=(self.x,), reduce="sum", out=out, scheme=scheme)
 
     def check(self, drawn: Pass, result: Any) -> None:
         """Compare the sums ``result`` with sums over the visited edges in float64 on the host."""
@@ -225,7 +225,7 @@ class Push(SchemeTask):
         ``discarded``: True for warm calls, which write to an array that nothing reads.
         """
         out = self.scrap if discarded else self.out
-        return advance(self.graph, frontier, own, out, args=(self.x,), reduce="min", scheme=scheme)
+        return advance(self.graph, frontier, own, out=out, args=(self.x,), reduce="min", scheme=scheme)
 
     def check(self, drawn: Pass, changed: Any) -> None:
         """Compare all minima, and the frontier ``changed``, with those over the visited edges on the host."""

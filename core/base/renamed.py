@@ -11,10 +11,11 @@ from suricate.base.errors import ParameterError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def keywords(**now: str) -> Callable[[F], F]:
+def keywords(order: str = "", /, **now: str) -> Callable[[F], F]:
     """Decorate a function whose keywords were renamed, each ``old="what to write now"``.
 
-    A call with an old keyword raises :class:`ParameterError`; others cost one more call.
+    A call with an old keyword raises :class:`ParameterError`; others cost one more call. ``order``: what a call is told
+    that passes a function as the second argument, or more than three without names, which was right before.
     """
 
     def decorate(function: F) -> F:
@@ -25,6 +26,8 @@ def keywords(**now: str) -> Callable[[F], F]:
             except Exception:  # an old keyword may be among options, and another error come first
                 for old in kwargs.keys() & now.keys():
                     raise ParameterError(f"{function.__name__}({old}=...) is written {now[old]} now") from None
+                if order and (len(args) > 3 or any(map(callable, args[1:2]))):
+                    raise ParameterError(f"{function.__name__}: {order}") from None
                 raise
 
         return cast("F", call)

@@ -369,5 +369,6 @@ def check_count(source: Source, least: int, most: int, signature: Signature) -> 
         names, number = [*names, f"*{source.rest}"], f"at least {least} parameters"
     source.fail(
         source.node,
-        f"the function takes {number} ({', '.join(names)}), but is called with {len(given)}: ({', '.join(given)})",
+        f"the function takes {number} ({', '.join(names)}), but is called with {len(given)}: ({', '.join(given)}); "
+        "what it gets behind the first ones is args=(...)",
     )

@@ -210,7 +210,7 @@ class Graph(hints.Hinted):
     backend = property(lambda self: self._stores[0].name, doc="Name of the storage backend.")
     options = property(lambda self: self._options, doc="The options that the graph was made with, a ``GraphOptions``.")
 
-    def store(self, direction: str = "out") -> Store:
+    def store(self, over: str = "out") -> Store:
         """Return the store of out- or in-edges (an undirected graph has one for both).
 
         Calls on a store itself are not serialised: use :meth:`exclusive` if several threads use the graph.
@@ -218,28 +218,28 @@ class Graph(hints.Hinted):
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
         """
-        if not isinstance(direction, str) or direction not in ("out", "in"):
-            raise UnknownNameError(f"unknown direction {shown(direction)}: use 'out' or 'in'")
-        if direction == "out" or not self.directed:
+        if not isinstance(over, str) or over not in ("out", "in"):
+            raise UnknownNameError(f"over={shown(over)}: use 'out' or 'in'")
+        if over == "out" or not self.directed:
             return self._shown[0]
         if len(self._shown) == 1:
             raise RequirementError("the graph keeps no in-edges: build it with Graph(..., in_edges=True)")
         return self._shown[1]
 
-    def view(self, direction: str = "out") -> StoreView:
+    def view(self, over: str = "out") -> StoreView:
         """Return the arrays of a store for kernels; valid until the graph changes.
 
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
         """
-        view = self._views.get(direction) if isinstance(direction, str) else None
-        return self._new_view(direction) if view is None else view
+        view = self._views.get(over) if isinstance(over, str) else None
+        return self._new_view(over) if view is None else view
 
     @on_graph_device
-    def _new_view(self, direction: str) -> StoreView:
-        if not self.directed and isinstance(direction, str) and direction == "in":
+    def _new_view(self, over: str) -> StoreView:
+        if not self.directed and isinstance(over, str) and over == "in":
             return self._views.setdefault("in", self.view("out"))
-        return self._views.setdefault(direction, self._walked(self.store(direction).view()))
+        return self._views.setdefault(over, self._walked(self.store(over).view()))
 
     def capabilities(self) -> dict[str, str]:
         """Return ``{operation: "native" | "fallback"}`` of the graph's backend."""

@@ -1,6 +1,6 @@
 """Questions about single edges and vertices of a graph; the class ``Graph`` has these as methods.
 
-``src`` and ``dst``: an id or a name per edge. ``direction``: ``"out"``: edges that leave the vertices; ``"in"``: edges
+``src`` and ``dst``: an id or a name per edge. ``over``: ``"out"``: edges that leave the vertices; ``"in"``: edges
 that lead to them.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.devices import Array, ReturnedArray
 from suricate.base.errors import ParameterError, ShapeError, WeightError
 from suricate.base.parameters import shown
+from suricate.base.renamed import keywords
 from suricate.base.types import Adjacency, Direction
 from suricate.graph.naming import known_edges, vertices_of
 from suricate.intake.arrays import as_ids, as_weights, bits
@@ -68,42 +69,46 @@ def _spread(graph: Graph, known: np.ndarray, values: Array, default: Any) -> Arr
     return spread
 
 
+@keywords(direction="over=")
 @on_graph_device
-def degrees(graph: Graph, direction: Direction = "out") -> ReturnedArray:
+def degrees(graph: Graph, over: Direction = "out") -> ReturnedArray:
     """Return ``uint32[num_vertices]``, a copy: out- or in-degrees. A self-loop counts once.
 
     Raises:
         RequirementError: ``"in"``, and the graph keeps no in-edges.
     """
-    return graph.store(direction).degrees()
+    return graph.store(over).degrees()
 
 
-def degree(graph: Graph, vertex: Any, direction: Direction = "out") -> int:
+@keywords(direction="over=")
+def degree(graph: Graph, vertex: Any, over: Direction = "out") -> int:
     """Return the out- or in-degree of one vertex, an id or a name; waits for the device.
 
     Raises as :meth:`adjacency` does.
     """
-    return len(neighbors(graph, vertex, direction))
+    return len(neighbors(graph, vertex, over))
 
 
+@keywords(direction="over=")
 @on_graph_device
-def neighbors(graph: Graph, vertex: Any, direction: Direction = "out") -> ReturnedArray:
+def neighbors(graph: Graph, vertex: Any, over: Direction = "out") -> ReturnedArray:
     """Return the ids of the out-neighbours of a vertex (``"in"``: of its in-neighbours), in no given order.
 
     Args:
         graph: the graph.
         vertex: an id or a name.
-        direction: ``"out"`` or ``"in"``.
+        over: ``"out"`` or ``"in"``.
 
     Raises as :meth:`adjacency` does.
     """
     if np.ndim(vertex):
         raise ShapeError("vertex is one id: adjacency(vertices) takes several")
-    return adjacency(graph, [vertex], direction).dst
+    return adjacency(graph, [vertex], over).dst
 
 
+@keywords(direction="over=")
 @on_graph_device
-def adjacency(graph: Graph, vertices: Any, direction: Direction = "out") -> Adjacency:
+def adjacency(graph: Graph, vertices: Any, over: Direction = "out") -> Adjacency:
     """Return the edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits for the device.
 
     Raises:
@@ -113,7 +118,7 @@ def adjacency(graph: Graph, vertices: Any, direction: Direction = "out") -> Adja
     """
     graph._updater.raise_found()
     ids = vertices_of(graph, vertices, "vertices").astype(np.uint32)
-    return graph.store(direction).adjacency(graph.device.xp.asarray(ids))
+    return graph.store(over).adjacency(graph.device.xp.asarray(ids))
 
 
 def contains(graph: Graph, item: Any) -> bool:

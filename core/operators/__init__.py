@@ -17,17 +17,21 @@ compiled, on both devices; the operators balance the load. All arrays live on th
 validated before anything changes. No operator waits for the device. Results stay on the device until they are read: the
 size of a ``Frontier``, the numbers of a ``Propagated``.
 
+An operator is called as ``(graph, frontier, fn, *, out=, args=(), reduce=, over=, then=, ...)``, with those of the
+keywords that it has.
+
 Functions
     An *edge function* is a plain function of ``(u, v, w, *args)`` (see ``suricate.edgefn``): the edge, its weight (the
     integer 1 on an unweighted graph; in its place or behind it a parameter ``row``, its row in the columns of edges),
     and the arguments of the call. In pushes ``u`` is the vertex of the frontier and ``v`` the receiver; in pulls over
     ``"in"`` and ``"both"`` ``u`` is the neighbour and ``v`` the receiver, over ``"out"`` ``u`` receives and ``v`` is
-    its neighbour. An argument is a number or an array of any length.
+    its neighbour. ``args`` are exactly what the function gets behind ``w``: an ``out`` that it reads is among them. An
+    argument is a number or an array of any length.
 
 Frontiers
-    A frontier argument is None (all vertices), a ``Frontier``, ids, edges (``EdgeList``, ``EdgeSet``), or a tuple of
-    them, which means their union. Duplicates are removed on the device. If edges are given, a push first applies its
-    function to exactly these, whether the graph contains them or not.
+    A frontier argument is None (every id, those of deleted vertices included, which have no edges), a ``Frontier``,
+    ids, edges (``EdgeList``, ``EdgeSet``), or a tuple of them, which means their union. Duplicates are removed on the
+    device. If edges are given, a push first applies its function to exactly these, whether the graph has them or not.
 
 ``over``
     The edges of a vertex to walk: ``"out"``, ``"in"``, or ``"both"``, in which every arc is seen from both ends, hence
@@ -78,10 +82,11 @@ from typing import TYPE_CHECKING, Any
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import flag, one_of
+from suricate.base.renamed import keywords
 from suricate.base.types import EdgeList
 from suricate.graph import Graph
 from suricate.operators import binding, checks, prepared, starts
-from suricate.operators.call import driver_of, driver_on
+from suricate.operators.call import Stop, driver_of, driver_on
 from suricate.operators.intersection import intersect
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
@@ -96,20 +101,23 @@ if TYPE_CHECKING:
     Function = Callable[..., Any] | EdgeFunction
 
 __all__ = [
-    "Layers", "Propagated", "advance", "arcs", "converge", "edge_map", "filter", "intersect", "iterate",
+    "Layers", "Propagated", "Stop", "advance", "arcs", "converge", "edge_map", "filter", "intersect", "iterate",
     "neighbor_reduce", "propagate", "vertex_map",
 ]  # fmt: skip
 
+ORDER = "the frontier comes before the function, and the rest is named: operator(graph, frontier, fn, out=..., ...)"
 
+
+@keywords(ORDER)
 @on_graph_device
 def advance(
     graph: Graph,
     frontier: Any,
     fn: Function,
-    out: Any,
     *,
-    args: tuple[Any, ...] | None = None,
-    reduce: str = "min",
+    out: Any,
+    args: tuple[Any, ...] = (),
+    reduce: str,
     over: str = "out",
     then: Function | None = None,
     scheme: str = "auto",
@@ -119,9 +127,9 @@ def advance(
     Args:
         graph: the graph.
         frontier: None for all vertices, a ``Frontier``, ids, edges, or a tuple of them (see ``suricate.operators``).
-        fn: the edge function. It may read ``out``, whose values may be of the same step.
+        fn: the edge function. It may read ``out``, if that is in ``args``; its values may be of the same step.
         out: ``T[num_vertices]`` with T one of (u)int32, (u)int64, float32, float64; ``Words`` for ``"argmin"``.
-        args: further arguments of ``fn`` and ``then``; None means ``(out,)``.
+        args: further arguments of ``fn`` and ``then``.
         reduce: ``"min"``, ``"max"``, ``"sum"``, ``"or"`` (integers only), or ``"argmin"``: ``fn`` returns a tuple of
             all fields of ``out``, and the smallest wins.
         over: ``"out"``, ``"in"`` or ``"both"``: along which edges of the frontier's vertices.
@@ -142,10 +150,11 @@ def advance(
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
-        return graph.partition.advance(frontier, fn, out, args=args, reduce=reduce, over=over, then=then, scheme=scheme)
-    given = (out,) if args is None else args
-    key = None if then is not None else prepared.key_of(graph, "advance", fn, given, out, reduce, over, scheme)
-    found = prepared.run(graph, key, fn, frontier, given)
+        return graph.partition.advance(
+            frontier, fn, out=out, args=args, reduce=reduce, over=over, then=then, scheme=scheme
+        )
+    key = None if then is not None else prepared.key_of(graph, "advance", fn, args, out, reduce, over, scheme)
+    found = prepared.run(graph, key, fn, frontier, args)
     if found is not prepared.MISSED:
         return found
     one_of("scheme", scheme, SCHEMES)
@@ -155,7 +164,7 @@ def advance(
     if start.arcs:
         checks.scheme_of_edges(scheme)
     whole = start.single is not None and start.single.is_all and start.single.capacity == graph.num_vertices
-    checks.scheme_of_vertices(scheme, whole, "frontier")
+    checks.scheme_of_vertices(scheme, whole)
     if then is not None or over != "out":
         checks.plain_scheme(scheme, "then" if then is not None else f"over={over!r}")
     changed = driver_of(graph).advance(graph, call, start, out, over, scheme)
@@ -163,15 +172,16 @@ def advance(
     return changed
 
 
+@keywords(ORDER)
 @on_graph_device
 def propagate(
     graph: Graph,
     frontier: Any,
     fn: Function,
-    out: Any,
     *,
-    args: tuple[Any, ...] | None = None,
-    reduce: str = "min",
+    out: Any,
+    args: tuple[Any, ...] = (),
+    reduce: str,
     over: str = "out",
     then: Function | None = None,
     max_steps: int | None = None,
@@ -208,7 +218,7 @@ def propagate(
         graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         return graph.partition.propagate(
-            frontier, fn, out, args=args, reduce=reduce, over=over, then=then, max_steps=max_steps, layers=layers,
+            frontier, fn, out=out, args=args, reduce=reduce, over=over, then=then, max_steps=max_steps, layers=layers,
             once=once,
         )  # fmt: skip
     steps = checks.step_limit(max_steps)
@@ -219,42 +229,43 @@ def propagate(
     return driver_of(graph).propagate(graph, call, start, out, over, steps, keep, promise)
 
 
+@keywords(ORDER, vertices="frontier=")
 @on_graph_device
 def neighbor_reduce(
     graph: Graph,
+    frontier: Any,
     fn: Function,
     *,
-    args: tuple[Any, ...] = (),
-    reduce: str = "sum",
-    over: str = "out",
-    vertices: Any = None,
     out: Any = None,
-    dtype: Any = None,
+    args: tuple[Any, ...] = (),
+    reduce: str,
+    over: str = "out",
     then: Function | None = None,
+    dtype: Any = None,
     scheme: str = "auto",
 ) -> Any:
     """Pull: one value per vertex, the reduction of ``fn(u, v, w, *args)`` over its edges.
 
     Args:
         graph: the graph.
+        frontier: the vertices to compute: None for all, ids or a ``Frontier`` (one value each, in this order); with
+            ``then`` also a tuple of them (their union), or :class:`Layers`, which are processed one after the other:
+            ``fn`` may then read results of earlier layers, written by ``then`` or to ``out``.
         fn: the edge function; it always sees the edge ``u -> v`` as it is stored, except over ``"both"``, where ``u``
             is the neighbour and ``v`` the vertex.
+        out: array to fill, which must not overlap an argument; None makes one. It has one entry per vertex to compute;
+            with ``then`` or layers it is None (values are not stored) or has one entry per vertex of the graph.
         args: further arguments of ``fn`` and ``then``.
         reduce: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (the smallest tuple), ``"mode"``: the most
             frequent value, the smallest of several, or ``"hindex"`` (integers only): the largest h such that at least h
             of the values are at least h. The ``"or"`` of a condition may stop at the first edge that satisfies it.
         over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v``, ``"both"`` one per vertex
             ``v`` over its neighbours ``u`` on either side (these two need in-edges).
-        vertices: the vertices to compute: None for all, ids or a ``Frontier`` (one value each, in this order); with
-            ``then`` also a tuple of them (their union), or :class:`Layers`, which are processed one after the other:
-            ``fn`` may then read results of earlier layers, written by ``then`` or to ``out``.
-        out: array to fill, which must not overlap an argument; None makes one. It has one entry per vertex to compute;
-            with ``then`` or layers it is None (values are not stored) or has one entry per vertex of the graph.
-        dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for bools and for
-            integers of 32 bits or less. For ``"argmin"`` a ``Words`` whose fields the values have.
         then: ``then(v, value, *args) -> bool``, once per vertex to compute, with its value (``"argmin"``: with the
             fields as separate arguments). It may write index ``v`` of arrays that ``fn`` does not read.
-        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``vertices=None`` also
+        dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for bools and for
+            integers of 32 bits or less. For ``"argmin"`` a ``Words`` whose fields the values have.
+        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``frontier=None`` also
             ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On
             CUDA sums of floats may differ in rounding from run to run, except with ``"vertex"``.
 
@@ -270,40 +281,41 @@ def neighbor_reduce(
         graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         return graph.partition.neighbor_reduce(
-            fn, args=args, reduce=reduce, over=over, vertices=vertices, out=out, dtype=dtype, then=then, scheme=scheme
+            frontier, fn, out=out, args=args, reduce=reduce, over=over, then=then, dtype=dtype, scheme=scheme
         )
     key = None
     if then is None and dtype is None:
         key = prepared.key_of(graph, "neighbor_reduce", fn, args, out, reduce, over, scheme)
-    found = prepared.run(graph, key, fn, vertices, args)
+    found = prepared.run(graph, key, fn, frontier, args)
     if found is not prepared.MISSED:
         return found
     one_of("scheme", scheme, SCHEMES)
     call = binding.bind_pull(graph, fn, args, reduce, out, dtype, then)
     over = checks.pull_direction(graph, over)
     driver = driver_of(graph)
-    if isinstance(vertices, Layers):
-        checks.belongs(graph, vertices, "the set of layers")
-        checks.scheme_of_vertices(scheme, False, "vertices")
+    if isinstance(frontier, Layers):
+        checks.belongs(graph, frontier, "the set of layers")
+        checks.scheme_of_vertices(scheme, False)
         stored = checks.stored(graph, call, out, aliased=True)
-        result = driver.neighbor_reduce(graph, call, vertices, stored, over, scheme)
+        result = driver.neighbor_reduce(graph, call, frontier, stored, over, scheme)
         return stored if result is None else result
     if then is not None:
-        start = starts.vertices_of(graph, vertices, "vertices")
-        checks.scheme_of_vertices(scheme, vertices is None, "vertices")
+        start = starts.vertices_of(graph, frontier)
+        checks.scheme_of_vertices(scheme, frontier is None)
         checks.plain_scheme(scheme, "then")
         stored = checks.stored(graph, call, out)
-        return driver.neighbor_reduce(graph, call, None if vertices is None else start, stored, over, scheme)
-    chosen = None if vertices is None else starts.vertex_ids(graph, vertices, "vertices")
-    checks.scheme_of_vertices(scheme, chosen is None, "vertices")
+        return driver.neighbor_reduce(graph, call, None if frontier is None else start, stored, over, scheme)
+    chosen = None if frontier is None else starts.vertex_ids(graph, frontier, "frontier")
+    checks.scheme_of_vertices(scheme, chosen is None)
     if over == "both":
         checks.plain_scheme(scheme, "over='both'")
     into = checks.result_array(graph, call, out, graph.num_vertices if chosen is None else len(chosen))
     driver.neighbor_reduce(graph, call, chosen, into, over, scheme)
-    prepared.keep(graph, key, fn, vertices, call, out, over, scheme)
+    prepared.keep(graph, key, fn, frontier, call, out, over, scheme)
     return into
 
 
+@keywords(ORDER, until="stop=su.Stop(until=...)", most="stop=su.Stop(most=...)")
 @on_graph_device
 def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call for all rounds
     graph: Graph,
@@ -318,8 +330,7 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
     wake: str | None = "out",
     dtype: Any = None,
     max_steps: int | None = None,
-    until: Any = None,
-    most: int | None = None,
+    stop: Stop | None = None,
     swap: Any = (),
     after: Propagated | None = None,
 ) -> Propagated:
@@ -339,10 +350,7 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
         commit: the third phase, or None.
         wake: ``"out"``, ``"in"`` or ``"both"``: along which edges of ``v`` others become active; None: none do.
         max_steps: maximum number of rounds.
-        until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, with
-            ``(scalar, bound)`` at most ``bound``; or None.
-        most: end the loop as *crowded* after a round with more work than this: its vertices plus the edges over which
-            they would activate others. No vertex is activated then. None: no limit.
+        stop: a :class:`Stop`: what else ends the loop; or None.
         swap: pairs ``(a, b)`` of arrays in ``args``, with one entry per vertex or one in all, whose contents are
             swapped after every round, as in :func:`iterate`. All vertices are then active in all rounds, whatever
             ``then`` returns; ``frontier``, ``wake`` and ``commit`` must be None. No function may read at other
@@ -352,23 +360,23 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
 
     Returns:
         The number of rounds, the number of vertices computed in all, whether the active set became empty, and whether
-        ``most`` ended the loop.
+        ``Stop.most`` ended the loop.
 
     Raises:
-        As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``, ``most`` or ``after``.
+        As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``, ``stop`` or ``after``.
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
         return graph.partition.converge(
             frontier, fn, args=args, reduce=reduce, over=over, then=then, commit=commit, wake=wake, dtype=dtype,
-            max_steps=max_steps, until=until, most=most, swap=swap, after=after,
+            max_steps=max_steps, stop=stop, swap=swap, after=after,
         )  # fmt: skip
-    steps, limit = checks.step_limit(max_steps), checks.work_limit(most)
+    steps, (until, most) = checks.step_limit(max_steps), checks.stop_of(graph, stop)
     call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
     over = checks.pull_direction(graph, over)
     wake = None if wake is None else checks.push_direction(graph, wake, "wake")
-    start, stop = starts.start_of(graph, frontier), checks.until_on(graph, until)
+    start = starts.start_of(graph, frontier)
     pairs = checks.places_of(graph, call, swap)
     if pairs and not (frontier is None and wake is None and commit is None):
         raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
@@ -376,9 +384,10 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
         checks.apart(call)
     driver = driver_of(graph)
     checks.taken_over(graph, after, pairs, is_recording=graph.device.is_cuda and driver.is_recording())
-    return driver.converge(graph, call, start, over, wake, steps, stop, limit, pairs, after)
+    return driver.converge(graph, call, start, over, wake, steps, until, most, pairs, after)
 
 
+@keywords(ORDER)
 @on_graph_device
 def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ...] = ()) -> Frontier:
     """Call ``fn(v, *args)`` for every vertex of ``frontier``; return those for which it returns true, as a frontier.
@@ -405,7 +414,7 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
         return found
     call = binding.bind_map(graph, fn, args)
     with_position = call.function.leading[0] == "i"
-    start = (starts.vertices_of if with_position else starts.start_of)(graph, frontier, "frontier")
+    start = (starts.vertices_of if with_position else starts.start_of)(graph, frontier)
     binding.position_of(call, start)
     kept = driver_of(graph).vertex_map(graph, call, start)
     prepared.keep(graph, key, fn, frontier, call, None, "out")
@@ -415,28 +424,19 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
 filter = vertex_map
 
 
+@keywords(ORDER, edges="frontier=")
 @on_graph_device
-def edge_map(
-    graph: Graph,
-    fn: Function,
-    edges: Any = None,
-    *,
-    args: tuple[Any, ...] = (),
-    over: str = "out",
-    first: slice | None = None,
-) -> None:
+def edge_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ...] = (), over: str = "out") -> None:
     """Call ``fn(u, v, w, *args)`` for its effects (``su.atomic``, ``su.unite``, ``Scalar.add``) on every edge.
 
     Args:
         graph: the graph.
+        frontier: None for all edges, or edges (``EdgeList``, ``EdgeSet``), or vertices whose edges are meant (a
+            ``Frontier``, ids), or a tuple of them.
         fn: returns nothing. Each array on which it has an effect takes one kind of effect and is not read. If its first
             parameter is named ``i`` it also gets the position in the edges or ids (with None: ``u``).
-        edges: None for all edges, or edges (``EdgeList``, ``EdgeSet``), or vertices whose edges are meant (a
-            ``Frontier``, ids), or a tuple of them.
         args: further arguments of ``fn``.
         over: ``"out"``, ``"in"`` or ``"both"``: which edges of the vertices; ``u`` is the vertex, ``v`` its neighbour.
-        first: walk only the edges of each vertex at these places in storage order, such as ``slice(0, 2)`` (sampling);
-            over ``"both"`` the in-edges come first.
 
     Raises:
         As :func:`advance`; ``ParameterError`` if ``fn`` has no effect.
@@ -444,20 +444,17 @@ def edge_map(
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
     if graph.partition is not None:
-        graph.partition.edge_map(fn, edges, args=args, over=over, first=first)
+        graph.partition.edge_map(frontier, fn, args=args, over=over)
         return
-    key = None if first is not None else prepared.key_of(graph, "edge_map", fn, args, None, over)
-    if prepared.run(graph, key, fn, edges, args) is not prepared.MISSED:
+    key = prepared.key_of(graph, "edge_map", fn, args, None, over)
+    if prepared.run(graph, key, fn, frontier, args) is not prepared.MISSED:
         return
     call = binding.bind_effect(graph, fn, args)
     over = checks.push_direction(graph, over)
-    places = checks.places(first)
-    start = starts.start_of(graph, edges, "edges")
+    start = starts.start_of(graph, frontier)
     binding.position_of(call, start)
-    if start.arcs and places is not None:
-        raise RequirementError("first selects edges of vertices by their place in storage: pass no edges with it")
-    driver_of(graph).edge_map(graph, call, start, over, places)
-    prepared.keep(graph, key, fn, edges, call, None, over)
+    driver_of(graph).edge_map(graph, call, start, over)
+    prepared.keep(graph, key, fn, frontier, call, None, over)
 
 
 def iterate(

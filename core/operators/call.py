@@ -10,7 +10,7 @@ call the function of the same name in the driver of the graph's device. These si
     neighbor_reduce(graph, call, vertices, out, over, scheme) -> Frontier | None
     converge(graph, call, start, over, wake, max_steps, until, most, swap, after) -> Propagated
     vertex_map(graph, call, start) -> Frontier
-    edge_map(graph, call, start, over, first) -> None
+    edge_map(graph, call, start, over) -> None
     intersect(graph, call, left, right, pairs, out, oriented, method) -> None
     iterate(device, body, until, max_steps, swap) -> int
     map_all(graph, call) -> None; MapOfAll(graph, call), Passes(graph, call, over, until, swap)  # of Repeated, on CUDA
@@ -50,8 +50,6 @@ call the function of the same name in the driver of the graph's device. These si
 ``wake``
     The direction over which a vertex of ``converge`` activates neighbours: ``"out"``, ``"in"`` or ``"both"``, resolved
     as for pushes; None: it activates none.
-``first``
-    ``(begin, end)``, the places in storage order of the edges to visit of each vertex; None: all.
 ``left``, ``right``, ``pairs``, ``oriented``
     Two views; the pairs as an :class:`ArcList`, or None for every arc of ``left`` (``out`` then has one entry, or with
     ``oriented`` one or one per vertex); None, ``"degree"`` or ``"id"``.
@@ -65,6 +63,7 @@ not converted: pass ``argument.packed(value)`` to kernels, ``argument.numba_valu
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -140,6 +139,21 @@ class Start(NamedTuple):
 
 
 Swap = tuple[tuple[int, int], ...]  #: positions in ``Call.values`` of arrays that change places between rounds
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What ends a loop of ``suricate.converge`` before its active set is empty.
+
+    Attributes:
+        until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, with
+            ``(scalar, bound)`` at most ``bound``; or None.
+        most: end the loop as *crowded* after a round with more work than this: its vertices plus the edges over which
+            they would activate others. No vertex is activated then. None: no limit.
+    """
+
+    until: Any = None
+    most: int | None = None
 
 
 class Until(NamedTuple):

@@ -17,7 +17,7 @@ from suricate.base.errors import (
 )
 from suricate.base.parameters import integer, one_of, shown
 from suricate.intake.arrays import is_flat
-from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Swap, Until
+from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Stop, Swap, Until
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.state.words import Words
@@ -53,14 +53,11 @@ def pull_direction(graph: Graph, over: str) -> str:
     return "in" if not graph.directed else over
 
 
-def scheme_of_vertices(scheme: str, everything: bool, argument: str) -> None:
-    """Raise ``RequirementError`` if ``scheme`` needs the whole graph but ``everything`` is False: some vertices only.
-
-    ``argument`` is the name of the parameter with the vertices, for the message.
-    """
+def scheme_of_vertices(scheme: str, everything: bool) -> None:
+    """Raise ``RequirementError`` if ``scheme`` needs the whole graph and ``everything`` is False (some vertices)."""
     if scheme in WHOLE_GRAPH and not everything:
         raise RequirementError(
-            f"scheme {scheme!r} {WHOLE_GRAPH[scheme]}: use it with {argument}=None, or choose 'auto' for some vertices"
+            f"scheme {scheme!r} {WHOLE_GRAPH[scheme]}: use it with frontier=None, or choose 'auto' for some vertices"
         )
 
 
@@ -86,11 +83,6 @@ def step_limit(max_steps: int | None) -> int:
     return MAX_STEPS if max_steps is None else min(integer("max_steps", max_steps, low=0), MAX_STEPS)
 
 
-def work_limit(most: int | None) -> int:
-    """Return the parameter ``most`` (vertices and edges per round), checked; None becomes ``UNLIMITED``."""
-    return UNLIMITED if most is None else min(integer("most", most, low=0), UNLIMITED)
-
-
 def once(value: Any, reduce: str) -> str:
     """Return the parameter ``once`` (False, True or ``"equal"``) as ``""``, ``"final"`` or ``"equal"``.
 
@@ -101,21 +93,6 @@ def once(value: Any, reduce: str) -> str:
     if not isinstance(value, bool):
         raise ParameterError(f"once is {shown(value)}: pass True, False or 'equal'")
     return "final" if value else ""
-
-
-def places(first: Any) -> tuple[int, int] | None:
-    """Return the slice ``first``, the places to visit in each adjacency, as ``(begin, end)``; None stays None.
-
-    If the slice has no end, ``end`` is a very large number. Raises ``ParameterError`` for anything but a slice without
-    a step whose bounds are not negative.
-    """
-    if first is None:
-        return None
-    if not isinstance(first, slice) or first.step not in (None, 1):
-        raise ParameterError(f"first is {first!r}: pass a slice such as slice(0, 2), without a step")
-    begin = 0 if first.start is None else integer("first.start", first.start, low=0)
-    end = 2**63 - 1 if first.stop is None else integer("first.stop", first.stop, low=0)
-    return begin, end
 
 
 # -- what calls stop by, and what they belong to -----------------------------------------------------------------------
@@ -142,14 +119,19 @@ def until_of(until: Any) -> Until:
     return Until(scalar, float(bound))
 
 
-def until_on(graph: Graph, until: Any) -> Until | None:
-    """Return the parameter ``until`` of a loop over ``graph`` as an :class:`Until`, checked; None stays None."""
-    if until is None:
-        return None
-    found = until_of(until)
-    if found.scalar.device != graph.device:
-        raise DeviceError(f"until is on {found.scalar.device}, the graph on {graph.device}")
-    return found
+def stop_of(graph: Graph, stop: Any) -> tuple[Until | None, int]:
+    """Return the parameter ``stop`` of a loop over ``graph``, checked, as ``(until, most)``; no limit is ``UNLIMITED``.
+
+    None stands for ``Stop()``.
+    """
+    if not isinstance(stop, Stop):
+        if stop is not None:
+            raise ParameterError(f"stop is {shown(stop)}: write stop=su.Stop(until=scalar), or su.Stop(most=number)")
+        return None, UNLIMITED
+    until = None if stop.until is None else until_of(stop.until)
+    if until is not None and until.scalar.device != graph.device:
+        raise DeviceError(f"until is on {until.scalar.device}, the graph on {graph.device}")
+    return until, UNLIMITED if stop.most is None else min(integer("most", stop.most, low=0), UNLIMITED)
 
 
 def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:

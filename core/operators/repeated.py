@@ -14,7 +14,7 @@ from suricate import operators
 from suricate.base.errors import ParameterError
 from suricate.edgefn import bounds
 from suricate.operators import binding, checks
-from suricate.operators.call import driver_of
+from suricate.operators.call import Stop, driver_of
 from suricate.operators.results import Propagated
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Repeated:
         self._graph = graph
         self._made: dict[tuple[int, ...], tuple[Any, Any]] = {}
 
-    def vertex_map(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def vertex_map(self, fn: Callable[..., Any], *, args: tuple[Any, ...] = ()) -> None:
         """Call ``fn(v, *args)`` for every vertex, as ``vertex_map`` does; its results are ignored."""
         graph = self._graph
         if not self._prepares(args):
@@ -61,27 +61,28 @@ class Repeated:
     def passes(
         self,
         fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        then: Callable[..., Any],
         *,
+        args: tuple[Any, ...] = (),
+        then: Callable[..., Any],
         dtype: Any,
         max_steps: int,
-        until: tuple[Any, float],
+        stop: Stop,
         swap: tuple[tuple[Any, Any], ...],
         after: Propagated | None = None,
     ) -> Propagated:
         """Pull in rounds over all vertices: sum ``fn`` over the in-edges of each vertex, and pass the sum to ``then``.
 
         This is ``suricate.operators.converge``, with the same parameters and result, for all vertices of the graph and
-        with ``reduce="sum"``, ``over="in"`` and ``wake=None``; here ``until`` must be ``(scalar, bound)``.
+        with ``reduce="sum"``, ``over="in"`` and ``wake=None``; here ``stop.until`` must be ``(scalar, bound)``, and
+        ``stop.most`` None.
         """
-        graph, (scalar, bound) = self._graph, until
+        graph, (scalar, bound) = self._graph, stop.until
 
         def make() -> Any:
             call = binding.bind_pull(graph, fn, args, "sum", None, dtype, then)
-            pairs, stop = checks.places_of(graph, call, swap), checks.until_on(graph, until)
+            pairs, (until, _) = checks.places_of(graph, call, swap), checks.stop_of(graph, stop)
             checks.apart(call)
-            return driver_of(graph).Passes(graph, call, checks.pull_direction(graph, "in"), stop, pairs)
+            return driver_of(graph).Passes(graph, call, checks.pull_direction(graph, "in"), until, pairs)
 
         if self._prepares(args):
             with graph.exclusive():
@@ -91,7 +92,7 @@ class Repeated:
                     return done
         return operators.converge(
             graph, None, fn, args=args, reduce="sum", over="in", then=then, wake=None, dtype=dtype,
-            max_steps=max_steps, until=until, swap=swap, after=after,
+            max_steps=max_steps, stop=stop, swap=swap, after=after,
         )  # fmt: skip
 
     def _prepares(self, args: tuple[Any, ...]) -> bool:

@@ -16,8 +16,8 @@ from suricate.base.devices import Array, Device
 class Layers:
     """The vertices of each step of a propagation: layer 0 is the initial frontier, layer ``i`` joined in step i.
 
-    ``neighbor_reduce(vertices=layers)`` walks the layers in order, ``vertices=layers.reversed`` from the last to the
-    first, in one call: results of a layer are complete before the next one begins.
+    ``neighbor_reduce(graph, layers, ...)`` walks the layers in order, ``layers.reversed`` as the frontier from the last
+    to the first, in one call: results of a layer are complete before the next one begins.
 
     Attributes:
         device: device of the arrays.

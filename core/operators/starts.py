@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _WITH_ROWS = "the function takes a row, which edges have that a graph or a delta lists, as graph.edges()"
 
 
-def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
+def start_of(graph: Graph, given: Any) -> Start:
     """Return ``given``, from which a push or ``edge_map`` on ``graph`` starts, checked, as a :class:`Start`.
 
-    ``given`` is None (all vertices), a frontier, ids, edges, or a tuple of these; ``label`` is its name in errors.
+    ``given`` is None (all vertices), a frontier, ids, edges, or a tuple of these.
     """
     if isinstance(given, tuple) and not isinstance(given, EdgeList | ArcList) and not _is_ids(given):
-        parts = [start_of(graph, part, label) for part in given]
+        parts = [start_of(graph, part) for part in given]
         frontiers = tuple(frontier for part in parts for frontier in part.frontiers)
         whole = [frontier for frontier in frontiers if frontier.is_all and frontier.capacity == graph.num_vertices]
         arcs = tuple(arcs for part in parts for arcs in part.arcs)
@@ -39,18 +39,17 @@ def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
         return Start((), (_of_arcs(graph, given),))
     if isinstance(given, EdgeSet):
         return Start((), (_of_edge_set(graph, given),))
-    return Start((frontier(graph, given, label),))
+    return Start((frontier(graph, given),))
 
 
-def vertices_of(graph: Graph, given: Any, label: str) -> Start:
+def vertices_of(graph: Graph, given: Any) -> Start:
     """Return ``given``, the vertices for an operator on ``graph``, checked, as a :class:`Start`.
 
-    ``given`` is None (all vertices), a frontier, ids, or a tuple of these; edges are refused. ``label`` is its name in
-    errors.
+    ``given`` is None (all vertices), a frontier, ids, or a tuple of these; edges are refused.
     """
-    start = start_of(graph, given, label)
+    start = start_of(graph, given)
     if start.arcs:
-        raise RequirementError(f"{label} takes vertices, not edges: pass a frontier, ids, or None for all")
+        raise RequirementError("frontier takes vertices, not edges: pass a frontier, ids, or None for all")
     return start
 
 
@@ -79,15 +78,12 @@ def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:
 # -- vertices ----------------------------------------------------------------------------------------------------------
 
 
-def frontier(graph: Graph, given: Any, label: str = "vertices") -> Frontier:
-    """Return ``given`` (a frontier, ids, or None for all vertices) as a frontier of ``graph``; ids keep their order.
-
-    ``label`` names the argument in errors.
-    """
+def frontier(graph: Graph, given: Any) -> Frontier:
+    """Return ``given`` (a frontier, ids, or None for all vertices) as a frontier of ``graph``; ids keep their order."""
     if given is None:
         return Frontier.all(graph)
     if not isinstance(given, Frontier):
-        ids = vertex_ids(graph, given, label)
+        ids = vertex_ids(graph, given, "frontier")
         return Frontier(graph.device, ids, num_vertices=graph.num_vertices, distinct=len(ids) < 2)
     belongs(graph, given, "the frontier")
     return given

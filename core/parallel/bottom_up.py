@@ -84,8 +84,8 @@ class BottomUp:
         mask[ids] = True
         bits = xp.packbits(mask, bitorder="little").view(np.uint32)
         least = operators.neighbor_reduce(
-            self._graph, source_in if self._back == "in" else target_in, args=(bits,), reduce="min", over=self._back,
-            vertices=frontier_of(self._graph, looking), dtype=np.uint32,
+            self._graph, frontier_of(self._graph, looking), source_in if self._back == "in" else target_in,
+            args=(bits,), reduce="min", over=self._back, dtype=np.uint32,
         )  # fmt: skip
         has = least != EMPTY
         return looking[has], least[has]

@@ -79,9 +79,7 @@ def _map_owned(part: Partition, call: Call, frontier: Any, fn: Any, args: tuple[
     return frontier_of(graph, part.joined(kept.vertices))
 
 
-def edge_map(
-    part: Partition, fn: Any, edges: Any = None, *, args: Any = (), over: str = "out", first: slice | None = None
-) -> None:
+def edge_map(part: Partition, frontier: Any, fn: Any, *, args: Any, over: str) -> None:
     """Call a function for its effects on the arcs of this rank; then combine the effects of all ranks.
 
     Parameters as of ``suricate.operators.edge_map``.
@@ -92,7 +90,7 @@ def edge_map(
         raise RequirementError("edge_map of a graph of several processes takes plain functions, whose effects it knows")
     asking, totals = Asking(part, args, call), Totals(part, args)
     asking.args, added = own_effects(part, call, asking.args)
-    start = starts.start_of(graph, edges)
+    start = starts.start_of(graph, frontier)
     binding.position_of(call, start)
     positions = call.function.leading[0] == "i"
     if positions:  # those of all arcs
@@ -102,7 +100,7 @@ def edge_map(
 
     def work(some: Any, given: tuple[Any, ...]) -> None:
         with totals.call():
-            operators.edge_map(graph, fn, some, args=given, over=over, first=first)
+            operators.edge_map(graph, some, fn, args=given, over=over)
 
     if not asking.first.edges:
         chosen = (*start.frontiers, *arcs)

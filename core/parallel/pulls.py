@@ -31,23 +31,23 @@ STAYS, WAKES = 1, 2  #: what ``then`` of a round returns
 
 
 def neighbor_reduce(
-    part: Partition, fn: Any, *, args: Any = (), reduce: str = "sum", over: str = "out", vertices: Any = None,
-    out: Any = None, dtype: Any = None, then: Any = None, scheme: str = "auto",
+    part: Partition, frontier: Any, fn: Any, *, out: Any, args: Any, reduce: str, over: str, then: Any, dtype: Any,
+    scheme: str,
 ) -> Any:  # fmt: skip
     """Pull once on a divided graph; parameters and result as of ``suricate.operators.neighbor_reduce``."""
     one_of("scheme", scheme, SCHEMES)
     pull = Pull(part, fn, args, reduce, over, out, dtype, then)
-    checks.scheme_of_vertices(scheme, vertices is None, "vertices")
+    checks.scheme_of_vertices(scheme, frontier is None)
     if then is not None:
         checks.plain_scheme(scheme, "then")
-    if isinstance(vertices, Layers):
-        found = pull.layers(vertices, scheme)
+    if isinstance(frontier, Layers):
+        found = pull.layers(frontier, scheme)
     elif then is not None:
-        found = pull.second(vertices)
-    elif vertices is None:
+        found = pull.second(frontier)
+    elif frontier is None:
         found = pull.everything(scheme)
     else:
-        found = pull.listed(starts.vertex_ids(pull.graph, vertices, "vertices"), scheme)
+        found = pull.listed(starts.vertex_ids(pull.graph, frontier, "frontier"), scheme)
     pull.totals.end()
     return found
 
@@ -70,8 +70,8 @@ class Pull:
         args = self.asking.of_pull(ids, self.over)
         with self.totals.call():
             return operators.neighbor_reduce(
-                self.graph, self.fn, args=args, reduce=self.reduce, over=self.over, vertices=vertices, out=out,
-                dtype=None if out is not None else self.dtype, then=self.then, scheme=scheme,
+                self.graph, vertices, self.fn, out=out, args=args, reduce=self.reduce, over=self.over, then=self.then,
+                dtype=None if out is not None else self.dtype, scheme=scheme,
             )  # fmt: skip
 
     def everything(self, scheme: str) -> Any:
@@ -83,7 +83,7 @@ class Pull:
 
     def second(self, vertices: Any) -> Frontier:
         """Pull for ``vertices`` and call ``then`` for each; return the vertices for which it returned true."""
-        part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
+        part, start = self.part, starts.vertices_of(self.graph, vertices)
         stored = checks.stored(self.graph, self.call, self.out)
         ids = None if vertices is None else ends_of(self.graph, start)
         mine = part.own_frontier if ids is None else frontier_of(self.graph, part.owned(ids))
@@ -125,7 +125,7 @@ class Pull:
 
 
 def converge(
-    part: Partition, frontier: Any, fn: Any, *, max_steps: int | None, until: Any, most: int | None, swap: Any,
+    part: Partition, frontier: Any, fn: Any, *, max_steps: int | None, stop: Any, swap: Any,
     after: Propagated | None, **pull: Any,
 ) -> Propagated:  # fmt: skip
     """Pull in rounds, by a call of the local operator per round.
@@ -133,13 +133,13 @@ def converge(
     Parameters and result as of ``suricate.operators.converge``. ``pull``: further arguments of :class:`Rounds`.
     """
     limit = checks.step_limit(max_steps)
-    rounds = Rounds(part, fn, checks.work_limit(most), **pull)
-    stop: Until | None = checks.until_on(rounds.graph, until)
+    until, most = checks.stop_of(part.graph, stop)
+    rounds = Rounds(part, fn, most, **pull)
     rounds.check(swap, after, given=any(one is not None for one in (frontier, rounds.wake, rounds.commit)))
     if after is not None:
         limit = max(0, limit - after.steps) if after.crowded else 0
     if rounds.pairs:
-        return rounds.over_all(limit, stop, after)
+        return rounds.over_all(limit, until, after)
     ids = ends_of(rounds.graph, starts.start_of(rounds.graph, frontier))
     rounds.keep_answers()
     steps, touched, stopped = 0, 0, False
@@ -148,7 +148,7 @@ def converge(
             rounds.totals.begin()
         steps, touched = steps + 1, touched + len(ids)
         ids = rounds.run(ids)
-        stopped = stop is not None and stop.ends_loop()
+        stopped = until is not None and until.ends_loop()
         rounds.crowded = rounds.crowded and not stopped
     if not steps:
         rounds.totals.end()
@@ -244,8 +244,8 @@ class Rounds:
         args = self.asking.of_pull(vertices.vertices, self.over)
         with self.totals.call():
             operators.neighbor_reduce(
-                self.graph, self.pull, args=(*args, *more), reduce=self.reduce, over=self.over, dtype=self.dtype,
-                vertices=vertices, then=self.then,
+                self.graph, vertices, self.pull, args=(*args, *more), reduce=self.reduce, over=self.over,
+                then=self.then, dtype=self.dtype,
             )  # fmt: skip
 
     def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
@@ -291,14 +291,14 @@ class Rounds:
     def _activated(self, waking: Array) -> Array:
         self.marks.fill(0)
         found = operators.advance(
-            self.graph, frontier_of(self.graph, self.part.owned(waking)), mark, self.marks, reduce="max",
+            self.graph, frontier_of(self.graph, self.part.owned(waking)), mark, out=self.marks, reduce="max",
             over=self.wake or "out",
         )  # fmt: skip
         return self.part.union(found.vertices)
 
 
-def mark(u, v, w, marks):
-    """Return 1 for ``marks[v]``: ``v``, a neighbour of ``u``, which wakes it, becomes active. ``w`` is not used."""
+def mark(u, v, w):
+    """Return 1: ``v``, a neighbour of ``u``, which wakes it, becomes active."""
     return 1
 
 

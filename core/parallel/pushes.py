@@ -33,8 +33,7 @@ WHOLE = 1 << 25  #: or on a device if there are at most ``WHOLE``: a pass over a
 
 
 def advance(
-    part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
-    then: Any = None, scheme: str = "auto",
+    part: Partition, frontier: Any, fn: Any, *, out: Any, args: Any, reduce: str, over: str, then: Any, scheme: str
 ) -> Frontier:  # fmt: skip
     """Push once on a divided graph; parameters and result as of ``suricate.operators.advance``."""
     one_of("scheme", scheme, SCHEMES)
@@ -45,15 +44,15 @@ def advance(
     if start.arcs:
         checks.scheme_of_edges(scheme)
     everything = start.single is not None and start.single.is_all and start.single.capacity == push.graph.num_vertices
-    checks.scheme_of_vertices(scheme, everything, "frontier")
+    checks.scheme_of_vertices(scheme, everything)
     joined = push.step(None if everything else vertices_in(push.graph, start.frontiers), start.arcs, 1, scheme)
     push.totals.end()
     return frontier_of(push.graph, joined)
 
 
 def propagate(
-    part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
-    then: Any = None, max_steps: int | None = None, layers: bool = False, once: bool | str = False,
+    part: Partition, frontier: Any, fn: Any, *, out: Any, args: Any, reduce: str, over: str, then: Any,
+    max_steps: int | None, layers: bool, once: bool | str,
 ) -> Propagated:  # fmt: skip
     """Push until nothing changes, by a call of the local operator per step.
 
@@ -94,7 +93,6 @@ class Push:
     """
 
     def __init__(self, part: Partition, fn: Any, out: Any, args: Any, reduce: str, over: str, then: Any) -> None:
-        args = (out,) if args is None else args
         self.part, self.fn, self.out, self.reduce, self.then = part, fn, out, reduce, then
         self.graph = part.follow()
         call = binding.bind_push(self.graph, fn, with_local(part, args, self.graph), reduce, out, then)
@@ -133,7 +131,7 @@ class Push:
         """Push from ``given`` to ``out`` on this rank alone; return the vertices whose value in ``out`` changed."""
         with self.totals.call():
             return operators.advance(
-                self.graph, given, self.fn, out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
+                self.graph, given, self.fn, out=out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
             )
 
     def _sum(self, given: Any, scheme: str) -> Array:

@@ -59,17 +59,17 @@ class FakeGraph:
         self.partition = None
         self._views: dict[str, Any] = {}
 
-    def view(self, direction: str = "out") -> Any:
+    def view(self, over: str = "out") -> Any:
         """Return a view whose arrays have addresses."""
-        if direction not in self._views:
-            view = self._graph.view(direction)
+        if over not in self._views:
+            view = self._graph.view(over)
             data = type(view.data)(*(_faked(part) for part in view.data))
-            self._views[direction] = replace(view, data=data)
-        return self._views[direction]
+            self._views[over] = replace(view, data=data)
+        return self._views[over]
 
-    def store(self, direction: str = "out") -> Any:
+    def store(self, over: str = "out") -> Any:
         """Return the store."""
-        return self._graph.store(direction)
+        return self._graph.store(over)
 
 
 def _faked(part: Any) -> Any:

@@ -145,7 +145,7 @@ class Crossing(Batched):
         if batch.asked is not None:
             return self.graph.has_edges(*batch.asked.edges[:2])
         if self.use == PRODUCT:
-            return neighbor_reduce(self.graph, value, args=(self.x,), reduce="sum", out=self.out)
+            return neighbor_reduce(self.graph, None, value, args=(self.x,), reduce="sum", out=self.out)
         return None
 
     def answer(self, result: Any) -> Any:

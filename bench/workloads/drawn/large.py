@@ -195,7 +195,7 @@ class LargeRank(Large):
         xp, n = self.device.xp, len(self.rank)
         xp.divide(self.rank, self.divisor, out=self.share)
         self.sums.fill(0)
-        advance(self.graph, None, own, self.sums, args=(self.share,), reduce="sum")
+        advance(self.graph, None, own, out=self.sums, args=(self.share,), reduce="sum")
         xp.multiply(self.sums, ALPHA, out=self.rank)
         self.rank += (1 - ALPHA * self.sums.sum()) / n
 

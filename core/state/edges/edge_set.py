@@ -158,13 +158,13 @@ class EdgeSet:
             self._repeats = False  # behind all else: another thread may look here
         return table
 
-    def view(self, direction: str = "out") -> StoreView:
+    def view(self, over: str = "out") -> StoreView:
         """Return the rows by source, which operators walk like those of a graph; built when first needed.
 
         Raises:
-            RequirementError: ``direction`` is ``"in"`` and the edges are directed: a set has no rows by destination.
+            RequirementError: ``over`` is ``"in"`` and the edges are directed: a set has no rows by destination.
         """
-        if one_of("direction", direction, ("out", "in")) == "in" and self.directed:
+        if one_of("over", over, ("out", "in")) == "in" and self.directed:
             raise RequirementError("an edge set has no rows by destination: make one of the reversed edges")
         if self._view is None:
             with self._exclusive():

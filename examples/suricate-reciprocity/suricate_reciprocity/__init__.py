@@ -100,7 +100,7 @@ class Reciprocity(su.Algorithm):
 
     def _count_by_operators(self, graph, vertices):
         """Count at some vertices, None: at all."""
-        su.neighbor_reduce(graph, is_answered, args=(graph, self._count), vertices=vertices, then=store)
+        su.neighbor_reduce(graph, vertices, is_answered, args=(graph, self._count), reduce="sum", then=store)
 
     def _run(self, graph, loop, *args):
         """Call a loop over the cursor of the graph's backend."""

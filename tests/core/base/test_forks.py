@@ -98,7 +98,7 @@ class Slow(TutorialStore):
 USES: dict[str, Callable[[su.Graph, su.Delta], object]] = {
     "insert": lambda graph, delta: graph.insert_edges([0], [1]),
     "ask": lambda graph, delta: graph.has_edges([0], [1]),
-    "operator": lambda graph, delta: su.neighbor_reduce(graph, lambda u, v, w: 1, reduce="sum"),
+    "operator": lambda graph, delta: su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum"),
     "track": lambda graph, delta: graph.track("bfs", source=0),
     "copy": lambda graph, delta: graph.to("cpu"),
     "text": lambda graph, delta: repr(graph),
@@ -147,7 +147,7 @@ def test_locks_of_compilation_and_threads() -> None:
     def compile_something() -> None:
         graph = su.Graph(5, device="cpu")
         graph.insert_edges([0, 1], [1, 2])
-        assert su.neighbor_reduce(graph, lambda u, v, w: 7, reduce="sum").tolist() == [7, 7, 0, 0, 0]
+        assert su.neighbor_reduce(graph, None, lambda u, v, w: 7, reduce="sum").tolist() == [7, 7, 0, 0, 0]
         work = np.zeros(4, np.int64)
         with threads.Limited(2):
             threads.run(lambda i: work.__setitem__(i, 1), [(i,) for i in range(4)])

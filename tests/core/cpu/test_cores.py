@@ -268,7 +268,7 @@ def results(seed: int) -> list[np.ndarray]:
     graph.insert_edges(src, dst)
     graph.delete_edges(src[::3], dst[::3])
     levels = graph.compute("bfs", source=int(src[1]))
-    pulled = su.neighbor_reduce(graph, share, args=(np.arange(900),))
+    pulled = su.neighbor_reduce(graph, None, share, args=(np.arange(900),), reduce="sum")
     return [pulled, *levels, *graph.compute("wcc"), graph.has_edges(src, dst)]
 
 
@@ -301,13 +301,15 @@ def test_one_graph_in_several_threads(monkeypatch):
     monkeypatch.setattr(threads, "GRAIN", 50)
     graph = su.Graph(900, device="cpu", threads=3)
     graph.insert_edges(*np.random.default_rng(0).integers(0, 900, (2, 6000)))
-    expected = su.neighbor_reduce(graph, share, args=(np.arange(900),))
+    expected = su.neighbor_reduce(graph, None, share, args=(np.arange(900),), reduce="sum")
     errors = []
 
     def work():
         try:
             for _ in range(30):
-                np.testing.assert_array_equal(su.neighbor_reduce(graph, share, args=(np.arange(900),)), expected)
+                np.testing.assert_array_equal(
+                    su.neighbor_reduce(graph, None, share, args=(np.arange(900),), reduce="sum"), expected
+                )
         except BaseException as error:
             errors.append(error)
 

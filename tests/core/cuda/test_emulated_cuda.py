@@ -45,7 +45,7 @@ def test_a_stream_with_trackers(backend: str) -> None:
             del model[edge]
         u, v = np.array([*model]).T
         w = np.array([*model.values()], np.float32)
-        total = su.neighbor_reduce(graph, weigh, args=(graph.device.xp.asarray(x),), over="in")
+        total = su.neighbor_reduce(graph, None, weigh, args=(graph.device.xp.asarray(x),), reduce="sum", over="in")
         assert total.get().tolist() == np.bincount(v, x[u] * w, N).tolist()
         for kind, tracker in trackers.items():
             right = kind.reference(u, v, w, N, True, **kinds[kind])

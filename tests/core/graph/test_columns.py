@@ -112,18 +112,18 @@ def test_snapshots_keep_columns(graph, tmp_path):
 
 def test_operators_take_columns_by_name(graph):
     sums = graph.device.xp.zeros(4, np.int64)
-    su.neighbor_reduce(graph, lambda u, v, w, age: age[v] + 1, out=sums, args=("age",), over="out")
+    su.neighbor_reduce(graph, None, lambda u, v, w, age: age[v] + 1, out=sums, args=("age",), reduce="sum", over="out")
     assert sums.tolist() == [41, 51, 61, 0]
     graph.insert_vertices(5)
     graph.columns.put("age", [8], 7)
     graph.insert_edges([3], [8])
     sums = graph.device.xp.zeros(9, np.int64)
-    su.advance(graph, None, lambda u, v, w, age: age[u], sums, args=("age",), reduce="max")
+    su.advance(graph, None, lambda u, v, w, age: age[u], out=sums, args=("age",), reduce="max")
     assert sums.tolist() == [0, 30, 40, 50, 0, 0, 0, 0, 60]
     with pytest.raises(UnknownNameError, match="has no column 'size'; it has: age, city, score"):
-        su.advance(graph, None, lambda u, v, w, age: age[u], sums, args=("size",), reduce="max")
+        su.advance(graph, None, lambda u, v, w, age: age[u], out=sums, args=("size",), reduce="max")
     with pytest.raises((DTypeError, su.errors.DeviceError)):
-        su.advance(graph, None, lambda u, v, w, city: 1, sums, args=("city",), reduce="max")
+        su.advance(graph, None, lambda u, v, w, city: 1, out=sums, args=("city",), reduce="max")
 
 
 def test_operators_refuse_columns_that_are_too_short(graph):
@@ -136,7 +136,7 @@ def test_operators_refuse_columns_that_are_too_short(graph):
     graph.edge_table.columns["km"].size = 3
     out = graph.device.xp.zeros(4, np.float32)
     with pytest.raises(ShapeError, match="column 'km' has 3 entries, 4 are needed"):
-        su.neighbor_reduce(graph, lambda u, v, row, km: km[row], args=("km",), reduce="sum", over="out", out=out)
+        su.neighbor_reduce(graph, None, lambda u, v, row, km: km[row], args=("km",), reduce="sum", over="out", out=out)
     with pytest.raises(ShapeError, match="column 'km' has 3 entries, 4 are needed"):
         graph.compute("sssp", source=0, weight="km")
 
@@ -244,7 +244,9 @@ def test_edges_have_columns_by_rows(backend, device):
         assert len(free) == len(amounts) - len(rows)
         assert free.isdisjoint(rows.values())
     received = xp.zeros(20)
-    su.neighbor_reduce(graph, lambda u, v, at, a: a[at], out=received, args=(xp.asarray(amounts),), over="in")
+    su.neighbor_reduce(
+        graph, None, lambda u, v, at, a: a[at], out=received, args=(xp.asarray(amounts),), reduce="sum", over="in"
+    )
     expected = np.zeros(20)
     for (_, v), row in rows.items():
         expected[v] += amounts[row]

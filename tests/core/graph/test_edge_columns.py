@@ -143,7 +143,9 @@ def test_functions_and_algorithms_take_columns_by_name(backend, device):
     graph.insert_edges([0, 1, 0, 2], [1, 3, 2, 3], {"km": [1, 1, 5, 5], "toll": [9, 9, 0, 1], "road": "A"})
     graph.columns["age"] = [1, 2, 3, 4]
     out = graph.device.xp.zeros(4)
-    su.neighbor_reduce(graph, lambda u, v, row, km, age: km[row] * age[u], out=out, args=("km", "age"), over="in")
+    su.neighbor_reduce(
+        graph, None, lambda u, v, row, km, age: km[row] * age[u], out=out, args=("km", "age"), reduce="sum", over="in"
+    )
     assert out.tolist() == [0, 1, 5, 17]
     assert graph.compute("sssp", source=0, weight="km").distance.tolist() == [0, 1, 5, 2]
     assert graph.compute("sssp", source=0, weight="toll").distance.tolist() == [0, 9, 0, 1]
@@ -230,7 +232,9 @@ def test_bad_columns_change_nothing(device):
     with pytest.raises(ParameterError, match="weighted=True only: pass that, too, or leave weight='amount'"):
         graph.compute("closeness", weight="amount")
     totals = np.zeros(3)  # a function that takes rows comes first: no name of a column stands for them
-    su.neighbor_reduce(graph, lambda u, v, row: row, out=graph.device.xp.asarray(totals), reduce="sum", over="out")
+    su.neighbor_reduce(
+        graph, None, lambda u, v, row: row, out=graph.device.xp.asarray(totals), reduce="sum", over="out"
+    )
     for name in ("price", "", ["amount"], 3):
         with pytest.raises(UnknownNameError, match=r"no column ('price'|''|\['amount'\]|3); they have: amount, n"):
             graph.track("sssp", source=0, weight=name)

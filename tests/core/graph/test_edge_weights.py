@@ -129,15 +129,17 @@ def test_functions_take_the_weight_the_row_or_both(dtype, backend, device):
         (lambda u, v, w, row, km: km[row] * w * 1.0, ("km",), km * w), (WEIGHT_ROW, ("km",), km * w),
         (ROW, ("km",), km), (lambda u, v, w, row, km: km[row] * 1.0, ("km",), km),
     ]:  # fmt: skip
-        su.neighbor_reduce(graph, fn, args=args, out=out, over="in")
+        su.neighbor_reduce(graph, None, fn, args=args, reduce="sum", out=out, over="in")
         assert out.tolist() == into(right)
     far = xp.full(4, np.inf)
     far[0] = 0
-    su.propagate(graph, [0], lambda u, v, w, row, far, km: far[u] + w * km[row], far, args=(far, "km"))
+    su.propagate(
+        graph, [0], lambda u, v, w, row, far, km: far[u] + w * km[row], out=far, reduce="min", args=(far, "km")
+    )
     cost = (w * km).tolist()
     assert far.tolist() == [0, cost[0], cost[2], min(cost[0] + cost[1], cost[2] + cost[3])]
     near = su.words(4, {"far": "float64"}, {"by": "uint32"}, device=device)
-    su.neighbor_reduce(graph, lambda u, v, w, row, km: (1.0 * km[row] * w, u), args=("km",), reduce="argmin",
+    su.neighbor_reduce(graph, None, lambda u, v, w, row, km: (1.0 * km[row] * w, u), args=("km",), reduce="argmin",
                        over="in", out=near)  # fmt: skip
     assert device.to_numpy(near.by)[1:].tolist() == [0, 0, 1 if cost[1] <= cost[3] else 2]
     delta = graph.insert_edges([3], [1], {"km": 3, **({"weight": 6} if dtype else {})})
@@ -149,13 +151,13 @@ def test_functions_take_the_weight_the_row_or_both(dtype, backend, device):
         (delta.arcs("inserted").read(), None),
     ]:
         sums = xp.zeros(4)
-        su.edge_map(graph, add, edges, args=(sums, "km"))
+        su.edge_map(graph, edges, add, args=(sums, "km"))
         more = 18 if dtype else 3
         expected = into(right) if right else [0] * 4
         expected[1] += more
         assert sums.tolist() == expected
     sums = xp.zeros(1)
-    su.edge_map(graph, by_place, delta.inserted, args=(sums, "km"))
+    su.edge_map(graph, delta.inserted, by_place, args=(sums, "km"))
     assert sums.tolist() == [more]
 
 
@@ -189,13 +191,13 @@ def test_what_weights_and_rows_refuse(device):
     graph.insert_edges([0], [1], {"weight": 3, "km": 4})
     assert graph.version == 1
     with pytest.raises(ParameterError, match="'km' is a column of edges, which a function indexes by row"):
-        su.neighbor_reduce(graph, lambda u, v, w, km: km[w], args=("km",))
+        su.neighbor_reduce(graph, None, lambda u, v, w, km: km[w], args=("km",), reduce="sum")
     with pytest.raises(RequirementError, match="the edges have no rows"):
-        su.edge_map(graph, add, su.EdgeList([0], [1]), args=(device.xp.zeros(3), "km"))
+        su.edge_map(graph, su.EdgeList([0], [1]), add, args=(device.xp.zeros(3), "km"))
     delta = graph.insert_edges([1], [2], {"weight": 3})
     with pytest.raises(RequirementError, match="an edge set has no rows"):
-        su.edge_map(graph, add, delta.edge_set("inserted"), args=(device.xp.zeros(3), "km"))
+        su.edge_map(graph, delta.edge_set("inserted"), add, args=(device.xp.zeros(3), "km"))
     plain = su.Graph(3, device=device, weight_dtype="int32")
     for fn in (lambda u, v, row: row, su.EdgeFunction(cuda="row", numba=lambda u, v, row: row, result="int64")):
         with pytest.raises(EdgeFunctionError, match="row is the row of an edge in the columns of edges"):
-            su.neighbor_reduce(plain, fn)
+            su.neighbor_reduce(plain, None, fn, reduce="sum")

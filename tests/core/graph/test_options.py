@@ -166,10 +166,17 @@ def test_recycle_is_a_flag():
     assert made.num_vertices == 4
 
 
-@pytest.mark.parametrize("direction", [["in"], None, 1])
-def test_direction_of_a_view(direction):
-    with pytest.raises(UnknownNameError, match="unknown direction"):
-        graph(4).view(direction)
+@pytest.mark.parametrize("over", [["in"], None, 1, "both"])
+def test_direction_of_a_view(over):
+    with pytest.raises(UnknownNameError, match="over="):
+        graph(4).view(over)
+
+
+@pytest.mark.parametrize("call", ["degree", "neighbors", "adjacency", "degrees"])
+def test_directions_were_called_otherwise(call):
+    given = () if call == "degrees" else ([0],) if call == "adjacency" else (0,)
+    with pytest.raises(ParameterError, match=rf"{call}\(direction=...\) is written over= now"):
+        getattr(graph(4), call)(*given, direction="out")
 
 
 @pytest.mark.parametrize("batch", [None, ([0], [1]), 3])

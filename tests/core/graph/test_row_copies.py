@@ -38,7 +38,8 @@ def product(u, v, w, x):
 def test_sums_are_the_same_to_the_last_bit(backend, weighted, directed):
     graph, x = make_graph(backend, weighted, directed), np.random.default_rng(4).random(N)
     pulls = [
-        lambda over=over: su.neighbor_reduce(graph, product, args=(x,), over=over) for over in ("out", "in", "both")
+        lambda over=over: su.neighbor_reduce(graph, None, product, args=(x,), reduce="sum", over=over)
+        for over in ("out", "in", "both")
     ]
     expected = [pull() for pull in pulls]
     with copied_rows(graph):
@@ -65,15 +66,15 @@ def test_a_change_is_seen_inside_and_afterwards(backend, error):
     free = next((u, v) for u in range(N) for v in range(N) if not graph.has_edges([u], [v])[0])
     try:
         with copied_rows(graph):
-            before = graph.view().cursor, su.neighbor_reduce(graph, lambda u, v, w: 1).sum()
+            before = graph.view().cursor, su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum").sum()
             graph.insert_edges([free[0]], [free[1]])
-            assert su.neighbor_reduce(graph, lambda u, v, w: 1).sum() == before[1] + 1
+            assert su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum").sum() == before[1] + 1
             if error is not None:
                 raise error
     except RuntimeError:
         assert error is RuntimeError
     graph.insert_edges([free[1]], [free[0]])
-    assert su.neighbor_reduce(graph, lambda u, v, w: 1).sum() == graph.num_edges
+    assert su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum").sum() == graph.num_edges
     graph.check()
 
 
@@ -86,7 +87,7 @@ def test_without_memory_the_storage_is_walked(monkeypatch):
     monkeypatch.setattr(fallbacks, "degrees", fail)
     with copied_rows(graph):
         assert graph.view().cursor == stored.cursor
-        assert su.neighbor_reduce(graph, lambda u, v, w: 1).sum() == graph.num_edges
+        assert su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum").sum() == graph.num_edges
 
 
 def test_other_threads_wait():

@@ -99,9 +99,9 @@ def test_writers_readers_operators_and_trackers(backend, device, options):
     def operate(rng):
         value = device.xp.zeros(graph.num_vertices, np.int64)
         try:
-            frontier = su.advance(graph, rng.integers(0, N, 10), distance, value, reduce="max")
+            frontier = su.advance(graph, rng.integers(0, N, 10), distance, out=value, args=(value,), reduce="max")
             assert len(frontier) <= graph.num_vertices
-            su.neighbor_reduce(graph, distance, args=(value,), reduce="sum")
+            su.neighbor_reduce(graph, None, distance, args=(value,), reduce="sum")
         except SuricateError:
             assert len(value) != graph.num_vertices  # vertices were added meanwhile: value is too short now
 

@@ -105,7 +105,7 @@ def test_bad_ids_raise_at_the_next_wait(graph: su.Graph, dtype: str) -> None:
     out = cupy.zeros(6, np.int64)
     su.vertex_map(graph, bad, add_one, args=(out,))
     assert out.tolist() == [1, 0, 1, 1, 0, 0], "the others are served"
-    su.advance(graph, bad[3:], hop, out)
+    su.advance(graph, bad[3:], hop, out=out, args=(out,), reduce="min")
     for wait in (graph.synchronize, lambda: graph.num_edges):
         with pytest.raises(VertexRangeError, match=r"^frontier\[2\] is 9, but ids are 0 to 5.*called at version 1\)$"):
             wait()
@@ -113,9 +113,9 @@ def test_bad_ids_raise_at_the_next_wait(graph: su.Graph, dtype: str) -> None:
         su.vertex_map(graph, bad, add_one, args=(out,))
     with pytest.raises(VertexRangeError, match=r"frontier\[2\]"):
         graph.edges()
-    assert su.neighbor_reduce(graph, lambda u, v, w: 1, vertices=bad[:2]).tolist() == [1, 1]
+    assert su.neighbor_reduce(graph, bad[:2], lambda u, v, w: 1, reduce="sum").tolist() == [1, 1]
     graph.synchronize()
-    su.neighbor_reduce(graph, lambda u, v, w: 1, vertices=bad)
+    su.neighbor_reduce(graph, bad, lambda u, v, w: 1, reduce="sum")
     su.intersect(graph, u=bad, v=bad)
     with pytest.raises(VertexRangeError, match=r"vertices\[2\]"):
         graph.synchronize()
@@ -143,7 +143,7 @@ def test_ids_of_edges_are_checked_without_a_wait(graph: su.Graph) -> None:
     import cupy
 
     out = cupy.zeros(6, np.int64)
-    su.advance(graph, su.EdgeList(cupy.array([0, 1]), cupy.array([1, 6])), hop, out, reduce="max")
+    su.advance(graph, su.EdgeList(cupy.array([0, 1]), cupy.array([1, 6])), hop, out=out, args=(out,), reduce="max")
     assert out.tolist() == [0, 1, 0, 0, 0, 0]
     with pytest.raises(VertexRangeError, match=r"^edges\.dst\[1\] is 6"):
         graph.synchronize()

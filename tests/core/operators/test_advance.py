@@ -67,7 +67,9 @@ def test_frontiers_of_every_kind(backend, device, weight_dtype):
         whole = given is None or (isinstance(given, su.Frontier) and given.is_all)
         for scheme in schemes(case, whole=whole):
             out = case.array(before.copy())
-            result = su.advance(case.graph, given, value_of, out, args=(case.array(x),), scheme=scheme)
+            result = su.advance(
+                case.graph, given, value_of, out=out, reduce="min", args=(case.array(x),), scheme=scheme
+            )
             check(case, result, out, before, expected)
 
 
@@ -81,7 +83,7 @@ def test_every_reduction_and_type(device, dtype, reduce):
     expected = reduce_at(reduce, before, case.dst, x[case.src] + case.dst)
     out = case.array(before.copy())
     values = x.astype(dtype if dtype.startswith("f") else np.int64)
-    result = su.advance(case.graph, None, value_of, out, args=(case.array(values),), reduce=reduce)
+    result = su.advance(case.graph, None, value_of, out=out, args=(case.array(values),), reduce=reduce)
     check(case, result, out, before, expected)
 
 
@@ -92,7 +94,7 @@ def test_or(device, dtype):
     before = np.zeros(case.n, dtype)
     expected = reduce_at("or", before, case.dst, 1 << x[case.src])
     out = case.array(before.copy())
-    check(case, su.advance(case.graph, None, bit, out, args=(case.array(x),), reduce="or"), out, before, expected)
+    check(case, su.advance(case.graph, None, bit, out=out, args=(case.array(x),), reduce="or"), out, before, expected)
 
 
 def test_negative_floats_and_signed_zeros(device):
@@ -108,7 +110,7 @@ def test_negative_floats_and_signed_zeros(device):
         for reduce in ("min", "max"):
             before = rng.permutation(x)
             out = device.xp.asarray(before.copy())
-            su.advance(graph, None, lambda u, v, w, x: x[u], out, args=(device.xp.asarray(x),), reduce=reduce)
+            su.advance(graph, None, lambda u, v, w, x: x[u], out=out, args=(device.xp.asarray(x),), reduce=reduce)
             np.testing.assert_array_equal(device.to_numpy(out), reduce_at(reduce, before, dst, x[src]))
 
 
@@ -118,7 +120,7 @@ def test_nan_never_wins(device):
     x = device.xp.asarray(np.array([np.nan, 4.0, 0.0]))
     for reduce in ("min", "max"):
         out = device.xp.full(3, 5.0 if reduce == "min" else 3.0)
-        frontier = su.advance(graph, None, lambda u, v, w, x: x[u], out, args=(x,), reduce=reduce)
+        frontier = su.advance(graph, None, lambda u, v, w, x: x[u], out=out, args=(x,), reduce=reduce)
         assert device.to_numpy(out)[2] == 4.0
         assert device.to_numpy(frontier.vertices).tolist() == [2]
 
@@ -133,7 +135,7 @@ def test_steps_make_breadth_first_levels(backend, device):
     expected[0] = 0
     frontier, wave = su.Frontier.from_vertices(case.graph, [0]), np.array([0])
     for step in range(1, 8):
-        frontier = su.advance(case.graph, frontier, hop, level, scheme=next(scheme_of))
+        frontier = su.advance(case.graph, frontier, hop, out=level, args=(level,), reduce="min", scheme=next(scheme_of))
         reached = np.unique(case.dst[np.isin(case.src, wave)])
         wave = reached[expected[reached] > step]
         expected[wave] = step
@@ -153,21 +155,39 @@ def test_explicit_edges(backend, device, weight_dtype):
     expected = reduce_at("min", before, dst, x[src] * (1 if weight is None else weight) + dst)
     out = case.array(before.copy())
     given = su.EdgeList(*(None if part is None else case.array(part) for part in (src, dst, weight)))
-    check(case, su.advance(case.graph, given, value_of, out, args=(case.array(x),)), out, before, expected)
+    check(
+        case,
+        su.advance(case.graph, given, value_of, out=out, reduce="min", args=(case.array(x),)),
+        out,
+        before,
+        expected,
+    )
     ids = su.EdgeList(case.array(src.astype(np.uint32)), case.array(dst.astype(np.uint32)), given.weight)
     out = case.array(before.copy())
-    check(case, su.advance(case.graph, ids, value_of, out, args=(case.array(x),)), out, before, expected)
+    check(
+        case, su.advance(case.graph, ids, value_of, out=out, reduce="min", args=(case.array(x),)), out, before, expected
+    )
 
 
 def test_no_edges_at_all(backend, device):
     graph = su.Graph(4, backend=backend, device=device)
     out = device.xp.zeros(4, np.int32)
-    assert len(su.advance(graph, None, hop, out)) == 0
+    assert len(su.advance(graph, None, hop, out=out, args=(out,), reduce="min")) == 0
     assert (
-        len(su.advance(graph, su.EdgeList(device.xp.empty(0, np.uint32), device.xp.empty(0, np.uint32)), hop, out)) == 0
+        len(
+            su.advance(
+                graph,
+                su.EdgeList(device.xp.empty(0, np.uint32), device.xp.empty(0, np.uint32)),
+                hop,
+                out=out,
+                args=(out,),
+                reduce="min",
+            )
+        )
+        == 0
     )
     empty = su.Graph(0, backend=backend, device=device)
-    assert len(su.advance(empty, None, hop, out[:0])) == 0
+    assert len(su.advance(empty, None, hop, out=out[:0], args=(out[:0],), reduce="min")) == 0
 
 
 def test_stamps_survive_growth_of_the_graph(backend, device):
@@ -179,7 +199,9 @@ def test_stamps_survive_growth_of_the_graph(backend, device):
             graph.insert_edges([n - 2], [n - 1])
         out = device.xp.full(n, 100, np.int64)
         out[n - 2] = 0
-        assert device.to_numpy(su.advance(graph, [n - 2], hop, out).vertices).tolist() == [n - 1]
+        assert device.to_numpy(
+            su.advance(graph, [n - 2], hop, out=out, args=(out,), reduce="min").vertices
+        ).tolist() == [n - 1]
         assert int(out[n - 1]) == 1
 
 
@@ -190,6 +212,6 @@ def test_many_calls_share_the_scratch(device):
     out = device.xp.zeros(2, np.int64)
     frontier = su.Frontier.all(graph)
     for _ in range(2500):
-        frontier = su.advance(graph, frontier, lambda u, v, w: 1, out, args=(), reduce="sum")
+        frontier = su.advance(graph, frontier, lambda u, v, w: 1, out=out, args=(), reduce="sum")
     assert device.to_numpy(out).tolist() == [2500, 2500]
     assert len(frontier) == 2

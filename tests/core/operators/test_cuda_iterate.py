@@ -241,7 +241,7 @@ def test_hubs_are_split_in_every_round(device: su.Device) -> None:
     hub = su.Frontier.from_vertices(graph, [0])
 
     def body() -> None:
-        su.edge_map(graph, count_visits, hub, args=(visits,))
+        su.edge_map(graph, hub, count_visits, args=(visits,))
         su.vertex_map(graph, hub, next_round, args=(rounds, left))
 
     assert su.iterate(body, until=left, max_steps=99) == 5
@@ -260,7 +260,7 @@ def test_operators_with_nothing_to_do_leave_the_neutral_total(device: su.Device)
         assert total.read() == 50
         su.vertex_map(graph, [], tally, args=(total,))
         assert total.read() == 0
-        su.neighbor_reduce(graph, lambda u, v, w, total: 1, args=(total,), over="in", vertices=[])
+        su.neighbor_reduce(graph, [], lambda u, v, w, total: 1, args=(total,), reduce="sum", over="in")
         assert total.read() == 0
 
 

@@ -151,15 +151,14 @@ def test_effects(graph: su.Graph, kernels: list[str], over: str) -> None:
     fake = FakeGraph(graph)
     call = call_of(fake, binding.bind_effect(graph, operators.ADDS, (np.zeros(10_000), 1)))
     arcs = ArcList(array(4, np.uint32), array(4, np.uint32), None, array(4, np.uint8), 1, 4)
-    driver.edge_map(fake, call, Start((), (arcs, arcs._replace(status=None, weight=array(4, np.float32)))), over, None)
+    driver.edge_map(fake, call, Start((), (arcs, arcs._replace(status=None, weight=array(4, np.float32)))), over)
     assert kernels == ["map_arcs"] * 2
     everything = {"map_segments"} if fake.view().can_scan else {"map_edges", "map_heavy_edges"}
-    driver.edge_map(fake, call, Start((Frontier._of_all(fake.device, 10_000),)), over, None)
+    driver.edge_map(fake, call, Start((Frontier._of_all(fake.device, 10_000),)), over)
     assert set(kernels[2:]) == everything
     kernels.clear()
-    driver.edge_map(fake, call, Start((ids(fake, 5, known=False),)), over, None)
-    driver.edge_map(fake, call, Start((ids(fake, 5),)), over, (1, 3))
-    assert kernels == ["map_edges", "map_heavy_edges", "map_places"]
+    driver.edge_map(fake, call, Start((ids(fake, 5, known=False),)), over)
+    assert kernels == ["map_edges", "map_heavy_edges"]
 
 
 @pytest.mark.parametrize("over", ["out", "in", "both"])

@@ -57,10 +57,10 @@ def test_hindices_of_hubs(device: su.devices.Device, backend: str, dtype: str) -
         value[::7] = np.iinfo(dtype).min
         on_device, found = device.xp.asarray(value), device.xp.full(N, 77, dtype)
         wanted = [hindex(value[row]) for row in rows]
-        values = su.neighbor_reduce(graph, value_of, args=(on_device,), reduce="hindex", dtype=dtype)
+        values = su.neighbor_reduce(graph, None, value_of, args=(on_device,), reduce="hindex", dtype=dtype)
         assert device.to_numpy(values).tolist() == [*wanted, *[0] * (N - FEW)]
         args, ids = (on_device, found), [*range(FEW), N - 1]
-        says = su.neighbor_reduce(graph, value_for_then, args=args, reduce="hindex", vertices=ids, then=store)
+        says = su.neighbor_reduce(graph, ids, value_for_then, args=args, reduce="hindex", then=store)
         assert device.to_numpy(found)[ids].tolist() == [*wanted, 0]
         assert sorted(says.vertices.tolist()) == [u for u in range(FEW) if wanted[u] > 10]
         found[:] = 77
@@ -109,22 +109,22 @@ def test_edges_since_a_mark(device: su.devices.Device, backend: str, reduce: str
     value = device.xp.asarray(np.array([0, 5, 5, 5, 2, 2, 3, 4] + [0] * 12))
     args = {"args": (value,), "reduce": reduce, "scheme": "updated"}
     none = 0 if reduce == "hindex" else 2**63 - 1
-    assert device.to_numpy(su.neighbor_reduce(graph, value_of, **args))[:3].tolist() == (
+    assert device.to_numpy(su.neighbor_reduce(graph, None, value_of, **args))[:3].tolist() == (
         [3, 1, none] if reduce == "hindex" else [5, 2, none]
     )
     graph.mark()
     graph.insert_edges([0, 0, 0, 2], [4, 5, 6, 7])
-    found = device.to_numpy(su.neighbor_reduce(graph, value_of, **args))
+    found = device.to_numpy(su.neighbor_reduce(graph, None, value_of, **args))
     assert found[:3].tolist() == ([2, none, 1] if reduce == "hindex" else [2, none, 4])
 
 
 def test_wrong_calls(device: su.devices.Device) -> None:
     graph, x = su.Graph(4, device=str(device)), device.xp.zeros(4, np.float32)
     with pytest.raises(DTypeError, match="hindex"):
-        su.neighbor_reduce(graph, value_of, args=(x,), reduce="hindex")
+        su.neighbor_reduce(graph, None, value_of, args=(x,), reduce="hindex")
     with pytest.raises(DTypeError, match="hindex"):
-        su.neighbor_reduce(graph, lambda u, v, w: v, reduce="hindex", dtype="float64")
+        su.neighbor_reduce(graph, None, lambda u, v, w: v, reduce="hindex", dtype="float64")
     with pytest.raises(DTypeError, match="hindex"):
-        su.neighbor_reduce(graph, lambda u, v, w: v, reduce="hindex", out=x)
+        su.neighbor_reduce(graph, None, lambda u, v, w: v, reduce="hindex", out=x)
     with pytest.raises(UnknownNameError, match="hindex"):
-        su.advance(graph, [0], lambda u, v, w: v, device.xp.zeros(4, np.int64), reduce="hindex", args=())
+        su.advance(graph, [0], lambda u, v, w: v, out=device.xp.zeros(4, np.int64), reduce="hindex", args=())

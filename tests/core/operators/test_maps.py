@@ -114,46 +114,9 @@ def test_effects_of_edges(backend, device, kind, over):
         (su.EdgeSet(case.graph, [0], [1], np.array([4], np.int32)), [(0, 1, 4), (1, 0, 4)][: 1 + (kind != "directed")]),
     ):
         out = case.array(np.zeros(SMALL, np.int64))
-        assert su.edge_map(case.graph, count_ends, given, args=(out, total), over=over) is None
+        assert su.edge_map(case.graph, given, count_ends, args=(out, total), over=over) is None
         assert case.host(out).tolist() == expected_ends(arcs)
         assert total.read() == len(arcs)
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_first_edges_of_each_vertex(backend, device, kind):
-    """Whatever the storage order: so many of each vertex, all of them different, the places together all edges."""
-    case = small(backend, device, kind)
-
-    def note(u, v, w, seen, degree):
-        su.atomic.add(seen, u * 60 + v, 1)
-        su.atomic.add(degree, u, 1)
-
-    parts = []
-    for places in (slice(0, 2), slice(2, None), slice(0), slice(1, 3)):
-        seen, degree = case.array(np.zeros(SMALL * SMALL, np.int32)), case.array(np.zeros(SMALL, np.int64))
-        su.edge_map(case.graph, note, args=(seen, degree), first=places)
-        low, high, _ = places.indices(1000)
-        full = np.bincount([u for u, _, _ in case.arcs], minlength=SMALL)
-        assert case.host(degree).tolist() == np.clip(full - low, 0, max(0, high - low)).tolist()
-        parts.append(case.host(seen))
-    every = np.zeros(SMALL * SMALL, np.int32)
-    every[[u * 60 + v for u, v, _ in case.arcs]] = 1
-    assert (parts[0] + parts[1]).tolist() == every.tolist()
-
-
-def test_in_edges_come_first(backend, device):
-    case = small(backend, device)
-
-    def note(u, v, w, seen):
-        su.atomic.add(seen, u * 60 + v, 1)
-
-    degree, parts = np.bincount([v for _, v, _ in case.arcs], minlength=SMALL), []
-    for over in ("in", "both"):
-        seen = case.array(np.zeros(SMALL * SMALL, np.int32))
-        su.edge_map(case.graph, note, args=(seen,), over=over, first=slice(0, 2))
-        parts.append(case.host(seen).reshape(SMALL, SMALL)[degree >= 2])
-    assert parts[0].sum() == 2 * len(parts[0]) > 0
-    assert parts[1].tolist() == parts[0].tolist()
 
 
 def sum_ends(i, u, v, w, ends, number):
@@ -173,7 +136,7 @@ def test_hubs_are_served_like_others(hubs, over, repeated):
     """Vertices of every degree class, some with more neighbours than a block serves, and repeated in a list."""
     walkers = np.arange(hubs.n) if not repeated else np.array([*DEGREES, 0, 0, 1, hubs.n - 1, 5])
     ends, number = (hubs.array(np.zeros(len(walkers), np.int64)) for _ in range(2))
-    su.edge_map(hubs.graph, sum_ends, walkers if repeated else None, args=(ends, number), over=over)
+    su.edge_map(hubs.graph, walkers if repeated else None, sum_ends, args=(ends, number), over=over)
     wanted, count = np.zeros(hubs.n, np.int64), np.zeros(hubs.n, np.int64)
     for u, v in ((hubs.src, hubs.dst),) * (over != "in") + ((hubs.dst, hubs.src),) * (over != "out"):
         once = (u != v) | (u is hubs.src) | (over == "in")  # a self-loop counts once
@@ -184,23 +147,6 @@ def test_hubs_are_served_like_others(hubs, over, repeated):
     assert hubs.host(number).tolist() == count[walkers].tolist()
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("over", ["out", "both"])
-@pytest.mark.parametrize("parts", [(0, 2, 70), (0, 64, 65, 700, 701, 4000)])
-def test_places_of_hubs(hubs, over, parts):
-    """Places that follow each other together are all edges, once each."""
-    n, all_ends = hubs.n, hubs.array(np.zeros(hubs.n, np.int64))
-    all_number, seen = hubs.array(np.zeros(n, np.int64)), np.zeros(n, np.int64)
-    su.edge_map(hubs.graph, sum_ends, args=(all_ends, all_number), over=over)
-    degree = hubs.host(all_number)
-    ends, number = hubs.array(np.zeros(n, np.int64)), hubs.array(np.zeros(n, np.int64))
-    for first, last in zip(parts, (*parts[1:], None), strict=True):
-        su.edge_map(hubs.graph, sum_ends, args=(ends, number), over=over, first=slice(first, last))
-        seen += np.clip(degree, first, 2 * n if last is None else last) - first
-        assert hubs.host(number).tolist() == seen.tolist()
-    assert hubs.host(ends).tolist() == hubs.host(all_ends).tolist()
-
-
 def test_positions_of_edges(backend, device):
     case = small(backend, device)
 
@@ -209,16 +155,11 @@ def test_positions_of_edges(backend, device):
 
     edges = su.EdgeList(case.array(np.array([4, 5, 4], np.uint32)), case.array(np.array([7, 8, 7], np.uint32)))
     out = case.array(np.zeros(3, np.int64))
-    su.edge_map(case.graph, place, edges, args=(out,))
+    su.edge_map(case.graph, edges, place, args=(out,))
     assert case.host(out).tolist() == [4007, 5008, 4007]
     out, walkers = case.array(np.zeros(3, np.int64)), [3, 9, 3]
-    su.edge_map(case.graph, place, walkers, args=(out,))
+    su.edge_map(case.graph, walkers, place, args=(out,))
     assert case.host(out).tolist() == [sum(1000 * u + v for u, v, _ in case.offers([a], "out")) for a in walkers]
-    with pytest.raises(RequirementError, match="first selects"):
-        su.edge_map(case.graph, place, edges, args=(out,), first=slice(0, 2))
-    for wrong in (2, slice(0, 4, 2), slice(-1, None), slice(0.5)):
-        with pytest.raises(ParameterError, match="first"):
-            su.edge_map(case.graph, place, args=(out,), first=wrong)
 
 
 def test_functions_ask_the_graph(backend, device):
@@ -230,14 +171,14 @@ def test_functions_ask_the_graph(backend, device):
 
     arcs = {(u, v) for u, v, _ in case.arcs}
     degree = np.bincount([u for u, _ in arcs], minlength=SMALL)
-    found = su.neighbor_reduce(case.graph, reciprocal, args=(case.graph,))
+    found = su.neighbor_reduce(case.graph, None, reciprocal, args=(case.graph,), reduce="sum")
     expected = np.zeros(SMALL, np.int64)
     for u, v in arcs:
         expected[u] += degree[v] if (v, u) in arcs else 0
     assert case.host(found).tolist() == expected.tolist()
     other = su.Graph(SMALL, backend=backend, device=device)
     with pytest.raises(ParameterError, match="another graph"):
-        su.neighbor_reduce(case.graph, reciprocal, args=(other,))
+        su.neighbor_reduce(case.graph, None, reciprocal, args=(other,), reduce="sum")
 
 
 # -- repetition --------------------------------------------------------------------------------------------------------
@@ -265,7 +206,7 @@ def test_a_loop_of_operators(backend, device):
     args = (old, new, case.array(np.maximum(degree, 1)), norm)
 
     def body():
-        su.neighbor_reduce(case.graph, share, args=args, over="in", then=rank)
+        su.neighbor_reduce(case.graph, None, share, args=args, reduce="sum", over="in", then=rank)
 
     steps = su.iterate(body, until=(norm, 1e-6), max_steps=100, swap=[(old, new)])
     expected, rounds, change = np.full(n, 1 / n), 0, 1.0
@@ -299,6 +240,6 @@ def looks_only(u, v, w, seen):
 def test_an_edge_map_without_effect_is_an_error():
     graph = su.Graph(3, device="cpu")
     with pytest.raises(ParameterError, match="looks_only has no effect, so edge_map would do nothing"):
-        su.edge_map(graph, looks_only, args=(np.zeros(3),))
+        su.edge_map(graph, None, looks_only, args=(np.zeros(3),))
     with pytest.raises(ParameterError, match="no effect"):
-        su.edge_map(graph, lambda u, v, w: w)
+        su.edge_map(graph, None, lambda u, v, w: w)

@@ -54,11 +54,11 @@ def test_modes_of_hubs(device: su.devices.Device, backend: str, dtype: str, dist
         value[rng.permutation(N)[:100]] = -0.0
     on_device = device.xp.asarray(value)
     wanted = [mode(value[neighbours[u]]) for u in DEGREES if u < 6]
-    found = device.to_numpy(su.neighbor_reduce(graph, value_of, args=(on_device,), reduce="mode", vertices=range(6)))
+    found = device.to_numpy(su.neighbor_reduce(graph, range(6), value_of, args=(on_device,), reduce="mode"))
     np.testing.assert_array_equal(found, np.array(wanted, np.float64 if dtype.startswith("f") else np.int64))
     modes = device.xp.zeros(N, dtype)
     says = su.neighbor_reduce(
-        graph, value_for_then, args=(on_device, modes), reduce="mode", vertices=[0, 1, 2, 3, 4, 5], then=store
+        graph, [0, 1, 2, 3, 4, 5], value_for_then, args=(on_device, modes), reduce="mode", then=store
     )
     np.testing.assert_array_equal(device.to_numpy(modes)[:6], np.array(wanted, dtype))
     assert sorted(says.vertices.tolist()) == [u for u in range(6) if wanted[u] > 10]
@@ -86,7 +86,7 @@ def test_values_whose_hashes_are_equal(device: su.devices.Device, degree: int) -
     graph = su.Graph(degree + 1, device=str(device))
     graph.insert_edges(np.zeros(degree, int), np.arange(1, degree + 1))
     value, modes = device.xp.asarray(values), device.xp.zeros(degree + 1, np.int64)
-    assert int(su.neighbor_reduce(graph, value_of, args=(value,), reduce="mode")[0]) == values[degree // 3]
+    assert int(su.neighbor_reduce(graph, None, value_of, args=(value,), reduce="mode")[0]) == values[degree // 3]
     su.converge(
         graph, [0], value_for_then, args=(value, modes), reduce="mode", then=hold, over="out", wake=None, max_steps=1
     )
@@ -104,6 +104,6 @@ def test_modes_of_few(device: su.devices.Device, backend: str, dtype: str) -> No
     graph = su.Graph(first + len(rows), backend=backend, device=str(device))
     graph.insert_edges(src, [4 * i + k for row in rows for i, k in enumerate(row)])
     value = device.xp.asarray(np.array(choices * 5 + [9] * len(rows), dtype))
-    found = device.to_numpy(su.neighbor_reduce(graph, value_of, args=(value,), reduce="mode"))
+    found = device.to_numpy(su.neighbor_reduce(graph, None, value_of, args=(value,), reduce="mode"))
     wanted = [mode(np.array([choices[k] for k in row], dtype)) if row else neutral for row in rows]
     np.testing.assert_array_equal(found[first:], np.array(wanted, dtype))

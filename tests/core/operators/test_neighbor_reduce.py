@@ -30,7 +30,7 @@ def test_weighted_sum_over_out_edges(backend, device, weight_dtype):
     x = np.random.default_rng(2).random(case.n)
     expected = np.bincount(case.src, case.weight * x[case.dst], case.n)
     for scheme in schemes(case):
-        result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), scheme=scheme)
+        result = su.neighbor_reduce(case.graph, None, product, args=(case.array(x),), reduce="sum", scheme=scheme)
         assert result.dtype == np.float64
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
 
@@ -40,7 +40,9 @@ def test_sum_over_in_edges_sees_edges_as_stored(backend, device):
     x = np.random.default_rng(2).random(case.n)
     expected = np.bincount(case.dst, case.weight + x[case.src], case.n)
     for scheme in schemes(case):
-        result = su.neighbor_reduce(case.graph, of_source, args=(case.array(x),), over="in", scheme=scheme)
+        result = su.neighbor_reduce(
+            case.graph, None, of_source, args=(case.array(x),), reduce="sum", over="in", scheme=scheme
+        )
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
 
 
@@ -56,7 +58,7 @@ def test_every_reduction_and_type(device, dtype, reduce):
     expected = reduce_at(reduce, np.full(case.n, neutral(reduce, kind)), case.src, each)
     for scheme in schemes(case):
         out = case.array(np.full(case.n, 77, kind))
-        result = su.neighbor_reduce(case.graph, mixed, args=(values, 5), reduce=reduce, out=out, scheme=scheme)
+        result = su.neighbor_reduce(case.graph, None, mixed, args=(values, 5), reduce=reduce, out=out, scheme=scheme)
         assert result is out
         # Hubs sum up to more than 2**24, where float32 depends on the order; that of the CPU is the oracle's.
         rounding = 1e-6 if device.is_cuda and dtype == "float32" and reduce == "sum" else 0
@@ -70,7 +72,7 @@ def test_every_reduction_on_every_backend(backend, device, reduce):
     each = x[case.dst] * 5 - case.src + 3 * case.dst
     expected = reduce_at(reduce, np.full(case.n, neutral(reduce, np.dtype(np.int64))), case.src, each)
     for scheme in schemes(case):
-        result = su.neighbor_reduce(case.graph, mixed, args=(case.array(x), 5), reduce=reduce, scheme=scheme)
+        result = su.neighbor_reduce(case.graph, None, mixed, args=(case.array(x), 5), reduce=reduce, scheme=scheme)
         np.testing.assert_array_equal(case.host(result), expected)
 
 
@@ -81,17 +83,17 @@ def test_chosen_vertices_in_their_order(backend, device):
     chosen[:12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, case.n - 1, 0]
     expected = np.bincount(case.src, x[case.dst], case.n)[chosen]
     for scheme in ("auto", "vertex", "bucket"):
-        result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), vertices=chosen, scheme=scheme)
+        result = su.neighbor_reduce(case.graph, chosen, product, args=(case.array(x),), reduce="sum", scheme=scheme)
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
     frontier = su.Frontier.from_vertices(case.graph, chosen)
-    result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), vertices=frontier)
+    result = su.neighbor_reduce(case.graph, frontier, product, args=(case.array(x),), reduce="sum")
     np.testing.assert_allclose(case.host(result), np.bincount(case.src, x[case.dst], case.n)[np.unique(chosen)])
 
 
 def test_float32_stays_float32(device):
     case = make_case("csr_baseline", device, "float32")
     x = np.random.default_rng(2).random(case.n).astype(np.float32)
-    result = su.neighbor_reduce(case.graph, product, args=(case.array(x),))
+    result = su.neighbor_reduce(case.graph, None, product, args=(case.array(x),), reduce="sum")
     assert result.dtype == np.float32
     expected = np.bincount(case.src, case.weight * x[case.dst], case.n)
     np.testing.assert_allclose(case.host(result), expected, rtol=1e-4)
@@ -101,7 +103,7 @@ def test_an_infinite_value_survives_a_minimum(device):
     graph = su.Graph(3, backend="csr_baseline", device=device)
     graph.insert_edges([0, 1], [1, 2])
     x = device.xp.asarray(np.array([0, np.inf, 5.0]))
-    result = su.neighbor_reduce(graph, product, args=(x,), reduce="min")
+    result = su.neighbor_reduce(graph, None, product, args=(x,), reduce="min")
     assert device.to_numpy(result).tolist() == [np.inf, 5.0, np.inf]
 
 
@@ -111,7 +113,7 @@ def test_undirected_graphs_have_both_directions(backend, device):
     x = case.array(np.arange(case.n))
     for over in ("out", "in"):
         fn = product if over == "out" else of_target_source
-        result = su.neighbor_reduce(case.graph, fn, args=(x,), over=over)
+        result = su.neighbor_reduce(case.graph, None, fn, args=(x,), reduce="sum", over=over)
         np.testing.assert_array_equal(case.host(result), expected)
 
 
@@ -121,10 +123,13 @@ def of_target_source(u, v, w, x):
 
 def test_empty_graphs(backend, device):
     x = device.xp.ones(3)
-    result = su.neighbor_reduce(su.Graph(3, backend=backend, device=device), product, args=(x,))
+    result = su.neighbor_reduce(su.Graph(3, backend=backend, device=device), None, product, args=(x,), reduce="sum")
     assert device.to_numpy(result).tolist() == [0, 0, 0]
-    assert len(su.neighbor_reduce(su.Graph(0, backend=backend, device=device), product, args=(x[:0],))) == 0
-    nobody = su.neighbor_reduce(su.Graph(3, backend=backend, device=device), product, args=(x,), vertices=[])
+    assert (
+        len(su.neighbor_reduce(su.Graph(0, backend=backend, device=device), None, product, args=(x[:0],), reduce="sum"))
+        == 0
+    )
+    nobody = su.neighbor_reduce(su.Graph(3, backend=backend, device=device), [], product, args=(x,), reduce="sum")
     assert len(nobody) == 0
 
 
@@ -132,14 +137,14 @@ def test_single_entry_arrays_are_numbers_on_the_device(device):
     graph = su.Graph(3, backend="csr_baseline", device=device)
     graph.insert_edges([0, 0, 1], [1, 2, 2])
     share = device.xp.asarray(np.array([0.25]))
-    result = su.neighbor_reduce(graph, lambda u, v, w, share: share[0], args=(share,))
+    result = su.neighbor_reduce(graph, None, lambda u, v, w, share: share[0], args=(share,), reduce="sum")
     assert device.to_numpy(result).tolist() == [0.5, 0.25, 0]
 
 
 def test_in_edges_are_required(backend, device):
     graph = su.Graph(3, backend=backend, device=device)
     with pytest.raises(RequirementError, match="in_edges"):
-        su.neighbor_reduce(graph, product, args=(device.xp.ones(3),), over="in")
+        su.neighbor_reduce(graph, None, product, args=(device.xp.ones(3),), reduce="sum", over="in")
 
 
 @pytest.mark.gpu
@@ -148,4 +153,4 @@ def test_scan_needs_an_backend_that_can(device):
         pytest.skip("the CPU has one loop for all schemes")
     graph = su.Graph(3, backend="csr_baseline", device=device)
     with pytest.raises(RequirementError, match="scan"):
-        su.neighbor_reduce(graph, product, args=(device.xp.ones(3),), scheme="scan")
+        su.neighbor_reduce(graph, None, product, args=(device.xp.ones(3),), reduce="sum", scheme="scan")

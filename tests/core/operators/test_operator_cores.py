@@ -62,7 +62,7 @@ def test_neighbor_reduce(name, over, reduce):
     graph = make_case(name, CPU, "float32", in_edges=True).graph
     x = np.random.default_rng(0).random(graph.num_vertices)
     ids = np.random.default_rng(1).integers(0, graph.num_vertices, 900)
-    same(lambda: [su.neighbor_reduce(graph, product, args=(x,), reduce=reduce, over=over, vertices=chosen)
+    same(lambda: [su.neighbor_reduce(graph, chosen, product, args=(x,), reduce=reduce, over=over)
                   for chosen in (None, ids)])  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def test_second_phase_of_a_pull(name):
             return x[v] * w
 
         x = np.arange(n)
-        joined = su.neighbor_reduce(graph, of, args=(x, y, total), reduce="sum", then=then)
+        joined = su.neighbor_reduce(graph, None, of, args=(x, y, total), reduce="sum", then=then)
         return [joined.vertices, y, total.read()]
 
     same(run)
@@ -93,7 +93,7 @@ def test_few_vertices_stay_on_one_thread(monkeypatch):
     graph = make_case("csr_baseline", CPU).graph
     before = threads.shared
     with threads.Limited(3):
-        su.neighbor_reduce(graph, product, args=(np.ones(graph.num_vertices),), reduce="sum")
+        su.neighbor_reduce(graph, None, product, args=(np.ones(graph.num_vertices),), reduce="sum")
     assert threads.shared == before
 
 
@@ -124,7 +124,7 @@ def test_advance(name, over):
             for reduce, then in (("min", None), ("sum", None), ("max", reached), ("or", None)):
                 x = np.arange(n) % 50
                 out = x.copy()
-                joined = su.advance(graph, start, product_of, out, args=(x,), reduce=reduce, over=over, then=then)
+                joined = su.advance(graph, start, product_of, out=out, args=(x,), reduce=reduce, over=over, then=then)
                 found += [out, np.sort(joined.vertices)]
         return found
 
@@ -143,7 +143,7 @@ def test_propagate(name, over, options):
 
     def run():
         x = arrays(graph, [0, 1])
-        done = su.propagate(graph, [0, 1], hops, x, args=(x,), over=over, **options)
+        done = su.propagate(graph, [0, 1], hops, out=x, reduce="min", args=(x,), over=over, **options)
         layers = [] if done.layers is None else [done.layers.offsets[: done.steps + 1]]
         return [x, np.array([done.steps, done.touched, done.converged]), *layers]
 
@@ -174,7 +174,7 @@ def test_parents(name, function):
     def run():
         s = su.words(graph, keys=keys, payload=payload)
         s.set([0, 1], **{field: [0, 0] for field in (*keys, *payload)})
-        su.propagate(graph, [0, 1], function, s, args=(s,), reduce="argmin")
+        su.propagate(graph, [0, 1], function, out=s, args=(s,), reduce="argmin")
         return [s.data]
 
     same(run)
@@ -195,7 +195,7 @@ def test_totals_in_pushes(name):
             return True
 
         x = arrays(graph, [0])
-        su.propagate(graph, [0], offer, x, args=(x, total, most), then=then)
+        su.propagate(graph, [0], offer, out=x, reduce="min", args=(x, total, most), then=then)
         return [x, total.read(), most.read()]
 
     same(run)
@@ -265,9 +265,8 @@ def test_maps(name):
         odd = su.vertex_map(graph, None, is_odd, args=(x,))
         arrays = [np.zeros(10, np.int64), np.zeros(n, np.uint32), np.full(n, 1e9, np.float32), np.zeros(n)]
         sets = su.UnionFind(n)
-        su.edge_map(graph, count_and_join, odd, args=(*arrays, sets, seen), over="both")
-        su.edge_map(graph, count_and_join, args=(*arrays, sets, seen), first=slice(0, 3))
-        su.edge_map(graph, count_and_join, su.arcs(graph), args=(*arrays, sets, seen))
+        su.edge_map(graph, odd, count_and_join, args=(*arrays, sets, seen), over="both")
+        su.edge_map(graph, su.arcs(graph), count_and_join, args=(*arrays, sets, seen))
         return [odd.vertices, x, *arrays, sets.labels(), seen.read()]
 
     same(run)
@@ -342,7 +341,11 @@ def test_converge(name, over, reduce):
             graph, None, neighbours_share, args=(x, y, changes), reduce=reduce, over=over, then=take_share,
             commit=show_share, wake="both", max_steps=9,
         )  # fmt: skip
-        modes = [] if reduce != "mode" else [su.neighbor_reduce(graph, product_of, args=(x,), reduce="mode", over=over)]
+        modes = (
+            []
+            if reduce != "mode"
+            else [su.neighbor_reduce(graph, None, product_of, args=(x,), reduce="mode", over=over)]
+        )
         return [x, y, changes.read(), np.array([done.steps, done.touched, done.converged]), *modes]
 
     same(run)

@@ -31,10 +31,10 @@ def calls(graph):
     level[0] = 0
     start = su.Frontier.from_vertices(graph, [0])
     edges = su.EdgeSet(graph, [0], [5])
-    yield lambda: su.advance(graph, start, hop, level, then=join)
-    yield lambda: su.propagate(graph, (start, edges), hop, level)
-    yield lambda: su.propagate(graph, edges, hop, level, then=join)
-    yield lambda: su.propagate(graph, start, hop, level, once=True)
+    yield lambda: su.advance(graph, start, hop, out=level, args=(level,), reduce="min", then=join)
+    yield lambda: su.propagate(graph, (start, edges), hop, out=level, args=(level,), reduce="min")
+    yield lambda: su.propagate(graph, edges, hop, out=level, args=(level,), reduce="min", then=join)
+    yield lambda: su.propagate(graph, start, hop, out=level, args=(level,), reduce="min", once=True)
     yield lambda: su.converge(
         graph, start, hop, args=(level,), reduce="sum", then=lambda v, value, level: 0, over="out"
     )

@@ -127,7 +127,11 @@ def test_functions_that_differ_only_in_a_number_do_not_mix():
     graph = su.Graph(3, backend="csr_baseline", device="cpu")
     graph.insert_edges([0, 0, 1], [1, 2, 2])
     for number in (1, 2, 1):
-        assert su.neighbor_reduce(graph, lambda u, v, w, k=number: k).tolist() == [2 * number, number, 0]
+        assert su.neighbor_reduce(graph, None, lambda u, v, w, k=number: k, reduce="sum").tolist() == [
+            2 * number,
+            number,
+            0,
+        ]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

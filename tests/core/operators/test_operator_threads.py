@@ -30,12 +30,12 @@ def test_one_edge_function_and_many_graphs(device):
         x = np.arange(n)
         start.wait()
         for factor in range(number, number + ROUNDS):
-            found = su.neighbor_reduce(graph, scaled(factor), args=(device.xp.asarray(x),))
+            found = su.neighbor_reduce(graph, None, scaled(factor), args=(device.xp.asarray(x),), reduce="sum")
             expected = np.bincount(src, x[dst] * factor, n)
             np.testing.assert_array_equal(device.to_numpy(found), expected)
             level = device.xp.full(n, 10**6)
             level[src[0]] = 0
-            su.propagate(graph, [src[0]], lambda u, v, w, level: level[u] + 1, level)
+            su.propagate(graph, [src[0]], lambda u, v, w, level: level[u] + 1, out=level, args=(level,), reduce="min")
             assert int(level[dst[0]]) == int(src[0] != dst[0])
         return number
 

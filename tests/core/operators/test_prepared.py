@@ -100,7 +100,7 @@ def test_advance(backend, device):
     for turn in range(TIMES):
         for frontier in frontiers(graph, rng):
             out.fill(10**6)
-            changed = su.advance(graph, frontier, nearer, out, args=(x, turn), reduce="min")
+            changed = su.advance(graph, frontier, nearer, out=out, args=(x, turn), reduce="min")
             (src, dst), start = arcs_of(graph), vertices_of(graph, frontier)
             expected = np.full(N, 10**6)
             taken = np.isin(src, start)
@@ -118,7 +118,13 @@ def test_neighbor_reduce(backend, device):
         for frontier in frontiers(graph, rng):
             for over, whole in (("out", None), ("in", given if frontier is None else None)):
                 out = su.neighbor_reduce(
-                    graph, weighed if over == "out" else nearer, args=(x, turn), vertices=frontier, over=over, out=whole
+                    graph,
+                    frontier,
+                    weighed if over == "out" else nearer,
+                    args=(x, turn),
+                    reduce="sum",
+                    over=over,
+                    out=whole,
                 )
                 assert whole is None or out is whole
                 (src, dst), values = arcs_of(graph), device.to_numpy(x)
@@ -139,7 +145,7 @@ def test_maps(backend, device):
             expected = {int(v) for v in start if device.to_numpy(x)[v] > bound}
             assert sorted(kept.vertices.tolist()) == sorted(expected)
             total.fill(0)
-            su.edge_map(graph, add_up, frontier, args=(total, turn))
+            su.edge_map(graph, frontier, add_up, args=(total, turn))
             src, dst = arcs_of(graph)
             np.testing.assert_array_equal(
                 device.to_numpy(total), turn * np.bincount(dst[np.isin(src, start)], minlength=N)
@@ -168,22 +174,22 @@ def test_what_a_function_sees_from_outside_may_change(device, monkeypatch):
     some = su.Frontier.from_vertices(graph, [7, 11])
 
     def found():
-        return int(su.neighbor_reduce(graph, times_factor, args=(x,), vertices=some).sum())
+        return int(su.neighbor_reduce(graph, some, times_factor, args=(x,), reduce="sum").sum())
 
     first = [found() for _ in range(4)]
     monkeypatch.setattr("test_prepared.FACTOR", 6)
     assert [found() for _ in range(4)] == [2 * one for one in first]
     closures = [lambda u, v, w, x, factor=factor: x[v] * factor for factor in (3, 6)]
     for fn, factor in zip(2 * closures, (1, 2, 1, 2), strict=True):
-        assert int(su.neighbor_reduce(graph, fn, args=(x,), vertices=some).sum()) == factor * first[0]
+        assert int(su.neighbor_reduce(graph, some, fn, args=(x,), reduce="sum").sum()) == factor * first[0]
 
 
 def test_arrays_are_not_held(device):
     graph, xp = hub_graph("csr_baseline", device), device.xp
     some, out, x = su.Frontier.from_vertices(graph, [7, 11]), xp.zeros(N, np.int64), xp.ones(N, np.int64)
     for _ in range(8):
-        su.advance(graph, some, nearer, out, args=(x, 1), reduce="sum")
-        su.neighbor_reduce(graph, weighed, args=(x, 1))
+        su.advance(graph, some, nearer, out=out, args=(x, 1), reduce="sum")
+        su.neighbor_reduce(graph, None, weighed, args=(x, 1), reduce="sum")
     assert len(made(graph)) == 2
     gone = [weakref.ref(out), weakref.ref(x)]
     del out, x
@@ -196,7 +202,7 @@ def test_no_reference_cycle_keeps_the_memory_of_a_graph(device):
     graph, xp = hub_graph("csr_baseline", device), device.xp
     out, x = xp.zeros(N, np.int64), xp.ones(N, np.int64)
     for _ in range(4):
-        su.advance(graph, None, nearer, out, args=(x, 1), reduce="sum")
+        su.advance(graph, None, nearer, out=out, args=(x, 1), reduce="sum")
     assert len(made(graph)) == 1
     calls = weakref.ref(graph.workspace.state(PreparedCalls))
     gc.collect()
@@ -213,7 +219,7 @@ def test_arrays_that_are_made_anew_cost_no_preparation(device):
     some, degree = su.Frontier.from_vertices(graph, [7]), int((arcs_of(graph)[0] == 7).sum())
     for turn in range(20):
         x = xp.full(N, turn)
-        assert su.neighbor_reduce(graph, weighed, args=(x, 2), vertices=some)[0] == 2 * turn * degree
+        assert su.neighbor_reduce(graph, some, weighed, args=(x, 2), reduce="sum")[0] == 2 * turn * degree
         del x
     assert made(graph) == []
 
@@ -222,19 +228,19 @@ def test_wrong_arguments_are_refused_as_at_first(device):
     graph, other, xp = hub_graph("csr_baseline", device), su.Graph(2 * N, device=device), device.xp
     some, out = su.Frontier.from_vertices(graph, [7, 11]), xp.zeros(N, np.int64)
     for _ in range(4):
-        su.advance(graph, some, nearer, out, args=(out, 1))
+        su.advance(graph, some, nearer, out=out, reduce="min", args=(out, 1))
         su.vertex_map(graph, some, above, args=(out, 1))
     with pytest.raises(VertexRangeError, match="the frontier is one of 12000 vertices"):
-        su.advance(graph, su.Frontier.all(other), nearer, out, args=(out, 1))
+        su.advance(graph, su.Frontier.all(other), nearer, out=out, reduce="min", args=(out, 1))
     with pytest.raises(DeviceError, match="the frontier is on cpu"):
-        su.advance(graph, su.Frontier.all(su.Graph(N, device="cpu")), nearer, out, args=(out, 1))
+        su.advance(graph, su.Frontier.all(su.Graph(N, device="cpu")), nearer, out=out, reduce="min", args=(out, 1))
     with pytest.raises(DTypeError, match="does not fit 64 bits"):
-        su.advance(graph, some, nearer, out, args=(out, 2**64))
+        su.advance(graph, some, nearer, out=out, reduce="min", args=(out, 2**64))
     with pytest.raises(UnknownNameError, match=r"reduce=.* is unknown"):
-        su.advance(graph, some, nearer, out, args=(out, 1), reduce=["min"])
+        su.advance(graph, some, nearer, out=out, args=(out, 1), reduce=["min"])
     graph.insert_vertices(10)
     with pytest.raises(ShapeError, match="out has 6000 entries, but there are 6010 vertices"):
-        su.advance(graph, some, nearer, out, args=(out, 1))
+        su.advance(graph, some, nearer, out=out, reduce="min", args=(out, 1))
     scan = [su.vertex_map(graph, some, above, args=(xp.zeros(N + 10, np.int64), number)) for number in (0, 0.5, True)]
     assert [len(one) for one in scan] == [0, 0, 0]
 
@@ -243,10 +249,10 @@ def test_a_scan_is_of_all_vertices(device):
     graph, out = hub_graph("slabhash", device), device.xp.zeros(N, np.int64)
     some = su.Frontier.from_vertices(graph, [7])
     for _ in range(4):
-        su.advance(graph, None, nearer, out, args=(out, 0), reduce="max", scheme="scan")
+        su.advance(graph, None, nearer, out=out, args=(out, 0), reduce="max", scheme="scan")
     assert len(made(graph)) == 1
     with pytest.raises(RequirementError, match="scheme 'scan' walks the whole graph"):
-        su.advance(graph, some, nearer, out, args=(out, 0), reduce="max", scheme="scan")
+        su.advance(graph, some, nearer, out=out, args=(out, 0), reduce="max", scheme="scan")
 
 
 def test_loops_are_recorded_and_not_prepared(device):

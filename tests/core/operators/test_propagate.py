@@ -44,7 +44,7 @@ def test_levels(backend, device, source):
     case = make_case(backend, device)
     level = device.xp.full(case.n, 2**31 - 1, np.int32)
     level[source] = 0
-    steps = su.propagate(case.graph, [source], hop, level)
+    steps = su.propagate(case.graph, [source], hop, out=level, args=(level,), reduce="min")
     expected = unweighted_levels(case, source)
     found = case.host(level).astype(np.float64)
     found[found == 2**31 - 1] = np.inf
@@ -65,7 +65,7 @@ def test_levels_and_parents_in_one_word(backend, device):
     case = make_case(backend, device)
     key = device.xp.full(case.n, FAR, np.int64)
     key[0] = 0
-    su.propagate(case.graph, [0], hop_with_parent, key)
+    su.propagate(case.graph, [0], hop_with_parent, out=key, args=(key,), reduce="min")
     found = case.host(key)
     expected = unweighted_levels(case, 0)
     reached = found != FAR
@@ -81,7 +81,7 @@ def test_shortest_paths(backend, device, weight_dtype):
     case = make_case(backend, device, weight_dtype)
     distance = device.xp.full(case.n, np.inf)
     distance[2] = 0
-    su.propagate(case.graph, [2], relax, distance)
+    su.propagate(case.graph, [2], relax, out=distance, args=(distance,), reduce="min")
     np.testing.assert_array_equal(case.host(distance), csgraph.dijkstra(matrix(case), indices=2))
 
 
@@ -89,7 +89,7 @@ def test_shortest_paths(backend, device, weight_dtype):
 def test_largest_label_from_everywhere(backend, device):
     case = make_case(backend, device, directed=False)
     label = device.xp.arange(case.n, dtype=np.uint32)
-    su.propagate(case.graph, None, label_of, label, reduce="max")
+    su.propagate(case.graph, None, label_of, out=label, args=(label,), reduce="max")
     _, component = csgraph.connected_components(matrix(case), directed=False)
     largest = np.zeros(case.n, np.int64)
     np.maximum.at(largest, component, np.arange(case.n))
@@ -103,7 +103,7 @@ def test_max_steps(backend, device):
     for limit in (0, 1, 5, 599, 600, None):
         level = device.xp.full(n, n, np.int32)
         level[0] = 0
-        steps = su.propagate(graph, [0], hop, level, max_steps=limit)
+        steps = su.propagate(graph, [0], hop, out=level, args=(level,), reduce="min", max_steps=limit)
         reached = n - 1 if limit is None else min(limit, n - 1)
         assert steps.steps == (n if limit is None else min(limit, n))
         assert device.to_numpy(level).tolist() == [i if i <= reached else n for i in range(n)]
@@ -112,17 +112,22 @@ def test_max_steps(backend, device):
 def test_nothing_to_do(backend, device):
     graph = su.Graph(3, backend=backend, device=device)
     level = device.xp.zeros(3, np.int32)
-    assert su.propagate(graph, [], hop, level).steps == 0
-    assert su.propagate(graph, None, hop, level).steps == 1
-    assert su.propagate(su.Graph(0, backend=backend, device=device), None, hop, level[:0]).steps == 0
+    assert su.propagate(graph, [], hop, out=level, args=(level,), reduce="min").steps == 0
+    assert su.propagate(graph, None, hop, out=level, args=(level,), reduce="min").steps == 1
+    assert (
+        su.propagate(
+            su.Graph(0, backend=backend, device=device), None, hop, out=level[:0], args=(level[:0],), reduce="min"
+        ).steps
+        == 0
+    )
 
 
 def test_starts_from_a_frontier_that_an_operator_returned(backend, device):
     case = make_case(backend, device)
     level = device.xp.full(case.n, 10**6, np.int32)
     level[0] = 0
-    frontier = su.advance(case.graph, [0], hop, level)
-    su.propagate(case.graph, frontier, hop, level)
+    frontier = su.advance(case.graph, [0], hop, out=level, args=(level,), reduce="min")
+    su.propagate(case.graph, frontier, hop, out=level, args=(level,), reduce="min")
     expected = unweighted_levels(case, 0)
     np.testing.assert_array_equal(case.host(level), np.where(np.isfinite(expected), expected, 10**6))
 
@@ -135,7 +140,9 @@ def test_numbers_of_steps_run_out(device, monkeypatch):
     for _ in range(30):
         level = device.xp.full(6, 100, np.int32)
         level[0] = 0
-        assert su.propagate(graph, [0], hop, level, max_steps=9).steps == 4
+        assert su.propagate(graph, [0], hop, out=level, args=(level,), reduce="min", max_steps=9).steps == 4
         assert device.to_numpy(level).tolist() == [0, 1, 1, 2, 3, 100]
         level[3] = 100
-        assert device.to_numpy(su.advance(graph, [1, 2], hop, level).vertices).tolist() == [3]
+        assert device.to_numpy(
+            su.advance(graph, [1, 2], hop, out=level, args=(level,), reduce="min").vertices
+        ).tolist() == [3]

@@ -41,7 +41,9 @@ def test_the_smallest_word_of_the_neighbours(device: su.Device, backend: str, sc
     keys = {"key": "float64", "hops": "uint32"} if wide else {"key": "float32"}
     best = su.words(graph, keys=keys, payload={"parent": "uint32"})
     fn = nearest_hops if wide else nearest
-    su.neighbor_reduce(graph, fn, args=(device.xp.asarray(x),), reduce="argmin", over="in", out=best, scheme=scheme)
+    su.neighbor_reduce(
+        graph, None, fn, args=(device.xp.asarray(x),), reduce="argmin", over="in", out=best, scheme=scheme
+    )
     key, parent = device.to_numpy(best.key), device.to_numpy(best.parent)
     for v in range(300):
         offers = [(x[u] + 0.5, u) for u in src[dst == v]]
@@ -59,7 +61,7 @@ def test_the_epilogue_takes_the_fields(device: su.Device, backend: str) -> None:
         return x[u] + 0.5, u
 
     found = su.neighbor_reduce(
-        graph, offer, args=(device.xp.asarray(x), best), reduce="argmin", over="in", dtype=layout, then=keep
+        graph, None, offer, args=(device.xp.asarray(x), best), reduce="argmin", over="in", dtype=layout, then=keep
     )
     right = [min(((x[u] + 0.5, u) for u in src[dst == v]), default=(np.inf, 2**32 - 1)) for v in range(300)]
     assert device.to_numpy(best).tolist() == [parent for _, parent in right]

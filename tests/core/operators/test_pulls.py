@@ -42,10 +42,10 @@ def test_directions(backend, device, kind, over, reduce):
         for u, v, w in row:
             total = REDUCE[reduce](total, int(3 * x[u] + w - 5 * v))
         expected.append(total)
-    found = su.neighbor_reduce(case.graph, value_of, args=(case.array(x),), reduce=reduce, over=over)
+    found = su.neighbor_reduce(case.graph, None, value_of, args=(case.array(x),), reduce=reduce, over=over)
     assert case.host(found).tolist() == expected
     chosen = [7, 3, 3, 59, 0]
-    found = su.neighbor_reduce(case.graph, value_of, args=(case.array(x),), reduce=reduce, over=over, vertices=chosen)
+    found = su.neighbor_reduce(case.graph, chosen, value_of, args=(case.array(x),), reduce=reduce, over=over)
     assert case.host(found).tolist() == [expected[v] for v in chosen]
 
 
@@ -67,7 +67,7 @@ def test_whether_any_edge_does(backend, device, kind, over):
     expected = [int(any(x[u] + x[v] > 60 for u, v, _ in row)) for row in rows.values()]
     assert 0 < sum(expected) < N
     for fn, args in ((is_large, ()), (is_large_and_seen, (seen,))):
-        found = su.neighbor_reduce(case.graph, fn, args=(case.array(x), *args), reduce="or", over=over)
+        found = su.neighbor_reduce(case.graph, None, fn, args=(case.array(x), *args), reduce="or", over=over)
         assert case.host(found).tolist() == expected
     assert seen.read() == sum(map(len, rows.values()))
 
@@ -105,7 +105,7 @@ def test_the_second_phase(backend, device, kind, over, reduce):
             out = case.array(np.full(N, -7)) if stored else None
             args = (case.array(x), got, calls)
             joined = su.neighbor_reduce(
-                case.graph, total, args=args, reduce=reduce, over=over, vertices=vertices, out=out, then=then
+                case.graph, vertices, total, args=args, reduce=reduce, over=over, out=out, then=then
             )
             assert case.host(got).tolist() == [expected[v] if v in inside else -1 for v in range(N)]
             assert case.host(calls).tolist() == [int(v in inside) for v in range(N)]
@@ -127,7 +127,7 @@ def test_modes(backend, device, kind, over, dtype):
         expected = [mode(label[v if over == "out" else u] for u, v, _ in row) for row in given(case, over).values()]
         out = case.array(np.zeros(N, dtype))
         fn = (lambda u, v, w, x: x[v]) if over == "out" else (lambda u, v, w, x: x[u])
-        su.neighbor_reduce(case.graph, fn, args=(case.array(label),), reduce="mode", over=over, out=out)
+        su.neighbor_reduce(case.graph, None, fn, args=(case.array(label),), reduce="mode", over=over, out=out)
         assert case.host(out).tolist() == [none if value is None else value for value in expected]
 
 
@@ -135,7 +135,7 @@ def test_modes_leave_nan_out(device):
     graph = su.Graph(4, backend="csr_baseline", device=device)
     graph.insert_edges([0, 0, 0, 1], [1, 2, 3, 1])
     x = device.xp.asarray(np.array([0.0, np.nan, np.nan, 2.0]))
-    found = su.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(x,), reduce="mode")
+    found = su.neighbor_reduce(graph, None, lambda u, v, w, x: x[v], args=(x,), reduce="mode")
     assert device.to_numpy(found).tolist() == [2.0, np.inf, np.inf, np.inf]
 
 
@@ -152,7 +152,7 @@ def test_the_smallest_word(backend, device, kind, over):
         return w + x[u], u + v
 
     words = su.words(case.graph, keys={"cost": "float32"}, payload={"sum": "uint32"})
-    su.neighbor_reduce(case.graph, word, args=(case.array(x),), reduce="argmin", over=over, out=words)
+    su.neighbor_reduce(case.graph, None, word, args=(case.array(x),), reduce="argmin", over=over, out=words)
     expected = [
         min(((w + x[u], u + v) for u, v, w in row), default=(np.inf, 2**32 - 1)) for row in given(case, over).values()
     ]
@@ -169,7 +169,9 @@ def test_the_smallest_word(backend, device, kind, over):
         return least < 3
 
     args = (case.array(x), cost, total)
-    joined = su.neighbor_reduce(case.graph, word_and, args=args, reduce="argmin", over=over, dtype=words, then=then)
+    joined = su.neighbor_reduce(
+        case.graph, None, word_and, args=args, reduce="argmin", over=over, dtype=words, then=then
+    )
     assert list(zip(case.host(cost).tolist(), case.host(total).tolist(), strict=True)) == expected
     assert case.members(joined) == [v for v in range(N) if expected[v][0] < 3]
 
@@ -190,7 +192,7 @@ def test_layers_backwards(backend, device, kind):
         return True
 
     args = (arrays[1], arrays[0])
-    done = su.propagate(case.graph, [0], paths, arrays[1], args=args, reduce="sum", then=reach, layers=True)
+    done = su.propagate(case.graph, [0], paths, out=arrays[1], args=args, reduce="sum", then=reach, layers=True)
 
     def share(u, v, w, delta, sigma, level):
         return sigma[u] / sigma[v] * (1 + delta[v]) if level[v] == level[u] + 1 else 0.0
@@ -205,10 +207,10 @@ def test_layers_backwards(backend, device, kind):
         below = [v for a, v, _ in case.arcs if a == u and level[v] == level[u] + 1]
         expected[u] = sum(sigma[u] / sigma[v] * (1 + expected[v]) for v in below)
     delta = case.array(np.zeros(N))
-    su.neighbor_reduce(case.graph, share, args=(delta, *args), vertices=done.layers.reversed, then=keep)
+    su.neighbor_reduce(case.graph, done.layers.reversed, share, args=(delta, *args), reduce="sum", then=keep)
     np.testing.assert_allclose(case.host(delta), expected, rtol=1e-12)
     out = case.array(np.zeros(N))
-    found = su.neighbor_reduce(case.graph, share, args=(out, *args), vertices=done.layers.reversed, out=out)
+    found = su.neighbor_reduce(case.graph, done.layers.reversed, share, args=(out, *args), reduce="sum", out=out)
     assert found is out
     np.testing.assert_allclose(case.host(out), expected, rtol=1e-12)
 
@@ -278,7 +280,9 @@ def test_rounds_in_which_nobody_is_woken(backend, device):
         return 3 if count[v] <= v else 2
 
     args = (count, total)
-    done = su.converge(case.graph, None, nothing, args=args, reduce="sum", then=go_on, wake=None, until=(total, 2))
+    done = su.converge(
+        case.graph, None, nothing, args=args, reduce="sum", then=go_on, wake=None, stop=su.Stop(until=(total, 2))
+    )
     assert case.host(count).tolist() == [min(v + 1, N - 1) for v in range(N)]
     assert (done.steps, done.touched, done.converged) == (N - 1, N * (N + 1) // 2 - 1, False)
 
@@ -453,22 +457,22 @@ def test_wrong_calls(device):
         return 1
 
     with pytest.raises(RequirementError, match="in-edges"):
-        su.neighbor_reduce(graph, plain, over="both")
+        su.neighbor_reduce(graph, None, plain, reduce="sum", over="both")
     with pytest.raises(ShapeError, match="2 entries"):
-        su.neighbor_reduce(graph, plain, vertices=[1, 2], out=out[:2], then=then)
+        su.neighbor_reduce(graph, [1, 2], plain, reduce="sum", out=out[:2], then=then)
     with pytest.raises(RequirementError, match="vertices, not edges"):
-        su.neighbor_reduce(graph, plain, vertices=su.EdgeList([0], [1]), then=then)
+        su.neighbor_reduce(graph, su.EdgeList([0], [1]), plain, reduce="sum", then=then)
     with pytest.raises(RequirementError, match=r"'updated'.*then"):
-        su.neighbor_reduce(graph, plain, then=then, scheme="updated")
+        su.neighbor_reduce(graph, None, plain, reduce="sum", then=then, scheme="updated")
     with pytest.raises(DTypeError, match=r"argmin.*Words"):
-        su.neighbor_reduce(graph, plain, reduce="argmin")
+        su.neighbor_reduce(graph, None, plain, reduce="argmin")
     with pytest.raises(RequirementError, match="needs out"):
-        su.neighbor_reduce(graph, lambda u, v, w: (1.0,), reduce="argmin", dtype=words)
+        su.neighbor_reduce(graph, None, lambda u, v, w: (1.0,), reduce="argmin", dtype=words)
     with pytest.raises(ParameterError, match="max_steps"):
         su.converge(graph, None, plain, reduce="sum", over="out", then=then, max_steps=-1)
     with pytest.raises(ParameterError, match="Scalar"):
-        su.converge(graph, None, plain, reduce="sum", over="out", then=then, until=3)
-    layers = su.propagate(graph, [0], plain, out, args=(), layers=True).layers
+        su.converge(graph, None, plain, reduce="sum", over="out", then=then, stop=su.Stop(until=3))
+    layers = su.propagate(graph, [0], plain, out=out, reduce="min", args=(), layers=True).layers
     small_graph = su.Graph(3, backend="csr_baseline", device=device)
     with pytest.raises(su.errors.VertexRangeError, match="60 vertices"):
-        su.neighbor_reduce(small_graph, plain, vertices=layers)
+        su.neighbor_reduce(small_graph, layers, plain, reduce="sum")

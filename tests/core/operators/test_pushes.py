@@ -46,7 +46,7 @@ def test_directions(backend, device, kind, over, reduce):
     expected = values(2).tolist()
     altered = push(reduce, expected, [(v, 3 * x[u] + w - v) for u, v, w in case.offers(start, over)])
     out = case.array(values(2))
-    reached = su.advance(case.graph, start, value_of, out, args=(case.array(x),), reduce=reduce, over=over)
+    reached = su.advance(case.graph, start, value_of, out=out, args=(case.array(x),), reduce=reduce, over=over)
     assert case.host(out).tolist() == expected
     assert case.members(reached) == sorted(altered)
 
@@ -79,7 +79,7 @@ def test_unions(backend, device, number):
     offers = [*case.offers(inside, "out"), *arcs]
     altered = push("sum", expected, [(v, 3 * x[u] + w - v) for u, v, w in offers])
     out = case.array(values(2))
-    reached = su.advance(case.graph, given, value_of, out, args=(case.array(x),), reduce="sum")
+    reached = su.advance(case.graph, given, value_of, out=out, args=(case.array(x),), reduce="sum")
     assert case.host(out).tolist() == expected
     assert case.members(reached) == sorted(altered)
 
@@ -90,7 +90,7 @@ def test_edge_sets_as_frontiers(backend, device):
         edges = su.EdgeSet(case.graph, [1, 2, 5], [2, 9, 5])
         both = [(1, 2), (2, 9), (5, 5)] + ([(2, 1), (9, 2)] if kind == "undirected" else [])
         out = case.array(np.zeros(N, np.int64))
-        su.advance(case.graph, edges, lambda u, v, w: 1, out, args=(), reduce="sum")
+        su.advance(case.graph, edges, lambda u, v, w: 1, out=out, args=(), reduce="sum")
         assert case.host(out).tolist() == np.bincount([v for _, v in both], minlength=N).tolist()
 
 
@@ -107,7 +107,7 @@ def test_the_second_phase(backend, device):
     start = [0, 3, 7, 8, 9, 10]
     expected = [5] * N
     altered = push("sum", expected, [(v, 1) for _, v, _ in case.offers(start, "out")])
-    reached = su.advance(case.graph, start, one, out, args=(out, calls), reduce="sum", then=then)
+    reached = su.advance(case.graph, start, one, out=out, args=(out, calls), reduce="sum", then=then)
     assert case.host(out).tolist() == [value + 100 * (v in altered) for v, value in enumerate(expected)]
     assert case.host(calls).tolist() == [int(v in altered) for v in range(N)]
     assert case.members(reached) == [v for v in sorted(altered) if v % 2 == 0]
@@ -144,7 +144,16 @@ def test_levels_by_steps(backend, device, kind, over, once):
         level[start] = 0
         level = case.array(level)
         done = su.propagate(
-            case.graph, start, one, seen, args=(seen, level), reduce="max", over=over, then=mark, layers=True, once=once
+            case.graph,
+            start,
+            one,
+            out=seen,
+            args=(seen, level),
+            reduce="max",
+            over=over,
+            then=mark,
+            layers=True,
+            once=once,
         )
         layers = joined_in_steps(case, start, over)
         expected = np.full(N, FAR)
@@ -171,7 +180,7 @@ def test_levels_without_a_second_phase(backend, device, kind, once):
     graph.insert_edges(src, dst)
     level = device.xp.full(n, FAR, np.int32)
     level[5] = 0
-    done = su.propagate(graph, [5], hop, level, once=once)
+    done = su.propagate(graph, [5], hop, out=level, args=(level,), reduce="min", once=once)
     expected, wave = np.full(n, FAR), [5]
     expected[5] = 0
     if kind == "undirected":
@@ -218,12 +227,12 @@ def test_promises_change_no_result(backend, device, kind, over):
         paths[7], level[7] = 1, 0
         args = paths, level
         done = su.propagate(
-            graph, [7], offer_paths, paths, args=args, reduce="sum", over=over, then=reach_some, once=once
+            graph, [7], offer_paths, out=paths, args=args, reduce="sum", over=over, then=reach_some, once=once
         )
         words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
         words.fill(level=FAR, parent=FAR)
         words.set([7], level=0, parent=7)
-        alike = su.propagate(graph, [7], hop_from, words, args=(words,), reduce="argmin", over=over, once=once)
+        alike = su.propagate(graph, [7], hop_from, out=words, args=(words,), reduce="argmin", over=over, once=once)
         arrays = paths, level, words.level, words.parent
         found.append(([device.to_numpy(one).tolist() for one in arrays], *counts(done), *counts(alike)))
     assert found[0] == found[1]
@@ -247,7 +256,7 @@ def test_equal_offers_are_all_added(backend, device, kind):
     graph.insert_edges(src, dst)
     paths, level = device.xp.zeros(ends[-1], np.int64), device.xp.full(int(ends[-1]), FAR, np.int32)
     paths[0], level[0] = 1, 0
-    su.propagate(graph, [0], offer_paths, paths, args=(paths, level), reduce="sum", then=reach, once="equal")
+    su.propagate(graph, [0], offer_paths, out=paths, args=(paths, level), reduce="sum", then=reach, once="equal")
     expected = np.repeat(np.cumprod((1, 1, *sizes[1:-1])), sizes)
     assert device.to_numpy(paths).tolist() == expected.tolist()
 
@@ -267,7 +276,7 @@ def test_sums_over_paths(backend, device):
     level[0], sigma[0] = 0, 1
     given = case.array(level), case.array(sigma)
     done = su.propagate(
-        case.graph, [0], paths, given[1], args=(given[1], given[0]), reduce="sum", then=reach, layers=True
+        case.graph, [0], paths, out=given[1], args=(given[1], given[0]), reduce="sum", then=reach, layers=True
     )
     for vertices in joined_in_steps(case, [0], "out")[:-1]:
         offers = [(v, sigma[u]) for u, v, _ in case.offers(vertices, "out") if level[v] == FAR]
@@ -284,7 +293,7 @@ def test_layers_hold_a_vertex_once(device):
     out = device.xp.zeros(2, np.int64)
 
     def repeat():
-        done = su.propagate(graph, [0], lambda u, v, w: 1, out, args=(), reduce="sum", layers=True, max_steps=9)
+        done = su.propagate(graph, [0], lambda u, v, w: 1, out=out, args=(), reduce="sum", layers=True, max_steps=9)
         assert done.steps  # on CUDA it is raised when a number is read
 
     with pytest.raises(su.errors.CapacityError, match="several times"):
@@ -298,7 +307,7 @@ def test_from_arcs_on(backend, device):
     level[0] = 0
     out = case.array(level)
     arcs = su.EdgeList(case.array(np.array([0, 0], np.uint32)), case.array(np.array([30, 3], np.uint32)))
-    done = su.propagate(case.graph, (arcs, [0]), hop, out)
+    done = su.propagate(case.graph, (arcs, [0]), hop, out=out, args=(out,), reduce="min")
     wave = {30, 3} | {v for u, v, _ in case.arcs if u == 0}
     step = 1
     while wave:
@@ -317,7 +326,7 @@ def test_the_last_step_allowed(backend, device):
     for limit in (0, 1, 2, len(layers)):
         out, seen = case.array(level), case.array(np.zeros(N, np.int32))
         done = su.propagate(
-            case.graph, [0], one, seen, args=(seen, out), reduce="max", then=mark, max_steps=limit, layers=True
+            case.graph, [0], one, out=seen, args=(seen, out), reduce="max", then=mark, max_steps=limit, layers=True
         )
         assert (done.steps, done.converged) == (min(limit, len(layers) - 1), limit >= len(layers) - 1)
         found = case.host(out)
@@ -352,7 +361,7 @@ def test_the_smallest_word_wins(backend, device, kind, dtype):
     case = small(backend, device, kind, "float32")
     words = su.words(case.graph, keys={"distance": dtype, "hops": "uint32"}, payload={"parent": "uint32"})
     words.set([2], distance=0, hops=0, parent=2)
-    su.propagate(case.graph, [2], relax, words, reduce="argmin")
+    su.propagate(case.graph, [2], relax, out=words, args=(words,), reduce="argmin")
     expected = shortest(case, 2)
     found = zip(*(case.host(part).tolist() for part in (words.distance, words.hops, words.parent)), strict=True)
     far = (np.inf, 2**32 - 1, 2**32 - 1)
@@ -368,8 +377,8 @@ def test_a_change_of_the_payload_alone_moves_nothing(backend, device):
     def below(u, v, w, s):
         return s.level[u] + 1, u
 
-    first = su.advance(graph, [1], below, words, reduce="argmin")
-    again = su.advance(graph, [0], below, words, reduce="argmin")
+    first = su.advance(graph, [1], below, out=words, args=(words,), reduce="argmin")
+    again = su.advance(graph, [0], below, out=words, args=(words,), reduce="argmin")
     assert device.to_numpy(first.vertices).tolist() == [2]
     assert len(again) == 0
     assert device.to_numpy(words.parent).tolist() == [0, 1, 0, 2**32 - 1]
@@ -394,25 +403,27 @@ def test_wrong_calls(device):
     ):
         for call in (su.advance, su.propagate):
             with pytest.raises(error, match=says):
-                call(graph, [0], hop, out, **options)
+                call(graph, [0], hop, **{"out": out, "args": (out,), "reduce": "min"} | options)
     for wrong, error, says in ((few, ShapeError, "3 entries"), (out, DTypeError, "Words")):
         with pytest.raises(error, match=says):
-            su.advance(graph, [0], lambda u, v, w: (1, 2), wrong, args=(), reduce="argmin")
+            su.advance(graph, [0], lambda u, v, w: (1, 2), out=wrong, args=(), reduce="argmin")
     with pytest.raises(DTypeError, match="only reduce='argmin'"):
-        su.advance(graph, [0], hop, words, args=(out,))
+        su.advance(graph, [0], hop, out=words, reduce="min", args=(out,))
     for options, says in (
         ({"once": "maybe"}, "once"),
         ({"layers": 1}, "layers"),
     ):
         with pytest.raises(ParameterError, match=says):
-            su.propagate(graph, [0], hop, out, **options)
+            su.propagate(graph, [0], hop, out=out, args=(out,), reduce="min", **options)
     other = su.Graph(N, backend="csr_baseline", device=device, weight_dtype="float32")
     with pytest.raises(su.errors.WeightError, match="weights"):
-        su.advance(other, su.EdgeSet(graph, [0], [1]), hop, out)
+        su.advance(other, su.EdgeSet(graph, [0], [1]), hop, out=out, args=(out,), reduce="min")
     large = su.Graph(N + 1, backend="csr_baseline", device=device)
     with pytest.raises(su.errors.VertexRangeError, match="61 vertices"):
-        su.advance(graph, ([0], su.EdgeSet(large, [0], [60])), hop, out)
+        su.advance(graph, ([0], su.EdgeSet(large, [0], [60])), hop, out=out, args=(out,), reduce="min")
     assert device.to_numpy(out).tolist() == [0] * N
     if device.is_cuda:
         with pytest.raises(DeviceError):
-            su.advance(graph, [0], hop, out, args=(su.words(N, keys={"level": "uint32"}, device="cpu"),))
+            su.advance(
+                graph, [0], hop, out=out, reduce="min", args=(su.words(N, keys={"level": "uint32"}, device="cpu"),)
+            )

@@ -48,7 +48,7 @@ def test_sums_are_right(made: list[ModuleType], backend: str, over: str) -> None
     def read_source(u, v, w, x):  # type: ignore[no-untyped-def]
         return x[u]
 
-    found = su.neighbor_reduce(graph, read if over == "out" else read_source, args=(x,), over=over)
+    found = su.neighbor_reduce(graph, None, read if over == "out" else read_source, args=(x,), reduce="sum", over=over)
     expected = np.zeros(N, np.int64)
     if over != "in":
         other = ~(src == dst) if over == "both" else slice(None)  # a self-loop counts once
@@ -69,7 +69,7 @@ def test_a_range_of_vertices_is_asked_for_as_all_are(made: list[ModuleType]) -> 
     def read(u, v, w, x):  # type: ignore[no-untyped-def]
         return x[v]
 
-    every = su.neighbor_reduce(graph, read, args=(x,))
+    every = su.neighbor_reduce(graph, None, read, args=(x,), reduce="sum")
     are_a_range = made[-1].are_a_range
     for vertices, is_range in (
         (np.arange(N // 4, N // 2), True),
@@ -78,7 +78,7 @@ def test_a_range_of_vertices_is_asked_for_as_all_are(made: list[ModuleType]) -> 
         (np.arange(10), False),  # too few to look at a sample
     ):
         listed = vertices.astype(np.uint32)
-        assert np.array_equal(su.neighbor_reduce(graph, read, args=(x,), vertices=listed), every[vertices])
+        assert np.array_equal(su.neighbor_reduce(graph, listed, read, args=(x,), reduce="sum"), every[vertices])
         assert are_a_range(listed, False, 0, len(listed), N) == is_range
     assert are_a_range(listed, True, 0, N, N)
 
@@ -91,7 +91,7 @@ def test_near_neighbours_are_not_asked_for(made: list[ModuleType]) -> None:
     def read(u, v, w, x):  # type: ignore[no-untyped-def]
         return x[v]
 
-    assert su.neighbor_reduce(graph, read, args=(x,)).sum() == N - 1
+    assert su.neighbor_reduce(graph, None, read, args=(x,), reduce="sum").sum() == N - 1
     assert not made[-1].asks_ahead(graph.view().data, N, True, x)
 
 

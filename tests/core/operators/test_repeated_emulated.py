@@ -80,11 +80,10 @@ class Case:
         """Change the graph, call both operators, and compare."""
         self.graph.insert_edges(*self.rng.integers(0, N, (2, 500)))
         self.fake._views.clear()
-        self.again.vertex_map(count, (self.fake, self.x, self.total))
+        self.again.vertex_map(count, args=(self.fake, self.x, self.total))
         args, swap = (self.x, self.y, self.changed), ((self.x, self.y),)
-        done = self.again.passes(
-            read, args, store, dtype=np.int64, max_steps=rounds, until=(self.changed, -1.0), swap=swap
-        )
+        stop = su.Stop(until=(self.changed, -1.0))
+        done = self.again.passes(read, args=args, then=store, dtype=np.int64, max_steps=rounds, stop=stop, swap=swap)
         u, v = (np.asarray(part) for part in self.graph.edges()[:2])
         expected = np.bincount(u, minlength=N)
         assert self.total.total.tolist() == [expected.sum()]
@@ -128,8 +127,9 @@ def test_on_the_cpu_they_are_plain_calls() -> None:
     graph = su.Graph(4, backend="csr_baseline", device="cpu", directed=False)
     graph.insert_edges([0, 1, 2], [1, 2, 3])
     again, x, y, changed = Repeated(graph), np.zeros(4, np.int64), np.zeros(4, np.int64), su.Scalar("sum", "int64")
-    again.vertex_map(count, (graph, x, changed))
+    again.vertex_map(count, args=(graph, x, changed))
     assert (x.tolist(), changed.read()) == ([1, 2, 2, 1], 6)
-    again.passes(read, (x, y, changed), store, dtype=np.int64, max_steps=1, until=(changed, -1.0), swap=((x, y),))
+    args, stop = (x, y, changed), su.Stop(until=(changed, -1.0))
+    again.passes(read, args=args, then=store, dtype=np.int64, max_steps=1, stop=stop, swap=((x, y),))
     assert (x.tolist(), changed.read()) == ([3, 5, 5, 3], 4)
     assert not again._made

@@ -44,7 +44,7 @@ def test_arrays_are_exchanged_between_rounds(backend, device, limit, degree):
         np.add.at(total, dst, value[src])
         totals.append(value.sum())
         value = (total + value) // 1000
-    call = {"reduce": "sum", "then": halved, "wake": None, "max_steps": limit, "until": (seen, n)}
+    call = {"reduce": "sum", "then": halved, "wake": None, "max_steps": limit, "stop": su.Stop(until=(seen, n))}
     args = (label, new, seen)
     done = su.converge(graph, None, lowest_seen, args=args, swap=[(label, new)], **call)
     assert (done.steps, done.touched, done.converged) == (len(totals), len(totals) * n, False)
@@ -104,9 +104,11 @@ def test_rounds_over_all_vertices_take_over_from_a_crowded_loop(backend, device,
     xp = graph.device.xp
     label, new, changed = xp.array(start), xp.zeros(n, np.int64), su.Scalar("sum", "int64", graph)
     call = {"args": (label, new, changed), "reduce": "min", "then": take, "max_steps": limit}
-    loop = su.converge(graph, first, lowest_seen, commit=publish, most=most, **call)
+    loop = su.converge(graph, first, lowest_seen, commit=publish, stop=su.Stop(most=most), **call)
     new[:] = -1
-    rest = su.converge(graph, None, lowest_seen, wake=None, until=changed, swap=[(label, new)], after=loop, **call)
+    rest = su.converge(
+        graph, None, lowest_seen, wake=None, stop=su.Stop(until=changed), swap=[(label, new)], after=loop, **call
+    )
     assert (loop.steps, loop.touched, loop.crowded) == (rounds, touched, crowded)
     assert (rest.steps, rest.touched, rest.converged, rest.crowded) == (swept, swept * n, not crowded, False)
     assert graph.device.to_numpy(label).tolist() == all_of_them[0].tolist()
@@ -121,12 +123,12 @@ def test_only_rounds_over_all_vertices_take_over(device):
         new[v] = label[v]
 
     call = {"args": (label, new), "reduce": "min", "then": keep, "wake": None, "max_steps": 1}
-    assert su.converge(graph, None, lowest, most=3, **call).crowded
-    loop = su.converge(graph, None, lowest, most=4, **call)
+    assert su.converge(graph, None, lowest, stop=su.Stop(most=3), **call).crowded
+    loop = su.converge(graph, None, lowest, stop=su.Stop(most=4), **call)
     assert not loop.crowded
     with pytest.raises(RequirementError, match="pass swap"):
         su.converge(graph, None, lowest, after=loop, **call)
     with pytest.raises(ParameterError, match="after is 3"):
         su.converge(graph, None, lowest, after=3, swap=[(label, new)], **call)
     with pytest.raises(ParameterError, match="most"):
-        su.converge(graph, None, lowest, most=-1, **call)
+        su.converge(graph, None, lowest, stop=su.Stop(most=-1), **call)

@@ -143,7 +143,7 @@ def check_advance(story, what):
         if graph.weight_dtype is not None and graph.weight_dtype.kind == "f":
             out = out.astype(np.float64)
         args = (graph.device.xp.asarray(x),)
-        frontier = su.advance(graph, None, value, out, args=args, reduce=reduce, scheme="updated")
+        frontier = su.advance(graph, None, value, out=out, args=args, reduce=reduce, scheme="updated")
         np.testing.assert_array_equal(graph.device.to_numpy(out), expected, err_msg=what)
         changed = np.sort(graph.device.to_numpy(frontier.vertices))
         np.testing.assert_array_equal(changed, np.flatnonzero(expected != before), err_msg=what)
@@ -158,7 +158,7 @@ def check_reduce(story, what, over):
         expected = reduce_at(reduce, start, src if over == "out" else dst, x[src] * weight + dst)
         args = (graph.device.xp.asarray(x),)
         result = su.neighbor_reduce(
-            graph, value, args=args, reduce=reduce, over=over, dtype=np.float64, scheme="updated"
+            graph, None, value, args=args, reduce=reduce, over=over, dtype=np.float64, scheme="updated"
         )
         np.testing.assert_array_equal(graph.device.to_numpy(result), expected, err_msg=what)
 
@@ -216,10 +216,10 @@ def test_updated_edges_are_not_listed_where_there_is_an_iterator(device, monkeyp
     graph.insert_edges([5, 5, 0], [6, 7, 1])
     assert hasattr(importlib.import_module(graph.view().cursor), "updated_count")
     monkeypatch.setattr(type(graph.store()), "updated", None)
-    count = su.neighbor_reduce(graph, lambda u, v, w: 1, scheme="updated")
+    count = su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum", scheme="updated")
     assert device.to_numpy(device.xp.flatnonzero(count)).tolist() == [5]
     out = device.xp.zeros(N, np.int64)
-    reached = su.advance(graph, None, lambda u, v, w: 1, out, args=(), reduce="sum", scheme="updated")
+    reached = su.advance(graph, None, lambda u, v, w: 1, out=out, args=(), reduce="sum", scheme="updated")
     assert sorted(device.to_numpy(reached.vertices).tolist()) == [6, 7]
 
 
@@ -236,8 +236,8 @@ def test_updated_without_vertices(backend, device):
     graph = su.Graph(0, backend=backend, device=device)
     out = device.xp.zeros(0, np.int64)
     for _ in range(2):
-        assert len(su.advance(graph, None, lambda u, v, w: 1, out, args=(), scheme="updated")) == 0
-        assert len(su.neighbor_reduce(graph, lambda u, v, w: 1, scheme="updated")) == 0
+        assert len(su.advance(graph, None, lambda u, v, w: 1, out=out, reduce="min", args=(), scheme="updated")) == 0
+        assert len(su.neighbor_reduce(graph, None, lambda u, v, w: 1, reduce="sum", scheme="updated")) == 0
         graph.mark()
 
 
@@ -258,7 +258,7 @@ def test_auto_never_picks_updated(backend, device):
     story.mark()
     story.insert(*story.random(20))
     for scheme in schemes(story):
-        degrees = su.neighbor_reduce(story.graph, lambda u, v, w: 1, scheme=scheme)
+        degrees = su.neighbor_reduce(story.graph, None, lambda u, v, w: 1, reduce="sum", scheme=scheme)
         np.testing.assert_array_equal(device.to_numpy(degrees), device.to_numpy(story.graph.degrees()))
 
 
@@ -276,7 +276,7 @@ def test_more_heavy_vertices_than_are_split(backend, device, most, degree, monke
     each = np.bincount(case.src, x[case.dst], case.n)[chosen]
     for scheme in schemes(case, whole=False):
         result = su.neighbor_reduce(
-            case.graph, lambda u, v, w, x: x[v], args=(case.array(x),), vertices=chosen, scheme=scheme
+            case.graph, chosen, lambda u, v, w, x: x[v], args=(case.array(x),), reduce="sum", scheme=scheme
         )
         np.testing.assert_array_equal(case.host(result), each)
 
@@ -294,7 +294,7 @@ def test_small_frontiers_split_more(backend, device, few, monkeypatch):
         )
         for scheme in ("auto", "vertex"):
             out = case.array(before.copy())
-            reached = su.advance(case.graph, start, value, out, args=(case.array(x),), scheme=scheme)
+            reached = su.advance(case.graph, start, value, out=out, reduce="min", args=(case.array(x),), scheme=scheme)
             np.testing.assert_array_equal(case.host(out), expected)
             np.testing.assert_array_equal(np.sort(case.host(reached.vertices)), np.unique(case.dst[inside]))
 
@@ -315,13 +315,13 @@ def test_no_scheme_waits(backend, device):
 
     def whole():
         for scheme in names:
-            su.advance(graph, None, value, out, args=(x,), scheme=scheme)
-            su.neighbor_reduce(graph, value, args=(x,), out=out, scheme=scheme)
+            su.advance(graph, None, value, out=out, reduce="min", args=(x,), scheme=scheme)
+            su.neighbor_reduce(graph, None, value, args=(x,), reduce="sum", out=out, scheme=scheme)
 
     def from_some():
         for scheme in schemes(case, whole=False):
-            reached = su.advance(graph, frontier, value, out, args=(x,), scheme=scheme)
-            su.advance(graph, reached, value, out, args=(x,), scheme=scheme)
+            reached = su.advance(graph, frontier, value, out=out, reduce="min", args=(x,), scheme=scheme)
+            su.advance(graph, reached, value, out=out, reduce="min", args=(x,), scheme=scheme)
 
     for action in (whole, from_some):
         action()
@@ -357,10 +357,12 @@ def test_segments_with_many_owners(device, weight_dtype, monkeypatch):
         for reduce in ("sum", "max"):
             start = np.full(case.n, neutral(reduce, np.dtype(np.float64)))
             expected = reduce_at(reduce, start, case.src[chosen], values[chosen])
-            found = su.neighbor_reduce(case.graph, value, args=args, reduce=reduce, dtype=np.float64, scheme=scheme)
+            found = su.neighbor_reduce(
+                case.graph, None, value, args=args, reduce=reduce, dtype=np.float64, scheme=scheme
+            )
             np.testing.assert_array_equal(case.host(found), expected, err_msg=f"{scheme} {reduce}")
         before = np.full(case.n, 1e9)
         out = case.array(before.copy())
-        reached = su.advance(case.graph, None, value, out, args=args, scheme=scheme)
+        reached = su.advance(case.graph, None, value, out=out, reduce="min", args=args, scheme=scheme)
         np.testing.assert_array_equal(case.host(out), reduce_at("min", before, case.dst[chosen], values[chosen]))
         np.testing.assert_array_equal(np.sort(case.host(reached.vertices)), np.unique(case.dst[chosen]))

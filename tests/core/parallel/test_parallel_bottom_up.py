@@ -54,14 +54,24 @@ def searches(graph: su.Graph, source: int) -> list[Any]:
     for over in ("out", "in") if graph.has_in_edges else ("out",):
         level = xp.full(n, 1 << 30, np.int32)
         level[source] = 0
-        done = su.propagate(graph, [source], one_further, level, over=over, layers=over == "out", once="equal")
+        done = su.propagate(
+            graph,
+            [source],
+            one_further,
+            out=level,
+            args=(level,),
+            reduce="min",
+            over=over,
+            layers=over == "out",
+            once="equal",
+        )
         found += [host(level), done.steps]
         if over == "out":
             found += [sorted(host(layer).tolist()) for layer in done.layers]
     for fn, first, reduce, then in ((one_further, 1 << 30, "min", not_a_seventh), (downwards, -(1 << 30), "max", None)):
         level = xp.full(n, first, np.int64)
         level[source] = 0
-        su.propagate(graph, [source], fn, level, reduce=reduce, then=then, once="equal")
+        su.propagate(graph, [source], fn, out=level, args=(level,), reduce=reduce, then=then, once="equal")
         found.append(host(level))
     return found
 

@@ -169,7 +169,8 @@ def test_operators_and_algorithms_read_columns_as_on_one_graph(directed: bool, r
                 np.testing.assert_allclose(*(values_of(tracker.result) for tracker in (one, other)), atol=1e-6)
             for over in ("out", "in"):
                 sums = [
-                    su.neighbor_reduce(graph, far, args=("amount", "age"), over=over) for graph in (divided, single)
+                    su.neighbor_reduce(graph, None, far, args=("amount", "age"), reduce="sum", over=over)
+                    for graph in (divided, single)
                 ]
                 np.testing.assert_allclose(*sums)
         divided.check()

@@ -40,7 +40,7 @@ def test_ranks_look_for_altered_words_each_in_its_way(gpus: Any, monkeypatch: py
         words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
         words.fill(level=0, parent=9)
         words.set([0, 3, 5], level=[1, 50, 50], parent=[0, 9, 9])
-        su.advance(graph, [0], nearer, words, reduce="argmin")
+        su.advance(graph, [0], nearer, out=words, args=(words,), reduce="argmin")
         found: list[int] = words.level.tolist()
         return found
 

@@ -70,9 +70,9 @@ def push_with_totals(graph: su.Graph) -> list[Any]:
     out, seen, s = np.full(N, 50), np.zeros(N, np.int64), total(graph)
     out[[1, 4]] = 0
     args = (out, seen, s)
-    once = su.advance(graph, [1, 4], counted, out, args=args, then=first_time)
-    after_one, done = s.read(), su.propagate(graph, once, counted, out, args=args, then=first_time)
-    after_all, none = s.read(), su.propagate(graph, [2], counted, out, args=args, max_steps=0)
+    once = su.advance(graph, [1, 4], counted, out=out, reduce="min", args=args, then=first_time)
+    after_one, done = s.read(), su.propagate(graph, once, counted, out=out, reduce="min", args=args, then=first_time)
+    after_all, none = s.read(), su.propagate(graph, [2], counted, out=out, reduce="min", args=args, max_steps=0)
     return [once, after_one, done, after_all, none, s, out, seen]
 
 
@@ -83,7 +83,7 @@ def share_of(u, v, w, out, given):
 def push_that_cancels(graph: su.Graph) -> list[Any]:
     """Offers of different ranks cancel each other: an offer has altered the value all the same."""
     out, given = np.zeros(N, np.int64), np.where(np.arange(N) % 2, 1, -1)
-    return [su.advance(graph, None, share_of, out, args=(out, given), reduce="sum"), out]
+    return [su.advance(graph, None, share_of, out=out, args=(out, given), reduce="sum"), out]
 
 
 def by_graph(u, v, w, out, g):
@@ -98,7 +98,7 @@ def push_that_asks(graph: su.Graph) -> list[Any]:
     """Functions see rows that another rank holds."""
     out = np.full(N, 1 << 30)
     out[:3] = 0
-    done = su.propagate(graph, [0, 1, 2], by_graph, out, args=(out, graph), then=is_wide)
+    done = su.propagate(graph, [0, 1, 2], by_graph, out=out, reduce="min", args=(out, graph), then=is_wide)
     return [done.converged, out]
 
 
@@ -108,8 +108,8 @@ def push_from_arcs(graph: su.Graph) -> list[Any]:
     start = su.EdgeSet(graph, [23, 21], [22, 1]), np.array([23, 3, 3], np.uint32)
     nothing = su.EdgeSet(graph, [], [])
     return [
-        su.propagate(graph, start, counted, out, args=(out, seen, s), then=first_time, max_steps=1),
-        su.propagate(graph, nothing, counted, out, args=(out, seen, s), layers=True),
+        su.propagate(graph, start, counted, out=out, reduce="min", args=(out, seen, s), then=first_time, max_steps=1),
+        su.propagate(graph, nothing, counted, out=out, reduce="min", args=(out, seen, s), layers=True),
         out,
         s,
     ]
@@ -133,10 +133,11 @@ def pulls_with_totals(graph: su.Graph) -> list[Any]:
     x, y, s, out = np.arange(N), np.zeros(N, np.int64), total(graph), np.zeros(N, np.int64)
     args, found = (x, y, s), []
     for options in (
-        {}, {"vertices": [7, 4, 4, 23]}, {"then": kept_even}, {"then": kept_even, "vertices": ([4, 1], [4, 9])},
-        {"then": kept_even, "out": out, "vertices": []},
+        {}, {"frontier": [7, 4, 4, 23]}, {"then": kept_even}, {"then": kept_even, "frontier": ([4, 1], [4, 9])},
+        {"then": kept_even, "out": out, "frontier": []},
     ):  # fmt: skip
-        found += [plain(su.neighbor_reduce(graph, weighed, args=args, **options)), s.read()]
+        call = {"frontier": None, "fn": weighed, "args": args, "reduce": "sum"} | options
+        found += [plain(su.neighbor_reduce(graph, **call)), s.read()]
     return [*found, y, out]
 
 
@@ -151,7 +152,7 @@ def pulls_of_words(graph: su.Graph) -> list[Any]:
         like = su.words(graph, keys={"key": dtype}, payload={"parent": "uint32"})
         some = su.words(5, keys={"key": dtype}, payload={"parent": "uint32"}, device=graph.device)
         for out, vertices in ((like, None), (some, [9, 4, 4, 23, 0])):
-            su.neighbor_reduce(graph, least, args=(x,), reduce="argmin", vertices=vertices, out=out)
+            su.neighbor_reduce(graph, vertices, least, args=(x,), reduce="argmin", out=out)
             found += [out.key, out.parent]
     return found
 
@@ -169,13 +170,15 @@ def pulls_over_layers(graph: su.Graph) -> list[Any]:
     """Values of earlier layers are read; with and without a second phase, ``out`` given and not."""
     level, found = np.full(N, 99), []
     level[4] = 0
-    layers = su.propagate(graph, [4], lambda u, v, w, level: level[u] + 1, level, layers=True).layers
+    layers = su.propagate(
+        graph, [4], lambda u, v, w, level: level[u] + 1, out=level, args=(level,), reduce="min", layers=True
+    ).layers
     for then in (None, put_sum):
         sums, s = np.zeros(N, np.int64), total(graph)
         args = (sums, level, s)
-        done = su.neighbor_reduce(graph, layered, args=args, vertices=layers.reversed, out=sums, then=then)
+        done = su.neighbor_reduce(graph, layers.reversed, layered, args=args, reduce="sum", out=sums, then=then)
         found += [plain(done), sums, s.read()]
-    made = su.neighbor_reduce(graph, layered, args=args, vertices=layers)
+    made = su.neighbor_reduce(graph, layers, layered, args=args, reduce="sum")
     return [*found, np.where(level < 99, made, 0), s]
 
 
@@ -186,9 +189,11 @@ def asks_degrees(u, v, w, x, g, s):
 
 def pulls_that_ask(graph: su.Graph) -> list[Any]:
     found = []
-    for options in ({}, {"scheme": "scan"}, {"vertices": [4, 4, 8]}):
+    for frontier, scheme in ((None, "auto"), (None, "scan"), ([4, 4, 8], "auto")):
         s = total(graph)
-        found += [plain(su.neighbor_reduce(graph, asks_degrees, args=(np.arange(N), graph, s), **options)), s.read()]
+        args = np.arange(N), graph, s
+        values = su.neighbor_reduce(graph, frontier, asks_degrees, args=args, reduce="sum", scheme=scheme)
+        found += [plain(values), s.read()]
     return found
 
 
@@ -213,7 +218,8 @@ def publish(v, label, fresh, s):
 
 def rounds_with_totals(graph: su.Graph) -> list[Any]:
     found = []
-    for options in ({}, {"max_steps": 0}, {"most": 40}, {"most": 78}, {"most": 90}, {"max_steps": 2}):
+    stops = ({"stop": su.Stop(most=most)} for most in (40, 78, 90))
+    for options in ({}, {"max_steps": 0}, *stops, {"max_steps": 2}):
         label, s = np.arange(N)[::-1].copy(), total(graph)
         args = (label, label.copy(), s)
         done = su.converge(
@@ -263,7 +269,7 @@ def rounds_that_exchange(graph: su.Graph) -> list[Any]:
     pace, next_pace = np.zeros(1), np.zeros(1)
     done = su.converge(
         graph, None, of_all, args=(old, new, pace, next_pace, s), reduce="sum", over="out", then=damped, wake=None,
-        swap=[(old, new), (pace, next_pace)], until=(s, 1e-3), max_steps=30,
+        swap=[(old, new), (pace, next_pace)], stop=su.Stop(until=(s, 1e-3)), max_steps=30,
     )  # fmt: skip
     return [done, old.round(9), pace, next_pace, round(s.read(), 9)]
 
@@ -312,10 +318,10 @@ def effects(graph: su.Graph) -> list[Any]:
     found: list[Any] = []
     for start in (None, [4, 4, 6], su.EdgeSet(graph, [1, 23], [23, 2]), ([4], su.EdgeSet(graph, [1], [23]))):
         args = (np.ones(N, np.int64), np.full(N, N), np.ones(N, np.int64), su.UnionFind(N, graph.device), total(graph))
-        su.edge_map(graph, all_effects, start, args=args)
+        su.edge_map(graph, start, all_effects, args=args)
         found += map(plain, args)
     at = np.zeros(3, np.int64)
-    su.edge_map(graph, place_of, su.EdgeList(np.array([9, 1, 5]), np.array([2, 2, 8])), args=(at,))
+    su.edge_map(graph, su.EdgeList(np.array([9, 1, 5]), np.array([2, 2, 8])), place_of, args=(at,))
     return [*found, at]
 
 
@@ -341,8 +347,8 @@ def hit(u, v, w, hits):
 def columns_by_name(graph: su.Graph) -> list[Any]:
     """Columns that came after the last change of the graph."""
     graph.columns["x"], graph.columns["hits"] = np.arange(N), np.zeros(N, np.int64)
-    su.edge_map(graph, hit, args=("hits",))
-    return [su.neighbor_reduce(graph, plus, args=("x", graph)), graph.columns["hits"]]
+    su.edge_map(graph, None, hit, args=("hits",))
+    return [su.neighbor_reduce(graph, None, plus, args=("x", graph), reduce="sum"), graph.columns["hits"]]
 
 
 OPERATIONS = [
@@ -385,7 +391,7 @@ def test_ranks_without_vertices() -> None:
         graph = su.Graph(2, device="cpu", **({} if comm is None else {"comm": comm}))
         graph.insert_edges([0, 1], [1, 1])
         x, y, s = np.arange(2), np.zeros(2, np.int64), total(graph)
-        su.neighbor_reduce(graph, weighed, args=(x, y, s), then=kept_even)
+        su.neighbor_reduce(graph, None, weighed, args=(x, y, s), reduce="sum", then=kept_even)
         return [s.read(), y.tolist(), graph.track("wcc").result.num_components]
 
     assert run(job, 5) == [job(None)] * 5
@@ -421,7 +427,7 @@ def test_what_a_divided_graph_cannot_walk_is_refused() -> None:
         graph.mark()
         by_hand = su.EdgeFunction(cuda="", numba=lambda u, v, w, x: None)
         with pytest.raises(RequirementError, match="takes plain functions"):
-            su.edge_map(graph, by_hand, args=(np.zeros(N),))
+            su.edge_map(graph, None, by_hand, args=(np.zeros(N),))
 
     run(job, 2)
 

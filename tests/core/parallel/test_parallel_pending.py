@@ -37,7 +37,7 @@ def rounds(comm: Comm | None, factor: float, device: str = "cuda", **options: An
     x, y, pace, next_pace = xp.ones(N), xp.zeros(N), xp.zeros(1), xp.zeros(1)
     done = su.converge(
         graph, None, before_it, args=(x, y, s, factor, pace, next_pace), reduce="sum", over="in", then=moved, wake=None,
-        swap=[(x, y), (pace, next_pace)], until=(s, 0.01), **options,
+        swap=[(x, y), (pace, next_pace)], stop=su.Stop(until=(s, 0.01)), **options,
     )  # fmt: skip
     return [done.steps, *(graph.device.to_numpy(one).tolist() for one in (x, y, pace, next_pace)), s.read()]
 

@@ -292,17 +292,19 @@ def questions(graph: su.Graph) -> list[Any]:
     words.data[:] = other
     out = []
     for over, start in (("out", None), ("in", [3, 39, 6]), ("both", [3, 1, 1, 39])):
-        su.edge_map(graph, by_variables, start, args=(graph, other, words, found), over=over)
-        picked = su.neighbor_reduce(graph, neighbours, args=(graph, other, kept), over=over, then=chosen)
+        su.edge_map(graph, start, by_variables, args=(graph, other, words, found), over=over)
+        picked = su.neighbor_reduce(
+            graph, None, neighbours, args=(graph, other, kept), reduce="sum", over=over, then=chosen
+        )
         out += [sorted(plain(picked.vertices)), kept.copy()]
-    su.edge_map(graph, by_variables, su.EdgeSet(graph, [1, 39], [39, 2]), args=(graph, other, words, found))
+    su.edge_map(graph, su.EdgeSet(graph, [1, 39], [39, 2]), by_variables, args=(graph, other, words, found))
     done = su.converge(
         graph, None, lowest, args=(graph, other, kept, label), reduce="min", over="in", then=lower, commit=published,
         wake="out", max_steps=4,
     )  # fmt: skip
     reached = xp.full(n, 99)
     reached[[3, 5]] = 0
-    su.propagate(graph, [3, 5], nearer, reached, args=(graph, other, reached), then=allowed)
+    su.propagate(graph, [3, 5], nearer, out=reached, reduce="min", args=(graph, other, reached), then=allowed)
     return [*out, found, kept, label, done.steps, reached]
 
 
@@ -333,13 +335,18 @@ def test_what_is_not_known_ahead_is_refused() -> None:
         graph, out = made(comm), np.zeros(N, np.int64)
         by_hand = su.EdgeFunction(cuda="0", numba=lambda u, v, w, out, g: 0, result="int64")
         with pytest.raises(RequirementError, match=r"asked before the functions of a call run: a and b of \(a, b\)"):
-            su.advance(graph, None, asks_what_it_writes, out, args=(out, graph), reduce="max")
+            su.advance(graph, None, asks_what_it_writes, out=out, args=(out, graph), reduce="max")
         with pytest.raises(RequirementError, match="asked before the functions"):
             su.neighbor_reduce(
-                graph, neighbours, args=(graph, out, out), then=lambda v, value, g, a, b: (value, v) in g
+                graph,
+                None,
+                neighbours,
+                args=(graph, out, out),
+                reduce="sum",
+                then=lambda v, value, g, a, b: (value, v) in g,
             )
         with pytest.raises(RequirementError, match="an EdgeFunction cannot ask"):
-            su.neighbor_reduce(graph, by_hand, args=(out, graph))
+            su.neighbor_reduce(graph, None, by_hand, args=(out, graph), reduce="sum")
 
     run(job, 2)
 

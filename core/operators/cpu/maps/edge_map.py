@@ -14,37 +14,26 @@ from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers cal
 
 
 @inner
-def map_row(g, i, u, without_loop, place, low, high, *args):
-    """Call the user's function for the edges of ``u`` in the view ``g`` at the places ``low`` to ``high`` (exclusive).
+def map_row(g, i, u, without_loop, *args):
+    """Call the user's function for the edges of ``u`` in the view ``g``.
 
-    A place counts the edges of ``u`` in storage order; ``place`` is that of the first edge in ``g``. ``i`` is the
-    position of ``u`` in the list of vertices. If ``without_loop`` is set, the self-loop of ``u`` is left out. Returns
-    the place after the last edge seen.
+    ``i`` is the position of ``u`` in the list of vertices. If ``without_loop`` is set, the self-loop of ``u`` is left
+    out.
     """
     for v, slot in neighbors(g, u):
-        if without_loop and v == u:
-            continue
-        if place >= high:
-            return place
-        if place >= low:
+        if not (without_loop and v == u):
             visit(i, u, v, weight(g, slot), *args)
-        place += 1
-    return place
 
 
 @kernel
-def edge_map(g, h, num_vertices, vertices, everything, low, high, first_place, last_place, *args):
-    """Call the user's function for edges of each of ``vertices[first_place:last_place]`` (``last_place`` exclusive).
-
-    These are the edges at the places ``low`` to ``high`` (exclusive) of each vertex, in storage order; places continue
-    from the view ``g`` to ``h``.
-    """
+def edge_map(g, h, num_vertices, vertices, everything, first_place, last_place, *args):
+    """Call the user's function for edges of each of ``vertices[first_place:last_place]`` (``last_place`` exclusive)."""
     for i in range(first_place, last_place):
         u = np.uint32(i) if everything else vertices[i]
         if u < num_vertices:
-            place = map_row(g, i, u, False, 0, low, high, *args)
+            map_row(g, i, u, False, *args)
             if both:
-                map_row(h, i, u, True, place, low, high, *args)
+                map_row(h, i, u, True, *args)
 
 
 @kernel

@@ -19,8 +19,6 @@ from suricate.state.frontier import Frontier
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-EVERY_PLACE = (0, 2**63 - 1)
-
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     """Call the function of ``call`` for each vertex of ``start``; return those for which it is true, as a frontier."""
@@ -36,11 +34,10 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=distinct)
 
 
-def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
+def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:
     """Call the function of ``call``, for its effects, on every arc of ``start`` and on the edges of its vertices.
 
-    ``over`` is the direction of the edges. ``first``, a pair ``(begin, end)``, restricts the edges of each vertex to
-    these places in storage order (None: all).
+    ``over`` is the direction of the edges.
     """
     walk, g, h = walk_over(graph, over)
     values, views, alone = numba_values(call), (g, h, graph.num_vertices), call.function.by_hand or bounds.CHECKED
@@ -50,13 +47,13 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
         module = instance("edge_map", walk, call, shared=len(ranges) > 1)
         run_shared(call, values, module.map_arcs, [(views[2], *given, *part) for part in ranges])
     if start.frontiers:
-        vertices, places = _vertices(graph, call, start), first or EVERY_PLACE
+        vertices = _vertices(graph, call, start)
         module = instance("edge_map", walk, call)
         ranges = [(0, vertices.size)] if alone else cut(graph, walk, over, module, views, vertices)
         if len(ranges) > 1:
             module = instance("edge_map", walk, call, shared=True)
         ids = vertices.ids, vertices.everything
-        run_shared(call, values, module.edge_map, [(*views, *ids, *places, *part) for part in ranges])
+        run_shared(call, values, module.edge_map, [(*views, *ids, *part) for part in ranges])
 
 
 def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> Listed:

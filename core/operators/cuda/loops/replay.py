@@ -24,7 +24,7 @@ PERIOD = 2 * SLOTS  #: rounds after which arguments recur
 WORDS = 64  #: of counters per loop
 #: kernels that depend on nothing but their arguments
 STEADY = {
-    "complete_vertices", "fill_values", "map_arcs", "map_edges", "map_heavy_edges", "map_places", "map_segments",
+    "complete_vertices", "fill_values", "map_arcs", "map_edges", "map_heavy_edges", "map_segments",
     "map_vertices", "reduce_heavy_vertices", "reduce_segments", "reduce_vertices",
 }  # fmt: skip
 

@@ -37,11 +37,10 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=not takes_position)
 
 
-def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
+def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:
     """Call the function of ``call``, for its effects, on every arc of ``start`` and on the edges of its vertices.
 
-    ``over`` is the direction of the edges. ``first``, a pair ``(begin, end)``, restricts the edges of each vertex to
-    these places in storage order (None: all).
+    ``over`` is the direction of the edges.
     """
     if not any(part.size for part in start.arcs) and not any(part.at_most for part in start.frontiers):
         skip_scalars(call)
@@ -64,26 +63,20 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
     for frontier in distinct:
         if frontier.at_most:
             whole = frontier.is_all and frontier.capacity == graph.num_vertices
-            if whole and first is None and graph.view("out").can_scan:
+            if whole and graph.view("out").can_scan:
                 for other, walk in enumerate(walks):
                     launch("map_segments", EVERYWHERE, walk.packed, walks[0].bound, np.int32(other))
             else:
-                _map_edges(graph, launch, walks, frontier, first)
+                _map_edges(graph, launch, walks, frontier)
 
 
-def _map_edges(
-    graph: Graph, launch: Callable[..., None], walks: list[Walk], frontier: Frontier, first: tuple[int, int] | None
-) -> None:
-    """Launch the kernels of ``edge_map`` for the edges of ``frontier``: of each vertex those at the places ``first``.
+def _map_edges(graph: Graph, launch: Callable[..., None], walks: list[Walk], frontier: Frontier) -> None:
+    """Launch the kernels of ``edge_map`` for the edges of ``frontier``.
 
-    ``first`` is ``(begin, end)`` in storage order, or None for all. ``launch(name, grid, *arguments)`` launches a
-    kernel of the program; ``walks`` are the walks of the one or two views.
+    ``launch(name, grid, *arguments)`` launches a kernel of the program; ``walks`` are those of the one or two views.
     """
     views, (ids, number, size) = [walk.packed for walk in walks], frontier_arguments(frontier)
     listed = (*views, walks[0].bound, ids, number, np.int64(size))
-    if first is not None:
-        launch("map_places", frontier.at_most, *listed, np.int64(first[0]), np.int64(first[1]))
-        return
     splits, limit, heavy = split_list(graph, walks)
     launch("map_edges", frontier.at_most, *listed, limit, *heavy)
     if splits:
