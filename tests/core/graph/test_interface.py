@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import pydoc
+import re
 import runpy
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import suricate as su
 from suricate.graph import naming
+from suricate.graph.interface.hints import HINTS, INTERNAL
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -62,7 +64,8 @@ def test_hints_cost_the_other_attributes_nothing() -> None:
     graph = su.Graph(1, device="cpu")
     assert not hasattr(graph, "nodes")
     assert getattr(graph, "nodes", None) is None
-    assert "Missing; NetworkX's nodes is here: live_vertices" in pydoc.plain(pydoc.render_doc(su.Graph))
+    with pytest.raises(AttributeError, match="NetworkX's nodes is here: live_vertices"):
+        _ = su.Graph.nodes  # type: ignore[attr-defined]
 
     class Named(su.Graph):
         nodes = ("own",)
@@ -71,13 +74,12 @@ def test_hints_cost_the_other_attributes_nothing() -> None:
     assert own.nodes == ("own",)
     assert "nodes" in dir(own)
     assert "adj" not in dir(own)
+    assert "nodes" in dir(Named)
     with pytest.raises(AttributeError, match=r"'Named' object has no attribute 'adj'; NetworkX's adj is here"):
         _ = own.adj  # type: ignore[attr-defined]
 
 
 def test_hints_are_about_what_there_is() -> None:
-    from suricate.graph.interface.hints import HINTS
-
     public = dir(su.Graph(1, device="cpu"))
     for name, hint in HINTS.items():
         assert name not in public
@@ -106,7 +108,16 @@ def test_completion_offers_no_internals() -> None:
         names = set(dir(thing))
         assert offered <= names
         assert not any(name.startswith("_") for name in names)
-        assert names.isdisjoint({"workspace", "ingest", "live_arrays", "most_arcs", "most_deleted", "edge_table"})
+        assert names.isdisjoint(INTERNAL)
+
+
+def test_help_shows_what_completion_offers() -> None:
+    graph, text = su.Graph(3, device="cpu"), pydoc.plain(pydoc.render_doc(su.Graph))
+    public = {name for name in dir(su.Graph) if not name.startswith("_")}
+    assert public == {name for name in dir(graph) if hasattr(su.Graph, name)}
+    described = set(re.findall(r"^ \|  (\w+)", text, re.MULTILINE))
+    assert public <= described
+    assert described.isdisjoint({*INTERNAL, *HINTS})
 
 
 def test_notebooks_show_tables() -> None:
