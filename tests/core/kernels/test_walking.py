@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
@@ -10,11 +11,11 @@ import pytest
 from numba import typeof
 
 import suricate as su
+from suricate import kernels
 from suricate.algorithms.wcc.afforest import HERE
 from suricate.cpu.code_key import attributes_of
-from suricate.cursors import contiguous
-from suricate.kernels import walking
-from suricate.kernels.walking import loops_over, without_weights
+from suricate.cursors import bindings, contiguous
+from suricate.kernels import loops_over, walking, without_weights
 
 BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma")
 
@@ -40,6 +41,43 @@ def test_loops_are_compiled_once_for_all_weights():
         found.append(graph.compute("wcc").num_components)
     assert found == [6, 6, 6]
     assert len(loops_over(view, HERE / "afforest_cpu.py").unite_rest.signatures) == 1
+
+
+TEMPLATE = """
+from suricate.cpu.jit import kernel
+from suricate.kernels import ROUND_WORDS, find, inner
+from suricate.kernels import neighbors
+
+@inner
+def answered(g, u):
+    count = 0
+    for v, _ in neighbors(g, u):
+        if find(g, v, u) >= 0:
+            count += ROUND_WORDS
+    return count
+
+@kernel
+def total(g, num_vertices):
+    count = 0
+    for u in range(num_vertices):
+        count += answered(g, u)
+    return count
+"""
+
+
+@pytest.mark.parametrize("backend", ["slabhash", "csr_baseline"])
+def test_templates_take_functions_of_the_cursor_among_other_names(backend, tmp_path):
+    (template := tmp_path / "answered.py").write_text(TEMPLATE)
+    view = view_of(backend, None)[1]
+    module = loops_over(view, template)
+    assert module.total(without_weights(view), 9) == 6 * walking.ROUND_WORDS
+    assert module.find is import_module(view.cursor).find
+
+
+def test_templates_may_take_every_function_of_a_cursor():
+    defined = {name for name, value in vars(bindings).items() if callable(value) or isinstance(value, bool)}
+    assert defined - {"Any", "Iterator", "inner"} == walking.FUNCTIONS
+    assert set(kernels.__all__) >= walking.FUNCTIONS | walking.DECORATORS
 
 
 class View(NamedTuple):
