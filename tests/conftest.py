@@ -66,6 +66,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if tiers.is_left_out(config, collection_path) else None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let no garbage be collected while tests are: all that is made stays."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.hookimpl(wrapper=True)  # around the hooks of classes, too
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     yield
@@ -79,8 +87,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if missing_cuda and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=missing_cuda))
-        if not DATA.is_dir() and item.get_closest_marker("data"):
-            item.add_marker(pytest.mark.skip(reason=f"no folder {DATA}; set SURICATE_DATA"))
     yield
     if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0)):
         items[:] = tiers.long_first(items, workers)
@@ -114,12 +120,15 @@ def device(request: pytest.FixtureRequest) -> Device:
     return resolve_device(request.param)
 
 
-@pytest.fixture(params=BUILT_IN_BACKENDS)
-def backend(request: pytest.FixtureRequest, device: Device) -> str:
+def _backend(request: pytest.FixtureRequest, device: Device) -> str:
     """The name of each built-in backend that runs on ``device``."""
     if device.kind not in backends()[request.param].devices:
         pytest.skip(f"{request.param} does not run on {device}")
     return request.param
+
+
+backend = pytest.fixture(_backend, params=BUILT_IN_BACKENDS, name="backend")  # of two in the quick tier
+every_backend = pytest.fixture(_backend, params=BUILT_IN_BACKENDS, name="every_backend")
 
 
 @pytest.fixture
@@ -130,5 +139,7 @@ def backend_class(backend: str) -> type[Store]:
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real graphs; for tests marked ``data``."""
+    """The folder of real graphs; tests that need it are skipped where it is absent."""
+    if not DATA.is_dir():
+        pytest.skip(f"no folder {DATA}; set SURICATE_DATA")
     return DATA

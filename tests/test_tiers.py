@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 import tiers
+from turns import few
 
 from suricate.testing.algorithms import VARIANTS
 
@@ -43,7 +44,7 @@ def chosen(items: list[pytest.Item], named: str = "tests", **options: Any) -> li
 
 
 LARGE = item("tests/algorithms/test_a.py::test_large", "compiled")
-INTERPRETED = item("tests/test_b.py::test_ranks", "interpreted")
+PLAIN = item("tests/test_b.py::test_ranks", "plain")
 SUITE = [
     *(one for number in range(40) for one in on_backends(f"tests/core/test_{number}.py::test_it")),
     *on_backends("tests/core/operators/test_a.py::TestA::test_one"),
@@ -51,7 +52,7 @@ SUITE = [
     *on_backends("tests/algorithms/test_a.py::test_one"),
     LARGE,
     item("tests/test_b.py::test_emulated", "slow"),
-    INTERPRETED,
+    PLAIN,
     item("tests/test_b.py::test_for_minutes", "soak"),
 ]
 
@@ -71,7 +72,8 @@ def test_the_quick_tier_has_the_default_backend_and_one_other_by_turns() -> None
         assert tiers.DEFAULT in backends
         turns |= backends - {tiers.DEFAULT}
     assert turns == set(tiers.TURNS)
-    assert len(chosen(on_backends("tests/test_c.py::test_it", "every_backend"))) == 15
+    everywhere = [item("tests/test_c.py::test_it", every_backend=name, kind=kind) for name in BACKENDS for kind in "ab"]
+    assert chosen(everywhere) == everywhere
     assert len(chosen(on_backends("tests/test_c.py::test_it", "compiled"))) == 3
 
 
@@ -178,10 +180,15 @@ def test_on_cuda_a_long_test_of_the_kit_of_backends_runs_once_per_file() -> None
     assert chosen([item("tests/core/testing/test_a.py::TestC::test_one_edge_at_a_time", "gpu")]) == []
 
 
-def test_by_turns_one_of_those_that_agree_in_what_the_mark_names() -> None:
-    mark = pytest.mark.by_turns("kind").mark
-    group = [item("tests/test_c.py::test_it", mark, kind=kind, size=size) for kind in "ab" for size in range(5)]
-    assert [params_of(one)["kind"] for one in chosen(group)] == ["a", "b"]
+def test_of_a_few_parameters_all_but_the_first_are_slow() -> None:
+    def quick(values: list[Any]) -> list[tuple[Any, ...]]:
+        return [each.values for each in values if not each.marks]
+
+    found = few([("a", 0), ("a", 1), ("b", 2), pytest.param("b", 3, marks=pytest.mark.gpu)], lambda name, _: name)
+    assert quick(found) == [("a", 0), ("b", 2)]
+    assert [each.values for each in found] == [("a", 0), ("a", 1), ("b", 2), ("b", 3)]
+    assert [[mark.name for mark in each.marks] for each in found] == [[], ["slow"], [], ["gpu", "slow"]]
+    assert quick(few([{}, {"k": 1}])) == [({},)]
 
 
 def test_backends_are_named_or_given_as_classes_and_others_are_left_alone() -> None:
@@ -202,7 +209,7 @@ def test_shares_cover_what_the_quick_tier_leaves_out_without_overlap() -> None:
     assert 1 < len(shares) <= tiers.SHARES
     together = [each for share in shares for each in share]
     rest = set(map(id, SUITE[:-1])) - set(map(id, chosen(SUITE)))
-    assert sorted(together) == sorted({*rest, id(INTERPRETED)}), "compiled, it is left out"
+    assert sorted(together) == sorted({*rest, id(PLAIN)}), "compiled, it is left out"
 
 
 def test_plain_and_compiled_parts_make_the_quick_tier(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,8 +232,8 @@ def test_in_plain_python_a_set_of_parameters_is_on_one_backend(monkeypatch: pyte
     assert len(chosen(of_kit("test_update"))) == 9, "a kit is thinned out otherwise"
 
 
-def test_interpreted_tests_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    group = [item("tests/test_c.py::test_it", "interpreted", kind=kind) for kind in "abc"]
+def test_plain_tests_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = [item("tests/test_c.py::test_it", "plain", kind=kind) for kind in "abc"]
     assert chosen(group, compiled_part=True) == []
     assert chosen(group) == group
     assert chosen(group, tier="all") == group

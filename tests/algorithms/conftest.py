@@ -9,6 +9,11 @@ import suricate as su
 
 @pytest.fixture(autouse=True)
 def no_batch_recomputes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every batch be an update, unless the test is marked ``may_recompute``."""
-    if not request.node.get_closest_marker("may_recompute"):
+    """Have every batch be an update, unless the test has the fixture ``may_recompute``."""
+    if "may_recompute" not in request.fixturenames:
         monkeypatch.setattr(su.Algorithm, "should_recompute", lambda self, graph, *edges, **times: False)
+
+
+@pytest.fixture
+def may_recompute() -> None:
+    """Have large batches computed from scratch, as for users."""

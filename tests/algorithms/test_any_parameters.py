@@ -28,7 +28,7 @@ def graph_for(kind: type[su.Algorithm]) -> su.Graph:
     return graph
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 @pytest.mark.parametrize("name", sorted(plugins.algorithms()))
 def test_an_error_names_the_parameter(name: str) -> None:
     kind = plugins.algorithm(name)

@@ -8,6 +8,8 @@ import pytest
 import suricate as su
 from suricate.algorithms.kcore.core_numbers import CoreNumbers
 
+pytestmark = pytest.mark.compiled
+
 
 def check_order(graph: su.Graph, numbers: CoreNumbers) -> None:
     """At most k neighbours come after a vertex of number k; that number and its support are what they say."""

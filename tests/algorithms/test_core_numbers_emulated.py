@@ -18,7 +18,7 @@ from suricate.cuda.program import Program
 from suricate.generate import rmat
 from suricate.kernels import launches as launches_of_arcs
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
+pytestmark = [pytest.mark.slow, pytest.mark.compiled, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 Edges = tuple[np.ndarray, np.ndarray]
 
 

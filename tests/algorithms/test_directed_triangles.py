@@ -71,7 +71,7 @@ def test_without_directions_both_are_the_numbers_of_the_undirected_graph() -> No
         np.testing.assert_allclose(found.clustering, wanted.clustering, rtol=1e-12)
 
 
-@pytest.mark.may_recompute
+@pytest.mark.usefixtures("may_recompute")
 def test_large_batches_are_computed_from_scratch() -> None:
     graph = su.Graph(50, device="cpu")
     tracker = graph.track("directed_triangles")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate import plugins
@@ -135,11 +136,13 @@ def check(tracker: su.Tracker, params: dict[str, Any]) -> None:
     assert kind.mismatch(found, right, **params) is None
 
 
-@pytest.mark.by_turns("name", "family")
 @pytest.mark.parametrize(
     ("family", "weighted", "backend"),
-    [(each, False, backend_at(number)) for number, each in enumerate(FAMILIES)]
-    + [(each, True, BACKENDS[0]) for each in FAMILIES],
+    few(
+        [(each, False, backend_at(number)) for number, each in enumerate(FAMILIES)]
+        + [(each, True, BACKENDS[0]) for each in FAMILIES],
+        lambda family, *_: family,
+    ),
 )
 @pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in BUILT_IN])
 def test_families(device: su.devices.Device, name: str, family: Any, weighted: bool, backend: str) -> None:

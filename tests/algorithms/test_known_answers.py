@@ -20,7 +20,7 @@ from suricate import io, plugins
 from suricate.bench.verify.results import on_host
 from suricate.errors import ConvergenceError, RequirementError
 
-pytestmark = pytest.mark.data
+pytestmark = pytest.mark.usefixtures("data_dir")
 
 STATIC = (
     "USA-road-d.NY.gr.gz", "coAuthorsDBLP.mtx.gz", "delaunay_n17.mtx.gz", "ego-twitter.weighted.txt.xz",

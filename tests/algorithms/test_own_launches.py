@@ -24,6 +24,8 @@ from suricate.kernels.arcs import ARCS
 from suricate.state import union_find
 from suricate.state.union_find import UnionFind
 
+pytestmark = pytest.mark.compiled
+
 VERTICES = 50
 STRUCTS: dict[str, Any] = {"Layout": component_forest.LAYOUT, "Arcs": ARCS, "Memory": MEMORY_STRUCT}
 

@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.algorithms.pagerank import PageRank
@@ -66,10 +67,9 @@ def random_graph(seed: int, weight_dtype: str | None, **options: Any) -> su.Grap
 # -- NetworkX's definitions --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.by_turns("options", "weight_dtype")
 @pytest.mark.parametrize("options", [{}, {"in_edges": True}, {"directed": False}], ids=str)
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3)))
 def test_ranks_are_networkx_ranks(seed: int, weight_dtype: str | None, options: dict[str, bool]) -> None:
     graph = random_graph(seed, weight_dtype, **options)
     jumps = np.random.default_rng(seed).integers(0, 3, 30)
@@ -307,9 +307,8 @@ def test_steps_go_on_until_the_tolerance(
     assert tracker.algorithm.iterations > 1000
 
 
-@pytest.mark.by_turns("options")
 @pytest.mark.parametrize("options", [{}, {"in_edges": True}], ids=str)
-@pytest.mark.parametrize("method", ["auto", "static", "nd", "df", "dfp"])
+@pytest.mark.parametrize("method", few(["auto", "static", "nd", "df", "dfp"]))
 def test_too_few_steps_are_an_error_and_a_tracker_recovers(
     device: su.devices.Device, options: dict[str, Any], method: str
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.algorithms.pagerank import PageRank
@@ -52,14 +53,13 @@ def changed(graph: su.Graph, rng: np.random.Generator, batch: int) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.by_turns("method")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "params",
-    [{}, TIGHT, SAHU, SAHU | {"equation": 1}, TIGHT | {"personalization": {0: 1, 7: 2.5}}],
+    few([{}, TIGHT, SAHU, SAHU | {"equation": 1}, TIGHT | {"personalization": {0: 1, 7: 2.5}}]),
     ids=["meerkat", "tight", "sahu", "sahu-1", "personal"],
 )
-@pytest.mark.parametrize("kind", ["directed", "undirected", "weighted", "no in-edges"])
+@pytest.mark.parametrize("kind", few(["directed", "undirected", "weighted", "no in-edges"]))
 def test_ranks_after_batches_are_within_the_bound(
     device: su.devices.Device, kind: str, params: dict[str, Any], method: str
 ) -> None:
@@ -104,7 +104,7 @@ def test_local_methods_compute_what_a_change_affects(device: su.devices.Device) 
     assert max(touched["dfp"], touched["df"]) < 10 * side < side * side < touched["dt"]
 
 
-@pytest.mark.may_recompute
+@pytest.mark.usefixtures("may_recompute")
 def test_auto_begins_anew_after_large_batches() -> None:
     n = 400
     graph = su.Graph(n, device="cpu", directed=False)
@@ -179,8 +179,7 @@ def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str
 
 
 @pytest.mark.compiled
-@pytest.mark.by_turns
-@pytest.mark.parametrize("method", ["dt", "df", "dfp"])
+@pytest.mark.parametrize("method", few(["dt", "df", "dfp"]))
 def test_passes_that_take_over_keep_the_sum_of_the_ranks(method: str, device: su.devices.Device) -> None:
     n, rng = 1 << 10, np.random.default_rng(2)
     src, dst, _ = su.generate.rmat(10, 4, seed=1)
@@ -220,8 +219,7 @@ def test_whole_passes_come_when_small_batches_have_left_much_to_be_told(tol: flo
 
 
 @pytest.mark.compiled
-@pytest.mark.by_turns
-@pytest.mark.parametrize(("tol", "touched"), [(1e-2, 6), (1e-6, None)])
+@pytest.mark.parametrize(("tol", "touched"), few([(1e-2, 6), (1e-6, None)]))
 def test_batches_within_the_tolerance_are_local_on_the_cpu(tol: float, touched: int | None) -> None:
     """Their neighbours' neighbours would be too many of the graph, but these are not reached."""
     n = 1 << 12

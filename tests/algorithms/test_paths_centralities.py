@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.algorithms.betweenness import Betweenness
@@ -92,8 +93,7 @@ def brandes(neighbours: list[list[int]], source: int) -> np.ndarray:
     return credit
 
 
-@pytest.mark.by_turns
-@pytest.mark.parametrize("options", [{"directed": False}, {}], ids=str)
+@pytest.mark.parametrize("options", few([{"directed": False}, {}]), ids=str)
 def test_numbers_of_paths_beyond_the_range_of_floats(device: su.devices.Device, options: dict[str, bool]) -> None:
     size = 1100  # diamonds in a row: 2 ** size paths, beside one single path of the same length
     first, n = 3 * np.arange(size), 5 * size

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from test_families import backend_at, check, options_of, params_of
+from turns import few
 
 import suricate as su
 from suricate import io, plugins
 from suricate.base.types import edge_keys, ends_of
 
-pytestmark = pytest.mark.data
+pytestmark = pytest.mark.usefixtures("data_dir")
 
 NAMES = (
     "bfs", "sssp", "wcc", "kcore", "triangles", "spmv", "pagerank", "coloring", "independent_set", "label_propagation",
@@ -60,10 +61,12 @@ def both_ways(keys: np.ndarray) -> np.ndarray:
     return np.unique(edge_keys(np.minimum(src, dst), np.maximum(src, dst)))
 
 
-@pytest.mark.by_turns("name")
 @pytest.mark.parametrize(
     ("name", "stream", "backend"),
-    [(name, each, backend_at(number + at)) for number, name in enumerate(NAMES) for at, each in enumerate(STREAMS)],
+    few(
+        [(name, each, backend_at(number + at)) for number, name in enumerate(NAMES) for at, each in enumerate(STREAMS)],
+        lambda name, *_: name,
+    ),
 )
 def test_every_moment(data_dir: Path, device: su.devices.Device, name: str, stream: str, backend: str) -> None:
     algorithm = plugins.algorithm(name)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.algorithms.bfs import BFS
@@ -66,8 +67,7 @@ class Followed:
             assert algorithm.mismatch(type(right)(*map(to_numpy, tracker.result)), right) is None
 
 
-@pytest.mark.by_turns("family")
-@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("options", few(KINDS), ids=str)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families(family: str, options: dict[str, Any], device: su.Device, backend: str) -> None:
     n, edges = FAMILIES[family]()

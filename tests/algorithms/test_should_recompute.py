@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from counting_backend import counting_store
+from turns import few
 
 import suricate as su
 from suricate.bench.verify.results import on_host
@@ -38,7 +39,7 @@ def verify(graph: su.Graph, tracker: Any, params: dict[str, Any]) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.may_recompute
+@pytest.mark.usefixtures("may_recompute")
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_right_on_both_sides_of_the_bound(
     name: str, device: su.Device, backend: str, monkeypatch: pytest.MonkeyPatch
@@ -62,7 +63,7 @@ def test_results_are_right_on_both_sides_of_the_bound(
     assert {True, False} == set(map(bool, decided))
 
 
-@pytest.mark.may_recompute
+@pytest.mark.usefixtures("may_recompute")
 def test_a_batch_above_the_share_of_the_arcs_is_recomputed(device: su.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = su.Graph(N, device=device, directed=False)
     graph.insert_edges(np.arange(100), np.arange(100) + 1)
@@ -96,7 +97,7 @@ def test_the_bound_of_arcs(device: su.Device, backend: str) -> None:
     assert copy.most_arcs == held
 
 
-@pytest.mark.may_recompute
+@pytest.mark.usefixtures("may_recompute")
 @pytest.mark.parametrize(("side", "recomputes"), [(48, True), (0, False)])
 def test_insertions_into_sparse_graphs_count_more_for_core_numbers(
     side: int, recomputes: bool, monkeypatch: pytest.MonkeyPatch
@@ -134,9 +135,8 @@ class SteadyClock:
         return 0.1
 
 
-@pytest.mark.may_recompute
-@pytest.mark.by_turns("name")
-@pytest.mark.parametrize("share", [0.5, 2.0], ids=["below", "above"])
+@pytest.mark.usefixtures("may_recompute")
+@pytest.mark.parametrize("share", few([0.5, 2.0]), ids=["below", "above"])
 @pytest.mark.parametrize(("name", "weight"), [("bfs", 4), ("wcc", 2), ("kcore", 11.5)])
 def test_batches_that_visit_many_vertices_are_computations_with_a_reason(
     name: str, weight: float, share: float, monkeypatch: pytest.MonkeyPatch

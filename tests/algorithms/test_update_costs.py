@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from counting_backend import counting_store
+from turns import few
 
 import suricate as su
 from suricate.bench.workloads.short import files_of_calls
 from suricate.errors import UnknownNameError
 from suricate.testing.costs import Costs, measure
 from suricate.testing.syncs import captured
+
+pytestmark = pytest.mark.compiled
 
 BATCH = 1000
 SCALES = {"cuda": (18, 20), "cpu": (12, 14)}
@@ -131,7 +134,6 @@ def test_a_deferred_update_can_be_recorded(case: str) -> None:
         captured(partial(tracked.change, operation, 5), tracked.graph.device)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("tracked", "most"), [([], 30), (["wcc"], 75), (["bfs"], 103)])
 def test_a_small_insertion_makes_few_calls_of_python(tracked: list[str], most: int) -> None:
     graph = su.Graph(1 << 12, backend="slabhash", device="cpu")
@@ -143,8 +145,7 @@ def test_a_small_insertion_makes_few_calls_of_python(tracked: list[str], most: i
     assert not any(tracker.stale for tracker in trackers)
 
 
-@pytest.mark.by_turns
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", few(CASES))
 def test_a_graph_four_times_as_large_has_at_most_twice_as_many_vertices_visited(case: str, device: su.Device) -> None:
     params_of(case)
     scales = SCALES["cuda"] if device.is_cuda else LARGER.get(case, SCALES["cpu"])

@@ -276,7 +276,7 @@ def test_large_deletions_do_not_have_the_forest_made_for_every_small_one(
     assert len(built) == 2
 
 
-@pytest.mark.may_recompute
+@pytest.mark.usefixtures("may_recompute")
 def test_a_computation_for_its_time_keeps_the_forest(
     device: su.devices.Device, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

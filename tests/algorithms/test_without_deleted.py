@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.base.devices import Device
@@ -110,9 +111,8 @@ ITERATED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.by_turns("repairs")
 @pytest.mark.parametrize("repairs", [False, True], ids=["recomputed", "repaired"])
-@pytest.mark.parametrize("name", ITERATED)
+@pytest.mark.parametrize("name", few(ITERATED))
 def test_iterations_are_those_without_deleted_vertices(
     device: Device, monkeypatch: pytest.MonkeyPatch, name: str, repairs: bool
 ) -> None:

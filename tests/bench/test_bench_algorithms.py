@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from bench_cases import fixture_of, text_of
+from turns import few
 
 import suricate as su
 from suricate import bench, plugins
@@ -323,8 +324,7 @@ def test_references_are_computed_once(data, monkeypatch):
 
 
 @pytest.mark.plain
-@pytest.mark.by_turns("algorithm")
-@pytest.mark.parametrize("kind", [Stream, Window])
+@pytest.mark.parametrize("kind", few([Stream, Window]))
 @pytest.mark.parametrize("algorithm", [None, *BUILT_IN_ALGORITHMS])
 def test_streams(temporal_file, kind, algorithm):
     data = inputs.load(str(temporal_file))

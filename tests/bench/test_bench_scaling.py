@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from turns import few
 
 from suricate import parallel
 from suricate.base.devices import CPU
@@ -25,7 +26,7 @@ from suricate.bench.scaling.model import Model
 from suricate.bench.scaling.workloads import Compute
 from suricate.errors import CapacityError
 
-pytestmark = pytest.mark.interpreted  # compiled loops have other tests
+pytestmark = pytest.mark.plain  # compiled loops have other tests
 OPTIONS = ("--suite", "scaling", "--graph", "rmat:6:4", "--device", "cpu", "--batch", "16", "--repeats", "1")
 
 
@@ -76,9 +77,8 @@ def fill(
     return CliRunner().invoke(bench, ["--suite", "scaling", "--device", "cpu", *options, "--output", str(path)])
 
 
-@pytest.mark.by_turns("graph")
 @pytest.mark.parametrize("graph", ["rmat:10:99", "uniform:256:65000"])
-@pytest.mark.parametrize("ranks", ["1", "2"])
+@pytest.mark.parametrize("ranks", few(["1", "2"]))
 def test_a_graph_is_filled_until_a_slice_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str, graph: str
 ) -> None:

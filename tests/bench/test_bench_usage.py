@@ -76,7 +76,7 @@ def test_short_calls_of_a_device_are_timed_between_other_work(data, monkeypatch)
         assert 0 < told["files"] < told["calls"]
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 def test_replays_are_verified_and_counted(data, broken_backends):
     rows = [replays.Replay(fixture_of("slabhash", data), name, 64) for name in (None, "bfs")]
     rows.append(replays.Replay(fixture_of("tutorial", data), "wcc", 16))

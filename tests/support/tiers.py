@@ -2,13 +2,13 @@
 
 A test of several backends runs in the quick tier on the default backend and on one other, which a stable hash of its
 file's name picks, so that all of them are seen over the suite, and tests of a file share what is compiled. Kits of
-algorithms, tests on CUDA and those marked ``by_turns`` run with fewer sets of parameters. Tests marked ``slow`` are
-left out of the quick tier, those marked ``soak`` of all but their own.
+algorithms and tests on CUDA run with fewer sets of parameters. Tests marked ``slow`` are left out of the quick tier,
+those marked ``soak`` of all but their own.
 
 Under ``NUMBA_DISABLE_JIT=1`` nothing is compiled: the tests of small graphs run as plain Python, those in
-``PLAIN_FOLDERS`` and those marked ``plain`` or ``interpreted``, without those marked ``compiled`` or ``data``.
-``--compiled-part`` is the other part of the quick tier: all other tests, and each of these once, on the default
-backend, but for those marked ``interpreted``. Of the algorithms that is their kit, without other types of weights.
+``PLAIN_FOLDERS`` and those marked ``plain``, without those marked ``compiled`` or of real graphs. ``--compiled-part``
+is the other part of the quick tier: all tests that are not marked ``plain``, those in ``PLAIN_FOLDERS`` once, on the
+default backend. Of the algorithms that is their kit, without other types of weights.
 """
 
 from __future__ import annotations
@@ -26,16 +26,6 @@ from numba import config as numba_config
 
 PLAIN = bool(numba_config.DISABLE_JIT)  #: loops run as plain Python
 PLAIN_FOLDERS = ("tests/algorithms/", "tests/core/operators/")
-COMPILED_FILES = tuple(  #: of these folders: of large graphs, of several threads, about compilation
-    f"tests/{name}.py"
-    for name in (
-        "algorithms/test_core_numbers", "algorithms/test_core_numbers_emulated", "algorithms/test_own_launches",
-        "algorithms/test_update_costs", "core/operators/test_intersect_everything", "core/operators/test_modes_of_hubs",
-        "core/operators/test_operator_cores", "core/operators/test_operator_memory",
-        "core/operators/test_operator_programs", "core/operators/test_operator_threads",
-        "core/operators/test_reading_ahead",
-    )
-)  # fmt: skip
 DEFAULT = "slabhash"
 TURNS = ("blocked", "csr_baseline", "gpma", "hornet_like")
 TELLING = ("test_every_change", "test_update")  #: of the kit of algorithms, what shows most faults
@@ -112,10 +102,9 @@ def is_left_out(config: pytest.Config, path: Path) -> bool:
         return True
     if not PLAIN or config.option.tier != "quick" or config.option.share_of is not None:
         return False
-    name = path.relative_to(config.rootpath).as_posix()
-    if name.startswith(PLAIN_FOLDERS):
-        return name in COMPILED_FILES
-    return not re.search(r"mark\.(plain|interpreted)\b", path.read_text())
+    if path.relative_to(config.rootpath).as_posix().startswith(PLAIN_FOLDERS):
+        return re.search(r"(?m)^pytestmark = .*mark\.compiled\b", path.read_text()) is not None
+    return "mark.plain" not in path.read_text()
 
 
 def prune(metafunc: pytest.Metafunc) -> None:
@@ -149,7 +138,7 @@ def _selected(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.It
     named = _are_named(config)
     items = [item for item in items if named or not item.get_closest_marker("soak")]
     if commit is not None:
-        quick = {id(item) for item in quick_items(items) if not item.get_closest_marker("interpreted")}
+        quick = {id(item) for item in quick_items(items) if not item.get_closest_marker("plain")}
         turn = stable_hash(commit) % SHARES
         return [item for item in items if id(item) not in quick and stable_hash(_unit(item)) % SHARES == turn]
     if tier == "all" or named:
@@ -263,10 +252,13 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 def _is_plain(item: pytest.Item) -> bool:
-    apart = any(item.get_closest_marker(name) for name in ("compiled", "data", "gpu"))
-    in_folder = item.nodeid.startswith(PLAIN_FOLDERS) and not item.nodeid.startswith(COMPILED_FILES)
-    marked = any(item.get_closest_marker(name) for name in ("plain", "interpreted"))
-    return (in_folder or marked) and not apart
+    apart = any(item.get_closest_marker(name) for name in ("compiled", "gpu")) or _is_of_real_graphs(item)
+    return not apart and (item.nodeid.startswith(PLAIN_FOLDERS) or item.get_closest_marker("plain") is not None)
+
+
+def _is_of_real_graphs(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("usefixtures")
+    return mark is not None and "data_dir" in mark.args
 
 
 def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
@@ -291,7 +283,7 @@ def quick_parts(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[p
     """Return the tests of the quick tier that run as plain Python, and those that run compiled."""
     plain, compiled = [], []
     for group in _by_function(_with_few_long([item for item in items if not _is_slow(item)])):
-        kinds = _by_turns(_in_turn(group))
+        kinds = _in_turn(group)
         few = _few(kinds)
         if _is_plain(group[0]):
             plain += few if _is_of_kit(group[0]) else _alternating(few)
@@ -306,7 +298,7 @@ def _is_compiled_too(item: pytest.Item) -> bool:
 
     Algorithms by operators are left to plain Python: what an operator makes of functions has tests of its own.
     """
-    if item.get_closest_marker("interpreted"):
+    if item.get_closest_marker("plain"):
         return False
     if _is_of_kit(item):
         return "weighted" not in _params(item) and _function(item) != "test_by_operators"
@@ -341,18 +333,12 @@ def _in_turn(group: list[pytest.Item]) -> list[pytest.Item]:
     """
     first, present = group[0], {backend_of(item) for item in group}
     others = [name for name in TURNS if name in present]
-    if not others or first.get_closest_marker("every_backend"):
+    if not others:
         return group
     turn = others[stable_hash(_file(first)) % len(others)]
     is_enough = first.get_closest_marker("compiled") and not first.get_closest_marker("gpu") and DEFAULT in present
     chosen = (None, DEFAULT) if is_enough else (None, DEFAULT, turn)
     return [item for item in group if backend_of(item) in chosen]
-
-
-def _by_turns(group: list[pytest.Item]) -> list[pytest.Item]:
-    """Return one of the items that agree in the parameters which the mark ``by_turns`` names, if the test has it."""
-    mark = group[0].get_closest_marker("by_turns")
-    return _one_of_each(group, lambda item: tuple(_value(item, name) for name in mark.args)) if mark else group
 
 
 def _few(group: list[pytest.Item]) -> list[pytest.Item]:
@@ -364,8 +350,6 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     one is there on CUDA.
     """
     first, on_cuda = group[0], group[0].get_closest_marker("gpu") is not None
-    if first.get_closest_marker("every_backend"):
-        return group
     if not _is_of_kit(first):
         group = _with_one_weight(group) if on_cuda or _function(first) in HEAVY else group
         others = _on_others(group)

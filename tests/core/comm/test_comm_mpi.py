@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mpi_jobs import start
 
-pytestmark = pytest.mark.interpreted  # its processes compile nothing
+pytestmark = pytest.mark.plain  # its processes compile nothing
 SCRIPT = Path(__file__).parent / "mpi_faults.py"
 
 

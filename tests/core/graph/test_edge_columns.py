@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.errors import (
@@ -136,7 +137,7 @@ def test_snapshots_keep_columns_of_edges(device, tmp_path):
         su.Graph.load(path, device=device, edge_columns={})
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 def test_functions_and_algorithms_take_columns_by_name(backend, device):
     kinds = {"km": "float32", "toll": "int32", "road": str}
     graph = su.Graph(4, backend=backend, device=device, in_edges=True, edge_columns=kinds)
@@ -166,8 +167,7 @@ def test_functions_and_algorithms_take_columns_by_name(backend, device):
     assert trackers[0].graph is graph
 
 
-@pytest.mark.by_turns
-@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+@pytest.mark.parametrize("dtype", few(["int64", "uint8"]))
 def test_other_integers_are_read_as_floats(device, dtype):
     graph = su.Graph(4, device=device, edge_columns={"n": dtype})
     graph.insert_edges([0, 1, 0], [1, 2, 2], {"n": [7, 5, 100]})

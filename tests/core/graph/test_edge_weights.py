@@ -110,7 +110,7 @@ WEIGHT_ROW = su.EdgeFunction(cuda="w * km[row]", numba=lambda u, v, w, row, km: 
 ROW = su.EdgeFunction(cuda="return km[row];", numba=lambda u, v, row, km: km[row], result="int64")
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 @pytest.mark.parametrize("dtype", [*DTYPES, "int64"])
 def test_functions_take_the_weight_the_row_or_both(dtype, backend, device):
     kinds = {"km": "int16", **({"weight": "int64"} if dtype == "int64" else {})}

@@ -14,7 +14,7 @@ from injected import failures, lines, state
 import suricate as su
 from suricate import plugins
 
-pytestmark = pytest.mark.interpreted
+pytestmark = pytest.mark.plain
 
 BACKENDS = sorted(plugins.backends())
 PAIRS = np.array([(0, 1), (1, 2), (2, 3), (3, 1), (4, 0), (5, 2)]).T

@@ -136,7 +136,7 @@ def test_notebooks_show_tables() -> None:
     assert "no value per vertex" in whole._repr_html_()
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 def test_every_result_with_fields_is_shown() -> None:
     graphs = [su.Graph(4, device="cpu", directed=directed, in_edges=directed) for directed in (True, False)]
     for name, kind in su.plugins.algorithms().items():

@@ -10,7 +10,7 @@ import suricate as su
 from suricate import plugins
 from suricate.errors import CapacityError
 
-pytestmark = pytest.mark.interpreted
+pytestmark = pytest.mark.plain
 BACKENDS = sorted(plugins.backends())
 OPTIONS = {"in_edges": True, "edge_columns": {"km": "float64", "road": str}}
 

@@ -73,13 +73,12 @@ def test_a_named_change_that_ends_early_is_whole(backend, early, call):
             assert view(graph) == after
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("call", ["insert", "apply"])
-def test_a_named_change_beyond_the_limit_changes_nothing(backend, device, call):
+def test_a_named_change_beyond_the_limit_changes_nothing(every_backend, device, call):
     refused = 0
     for limit in range(2000, 200_000, 1000):
         try:
-            graph = made(backend, device, memory_limit=limit)
+            graph = made(every_backend, device, memory_limit=limit)
         except CapacityError:
             continue
         before, tracker = view(graph), graph.track("wcc")

@@ -105,12 +105,16 @@ def test_what_repeats_without_a_difference_says_nothing() -> None:
     quietly(lambda: su.Graph.from_networkx(nx.MultiGraph([(0, 1), (1, 2)]), device="cpu"))
 
 
-@pytest.mark.every_backend
-def test_every_backend_tells(backend: str) -> None:
+def test_every_backend_tells(every_backend: str) -> None:
     for directed, count in ((True, 2), (False, 3)):
         with pytest.warns(UserWarning, match=f"{count} of 5 edges repeat"):
             su.Graph.from_coo(
-                [0, 0, 0, 1, 1], [1, 1, 1, 0, 1], [1, 2, 3, 4, 5], directed=directed, backend=backend, device="cpu"
+                [0, 0, 0, 1, 1],
+                [1, 1, 1, 0, 1],
+                [1, 2, 3, 4, 5],
+                directed=directed,
+                backend=every_backend,
+                device="cpu",
             )
 
 

@@ -23,10 +23,9 @@ def held_by(store: Store) -> int:
     return sum(allocated for _, allocated in store.memory().values())
 
 
-@pytest.mark.every_backend
-def test_edges_fit_again_where_arrays_cannot_grow_within_the_limit(backend: str, device: Device) -> None:
+def test_edges_fit_again_where_arrays_cannot_grow_within_the_limit(every_backend: str, device: Device) -> None:
     src, dst = (device.xp.asarray(part, np.uint32) for part in divmod(np.random.default_rng(0).permutation(N * N), N))
-    store = plugins.backend(backend)(N, device=device)
+    store = plugins.backend(every_backend)(N, device=device)
     batches = (EdgeList(src[at : at + 100], dst[at : at + 100], None) for at in range(0, N * N, 100))
     for _ in range(8):
         insert_into(store, next(batches))

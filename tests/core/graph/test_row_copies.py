@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.cursors import contiguous
@@ -33,8 +34,8 @@ def product(u, v, w, x):
     return w * x[u] + x[v]
 
 
-@pytest.mark.by_turns
-@pytest.mark.parametrize(("weighted", "directed"), [(True, True), (False, False)])
+@pytest.mark.compiled
+@pytest.mark.parametrize(("weighted", "directed"), few([(True, True), (False, False)]))
 def test_sums_are_the_same_to_the_last_bit(backend, weighted, directed):
     graph, x = make_graph(backend, weighted, directed), np.random.default_rng(4).random(N)
     pulls = [

@@ -67,7 +67,7 @@ def batch(graph, rng, size=200):
     return [graph.device.xp.asarray(part) for part in ids]
 
 
-@pytest.mark.by_turns("options")
+@pytest.mark.compiled
 @pytest.mark.parametrize("options", [{}, {"in_edges": True, "weight_dtype": "float32"}, {"directed": False}])
 def test_writers_readers_operators_and_trackers(backend, device, options):
     graph = su.Graph(N, backend=backend, device=device, **options)

@@ -12,7 +12,7 @@ import pytest
 from suricate import io
 from suricate.base.types import edge_keys
 
-pytestmark = pytest.mark.data
+pytestmark = pytest.mark.usefixtures("data_dir")
 
 FILES = (
     "static/USA-road-d.NY.gr.gz", "static/coAuthorsDBLP.mtx.gz", "static/delaunay_n17.mtx.gz",

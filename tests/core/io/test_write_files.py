@@ -50,7 +50,6 @@ weights_of = {
 }
 
 
-@pytest.mark.by_turns("format", "dtype")
 @pytest.mark.parametrize("dtype", weights_of)
 @pytest.mark.parametrize("format", io.FORMATS)
 @given(data=st.data())

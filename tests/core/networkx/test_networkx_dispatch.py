@@ -143,7 +143,7 @@ def test_independent_sets_are_maximal_and_follow_the_seed() -> None:
         assert set(members).union(*map(graph.neighbors, members)) == set(graph)
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 def test_independent_sets_with_given_nodes() -> None:
     graph = graphs("undirected")[0]
     u, v = next(edge for edge in graph.edges if edge[0] != edge[1])
@@ -155,7 +155,7 @@ def test_independent_sets_with_given_nodes() -> None:
                 nx.maximal_independent_set(graph, wrong, backend=backend_name)
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["label_propagation_communities", "asyn_lpa_communities"])
 def test_communities_are_stable(name: str) -> None:
     graph = graphs("undirected")[0]

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 from operator_cases import make_case
+from turns import few
 
 import suricate as su
 from suricate.errors import ParameterError, RequirementError, ShapeError, UnknownNameError
 from suricate.operators.cpu.intersect.triangle_count import SHORT
+
+pytestmark = pytest.mark.compiled
 
 
 def product(u, v, x, value):
@@ -43,7 +46,6 @@ def triangles_of(n, src, dst):
     return np.array([found.get(v, 0) for v in range(n)])
 
 
-@pytest.mark.by_turns("directed")
 @pytest.mark.parametrize("directed", [True, False])
 def test_every_arc(backend, device, directed):
     case = make_case(backend, device, directed=directed)
@@ -81,7 +83,6 @@ def test_triangles_are_counted_in_short_rows_and_in_others(backend, hub, parts, 
         assert su.intersect(graph, fn=one_each, oriented=oriented).tolist() == [right]
 
 
-@pytest.mark.by_turns("unsplit")
 @pytest.mark.parametrize("unsplit", [0, 1 << 30])
 def test_methods_agree_on_pairs(backend, device, unsplit, monkeypatch):
     """Also where pairs are split on CUDA, and where they are not."""
@@ -166,8 +167,7 @@ def test_repeated_calls_reuse_their_memory(backend, device):
         assert device.to_numpy(found).tolist() == [size - 2] * 2
 
 
-@pytest.mark.by_turns
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("directed", few([True, False]))
 def test_edge_sets(backend, device, directed):
     """Graph x batch, batch x graph, batch x batch, over pairs that are a batch."""
     case = make_case(backend, device, directed=directed)

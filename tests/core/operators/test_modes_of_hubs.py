@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
+
+pytestmark = pytest.mark.compiled
 
 DEGREES = {0: 7000, 1: 3000, 2: 1500, 3: 700, 4: 400, 5: 40, 6: 1}
 N = 8000
@@ -38,10 +41,8 @@ def mode(values: np.ndarray) -> Any:
     return found[count.argmax()]
 
 
-@pytest.mark.compiled
-@pytest.mark.by_turns
-@pytest.mark.parametrize("distinct", [2, 3, 300, N])
-@pytest.mark.parametrize("dtype", ["int64", "uint32", "float64", "float32"])
+@pytest.mark.parametrize("distinct", few([2, 3, 300, N]))
+@pytest.mark.parametrize("dtype", few(["int64", "uint32", "float64", "float32"]))
 def test_modes_of_hubs(device: su.devices.Device, backend: str, dtype: str, distinct: int) -> None:
     rng = np.random.default_rng(distinct)
     neighbours = {u: rng.choice(N, degree, replace=False) for u, degree in DEGREES.items()}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from operator_cases import make_case
+from turns import few
 
 import suricate as su
 from suricate.algorithms.sssp import SSSP
@@ -15,7 +16,7 @@ from suricate.cpu import threads
 from suricate.plugins import backends
 from suricate.repair.cpu import near as forest_near
 
-pytestmark = pytest.mark.by_turns()  # everything is compiled for each of the backends
+pytestmark = pytest.mark.compiled
 COUNTS = (1, 2, 3)
 
 
@@ -24,7 +25,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "GRAIN", 64)
 
 
-@pytest.fixture(params=["slabhash", "csr_baseline"])
+@pytest.fixture(params=few(["slabhash", "csr_baseline"]))
 def name(request) -> str:
     assert "cpu" in backends()[request.param].devices
     return request.param
@@ -55,9 +56,8 @@ def distance(u, v, w, x):
     return x[u] + 1
 
 
-@pytest.mark.by_turns("over")
 @pytest.mark.parametrize("over", ["out", "both"])
-@pytest.mark.parametrize("reduce", ["sum", "min"])
+@pytest.mark.parametrize("reduce", few(["sum", "min"]))
 def test_neighbor_reduce(name, over, reduce):
     graph = make_case(name, CPU, "float32", in_edges=True).graph
     x = np.random.default_rng(0).random(graph.num_vertices)
@@ -135,8 +135,7 @@ def product_of(u, v, w, x):
     return (x[u] * 31 + v) % 1000 - 200
 
 
-@pytest.mark.by_turns("over")
-@pytest.mark.parametrize("options", [{}, {"layers": True}, {"then": reached}, {"once": True}, {"once": "equal"}])
+@pytest.mark.parametrize("options", few([{}, {"layers": True}, {"then": reached}, {"once": True}, {"once": "equal"}]))
 @pytest.mark.parametrize("over", ["out", "both"])
 def test_propagate(name, over, options):
     graph = make_case(name, CPU, in_edges=True).graph
@@ -163,7 +162,6 @@ def path_from(u, v, w, s):
     return (s.distance[u] + w, s.hops[u] + 1, u)
 
 
-@pytest.mark.by_turns("function")
 @pytest.mark.parametrize("function", [step, step_from, path_from])
 def test_parents(name, function):
     """Words of 64 and of 128 bits: the parent of each vertex is the same, whoever offered first."""
@@ -201,9 +199,8 @@ def test_totals_in_pushes(name):
     same(run)
 
 
-@pytest.mark.by_turns("algorithm")
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("directed", few([True, False]))
 def test_forests(name, algorithm, directed):
     """Searches with parents, from scratch and repaired."""
     rng = np.random.default_rng(0)
@@ -223,7 +220,6 @@ def test_forests(name, algorithm, directed):
     same(run)
 
 
-@pytest.mark.by_turns("kept")
 @pytest.mark.parametrize("kept", [8, 1 << 16])
 def test_shortest_paths_on_a_grid(monkeypatch, kept):
     """Words of 128 bits, thin frontiers: rounds that reach far, in pools that are large enough or not."""
@@ -329,8 +325,10 @@ def show_share(v, x, y, changes):
     x[v] = y[v]
 
 
-@pytest.mark.by_turns("over")
-@pytest.mark.parametrize(("over", "reduce"), [("in", "sum"), ("both", "sum"), ("both", "mode"), ("both", "hindex")])
+@pytest.mark.parametrize(
+    ("over", "reduce"),
+    few([("in", "sum"), ("both", "sum"), ("both", "mode"), ("both", "hindex")], lambda over, _: over),
+)
 def test_converge(name, over, reduce):
     graph = make_case(name, CPU, "int32", in_edges=True).graph
     n = graph.num_vertices

@@ -9,6 +9,8 @@ import pytest
 
 import suricate as su
 
+pytestmark = pytest.mark.compiled
+
 N = 20_000
 
 
@@ -47,15 +49,12 @@ def graph(backend, device):
     return graph
 
 
-@pytest.mark.compiled
-@pytest.mark.by_turns
 def test_scratch_is_bounded_and_reported(graph):
     for call in calls(graph):
         call()
     assert 0 < graph.memory_usage().workspace <= 32 * N
 
 
-@pytest.mark.by_turns
 def test_small_calls_allocate_little(graph):
     if graph.device.is_cuda:
         pytest.skip("memory of the host is traced")

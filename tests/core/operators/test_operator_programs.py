@@ -16,6 +16,8 @@ from suricate.base.devices import CPU
 from suricate.operators.cpu import instances
 from suricate.repair.cpu import repairs
 
+pytestmark = pytest.mark.compiled
+
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 COOPERATIVE = ("converge.cu", "layers.cu", "passes.cu", "propagate.cu")
 TEMPLATES = {

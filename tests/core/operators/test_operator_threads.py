@@ -6,8 +6,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 import suricate as su
+
+pytestmark = pytest.mark.compiled
 
 THREADS, ROUNDS = 4, 3
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from operator_cases import make_case, neutral, reduce_at, schemes
 from packed_cursor import packed_view
+from turns import few
 from tutorial_backend import TutorialStore
 
 import suricate as su
@@ -171,16 +172,15 @@ def check_all(story, what):
 
 
 @pytest.mark.compiled
-@pytest.mark.by_turns
-@pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight_dtype", few([None, "float32", "int32"]))
+@pytest.mark.parametrize("kind", few(KINDS))
 def test_updated_after_every_change(backend, device, weight_dtype, kind):
     story = Story(backend, device, weight_dtype, **KINDS[kind])
     for what in changes(story):
         check_all(story, what)
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 @pytest.mark.parametrize("weight_dtype", [None, "float64"])
 def test_the_list_and_the_iterator_agree(backend, device, weight_dtype, monkeypatch):
     """So do backends whose cursor has an updated-edges iterator, and the fallback for those that have none."""
@@ -223,7 +223,7 @@ def test_updated_edges_are_not_listed_where_there_is_an_iterator(device, monkeyp
     assert sorted(device.to_numpy(reached.vertices).tolist()) == [6, 7]
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 def test_updated_on_an_backend_of_fallbacks():
     """It has neither an iterator nor marks of its own."""
     for kind in KINDS.values():
@@ -332,7 +332,7 @@ def test_no_scheme_waits(backend, device):
 # -- segments with many owners -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.interpreted
+@pytest.mark.plain
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
 def test_segments_with_many_owners(device, weight_dtype, monkeypatch):
     """A scan, and a pass over what was inserted, take the owner per slot: segments of 8 slots over up to 8 vertices."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.errors import CapacityError, DTypeError, ParameterError, RequirementError, ShapeError, UnknownNameError
@@ -129,9 +130,7 @@ def far(u: Any, v: Any, row: Any, amount: Any, age: Any) -> Any:
     return amount[row] * (age[v] + 1)
 
 
-@pytest.mark.interpreted
-@pytest.mark.by_turns("directed")
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", few([2, 3]))
 @pytest.mark.parametrize("directed", [True, False])
 def test_operators_and_algorithms_read_columns_as_on_one_graph(directed: bool, ranks: int) -> None:
     """Trackers with weight="amount" follow batches; functions read columns of vertices and edges by name, both ways."""

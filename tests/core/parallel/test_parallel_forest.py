@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_parallel_columns import cut
+from turns import few
 
 import suricate as su
 from suricate.algorithms.bfs import BFS
@@ -94,10 +95,8 @@ def follow(
     assert all(tracker.updates.computed == 1 for tracker in trackers if least > 0)
 
 
-@pytest.mark.interpreted
-@pytest.mark.by_turns("dtype", "least")
-@pytest.mark.parametrize(("kind", "ranks"), [("grid", 3), ("hub", 2)])
-@pytest.mark.parametrize(("directed", "in_edges"), [(True, True), (True, False), (False, False)])
+@pytest.mark.parametrize(("kind", "ranks"), few([("grid", 3), ("hub", 2)]))
+@pytest.mark.parametrize(("directed", "in_edges"), few([(True, True), (True, False), (False, False)]))
 @pytest.mark.parametrize(("dtype", "least"), [(None, 1), ("int32", 1), ("float64", 0), ("int32", 0)])
 def test_searches_are_repaired(
     dtype: str | None, least: int, directed: bool, in_edges: bool, kind: str, ranks: int

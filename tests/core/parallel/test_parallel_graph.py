@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.errors import (
@@ -109,8 +110,7 @@ def test_vertices_come_and_go() -> None:
     run(job, 3)
 
 
-@pytest.mark.by_turns
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", few([2, 3]))
 def test_ranges_are_cut_again_when_a_rank_holds_too_much(ranks: int) -> None:
     """A stream that starts without vertices: all new ones are the last rank's, until ranges are cut."""
 

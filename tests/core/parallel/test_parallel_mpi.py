@@ -8,7 +8,7 @@ import pytest
 from mpi_jobs import start
 from test_parallel_operators import OPERATIONS
 
-pytestmark = pytest.mark.interpreted  # its processes compile nothing
+pytestmark = pytest.mark.plain  # its processes compile nothing
 HERE = Path(__file__).parent
 CASES = [*(f"operator {each.__name__}" for each in OPERATIONS), "columns change"]
 FEW = "bfs directed", "wcc undirected", "pagerank directed", "triangles undirected", "spmv directed"

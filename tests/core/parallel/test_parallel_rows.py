@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import few
 
 import suricate as su
 from suricate.errors import CapacityError, RequirementError
@@ -110,7 +111,6 @@ def triangles(graph: su.Graph) -> list[Any]:
     return found
 
 
-@pytest.mark.interpreted  # compiled it takes as long as hundreds of other tests; below, triangles are
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_intersections_are_those_of_one_process(ranks: int, directed: bool, slices: int) -> None:
@@ -316,9 +316,7 @@ def allowed(v, step, g, other, reached):
     return (other[v], v) not in g
 
 
-@pytest.mark.interpreted
-@pytest.mark.by_turns("slices")
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", few([2, 3]))
 def test_functions_ask_as_on_one_process(ranks: int, slices: int) -> None:
     expected = [plain(value) for value in questions(made(None, in_edges=True))]
     assert (

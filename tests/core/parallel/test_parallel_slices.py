@@ -137,15 +137,14 @@ def test_where_slices_do_not_fit_either_nothing_has_changed(seed: int, monkeypat
 
 
 @pytest.mark.compiled
-@pytest.mark.every_backend
 @pytest.mark.parametrize(
-    ("backend", "limit", "more"),
+    ("every_backend", "limit", "more"),
     [
         ("blocked", 38_000, 300), ("csr_baseline", 42_000, 300), ("gpma", 50_000, 1500),
         ("hornet_like", 50_000, 3), ("hornet_like", 78_000, 300), ("slabhash", 70_000, 300),
     ],
 )  # fmt: skip
-def test_what_went_in_before_a_batch_was_refused_goes_in_after_it(backend: str, limit: int, more: int) -> None:
+def test_what_went_in_before_a_batch_was_refused_goes_in_after_it(every_backend: str, limit: int, more: int) -> None:
     """Also where stores that had grown for slices of the refused batch leave no memory for a copy of their arrays."""
     rng = np.random.default_rng(2)
     few, many, others = (
@@ -155,7 +154,7 @@ def test_what_went_in_before_a_batch_was_refused_goes_in_after_it(backend: str, 
     )
 
     def job(comm: Comm, *, refused: bool) -> list[tuple[float, ...]]:
-        graph = made(comm, 600, backend=backend, in_edges=True, memory_limit=limit)
+        graph = made(comm, 600, backend=every_backend, in_edges=True, memory_limit=limit)
         graph.insert_edges(*cut(comm, *few))
         if refused:
             with pytest.raises(CapacityError):

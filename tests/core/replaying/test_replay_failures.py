@@ -14,7 +14,7 @@ import suricate as su
 from suricate import errors
 from suricate.replaying import calls, pieces
 
-pytestmark = pytest.mark.interpreted
+pytestmark = pytest.mark.plain
 BACKENDS = ["slabhash", "blocked", "csr_baseline", "gpma", "hornet_like"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from packed_cursor import packed_view
+from turns import few
 
 import suricate as su
 from suricate.base.devices import CPU, Device
@@ -53,8 +54,7 @@ def ordered(device: Device, edges: EdgeList) -> list[np.ndarray]:
     return [part[order] for part in parts]
 
 
-@pytest.mark.by_turns("backend")
-@pytest.mark.parametrize("weight_dtype", [None, "float32", "float64"])
+@pytest.mark.parametrize("weight_dtype", few([None, "float32", "float64"]))
 def test_generic_operations(
     device: Device, backend: str, weight_dtype: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

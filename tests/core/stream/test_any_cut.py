@@ -17,7 +17,7 @@ from replay_model import Replay, Shown
 import suricate.stream as st
 from suricate.errors import ParameterError
 
-pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:.* events read so far are late")]
+pytestmark = [pytest.mark.plain, pytest.mark.filterwarnings("ignore:.* events read so far are late")]
 GRAPH = {"device": "cpu", "weight_dtype": "float64"}
 TIMES = hs.one_of(hs.integers(0, 30), hs.integers(-90, 90), hs.sampled_from([400, 401, 800, -400]))
 EVENT = hs.tuples(

@@ -19,7 +19,7 @@ from suricate.errors import ParameterError
 from suricate.io import files
 from suricate.io.sources import identity
 
-pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:.* events read so far are late")]
+pytestmark = [pytest.mark.plain, pytest.mark.filterwarnings("ignore:.* events read so far are late")]
 ROWS = 60  #: of each part
 
 

@@ -9,7 +9,7 @@ from injected import failures, interrupted
 import suricate.stream as st
 
 SLIDES = 3  #: before the one that is interrupted
-pytestmark = pytest.mark.interpreted
+pytestmark = pytest.mark.plain
 
 
 def events(named):

@@ -14,7 +14,7 @@ import suricate as su
 import suricate.stream as st
 from suricate.errors import DTypeError, ParameterError, ShapeError
 
-pytestmark = pytest.mark.interpreted
+pytestmark = pytest.mark.plain
 CPU = {"device": "cpu"}
 
 

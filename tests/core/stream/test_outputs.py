@@ -16,7 +16,7 @@ from suricate.errors import ParameterError
 EVENTS = {"time": [0, 3, 6, 9, 1], "src": [0, 1, 2, 3, 4], "dst": [1, 2, 3, 4, 5]}
 OPTIONS: dict[str, Any] = {"size": "4", "slide": "2", "graph": {"device": "cpu"}}
 
-pytestmark = pytest.mark.interpreted
+pytestmark = pytest.mark.plain
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "parts"])

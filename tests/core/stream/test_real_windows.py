@@ -11,7 +11,7 @@ from data_folder import DATA
 import suricate.stream as st
 from suricate.io import read, read_events
 
-pytestmark = pytest.mark.data
+pytestmark = pytest.mark.usefixtures("data_dir")
 CPU = {"device": "cpu"}
 DAY, HOUR = 86_400, 3600
 GRAPHS = {

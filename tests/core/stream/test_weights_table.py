@@ -260,13 +260,11 @@ def check_all(cells: list[Cell], backend: str, device: Device, folder: Path) -> 
 
 
 @pytest.mark.plain
-@pytest.mark.every_backend
-def test_every_two_choices_are_those_of_pandas(backend: str, device: Device, tmp_path: Path) -> None:
-    check_all(pairwise(ALL), backend, device, tmp_path)
+def test_every_two_choices_are_those_of_pandas(every_backend: str, device: Device, tmp_path: Path) -> None:
+    check_all(pairwise(ALL), every_backend, device, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.every_backend
 @pytest.mark.parametrize("way", CHOICES["way"])
-def test_all_cells_are_those_of_pandas(backend: str, way: str, device: Device, tmp_path: Path) -> None:
-    check_all([cell for cell in ALL if cell.way == way], backend, device, tmp_path)
+def test_all_cells_are_those_of_pandas(every_backend: str, way: str, device: Device, tmp_path: Path) -> None:
+    check_all([cell for cell in ALL if cell.way == way], every_backend, device, tmp_path)

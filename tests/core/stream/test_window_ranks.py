@@ -92,7 +92,6 @@ def test_slides_are_those_of_the_rule_on_all_ranks(
     assert all(other == first for other in others)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("self_loops", ["allow", "drop"])
 @pytest.mark.parametrize("device", DEVICES)
 def test_weights_and_names_are_those_of_one_process(device: str, self_loops: str) -> None:
