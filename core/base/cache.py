@@ -224,11 +224,7 @@ def _is_trusted(folder: Path) -> bool:
 
 
 def _look(folder: Path) -> None:
-    """Count the entry that was just written to ``folder``, and prune the folder if that is due.
-
-    It is due with the first entry that this process writes, unless the folder was pruned within the last day, and with
-    every ``LOOK_AFTER``-th entry.
-    """
+    """Count the entry that was just written to ``folder``, and prune the folder if that is due."""
     global _written
     with _lock:
         _written += 1

@@ -133,10 +133,7 @@ def allow_reading() -> None:
 
 @cache
 def _give_cupy_a_cache() -> None:
-    """Set CuPy's cache folder to a private temporary one if its own folder cannot be written.
-
-    CuPy creates the folder when it is imported, and the import fails if it cannot.
-    """
+    """Set CuPy's cache folder to a temporary one if its own cannot be written: its import would fail."""
     folder = Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
     if os.environ.get("CUPY_CACHE_IN_MEMORY", "0") == "0" and not can_write(folder):
         private = private_folder()
@@ -198,10 +195,7 @@ def refuse_after_fork() -> None:
 
 
 def _automatic() -> Device:
-    """Return the first CUDA device if there is one and it can be used, else the CPU.
-
-    If there is a device but it cannot be used, a line on stderr says so.
-    """
+    """Return the first CUDA device if there is one and it can be used, else the CPU."""
     if cuda_device_count() == 0:
         return CPU
     if _forked:

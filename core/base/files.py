@@ -169,10 +169,7 @@ def _part_prefix(target: Path) -> str:
 
 
 def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
-    """Create a temporary file in the folder of ``target``; return its path and the open file.
-
-    The file is locked while it is open, by which other processes see that it is in use.
-    """
+    """Create a locked temporary file in the folder of ``target``; return its path and the open file."""
     while True:
         part = target.with_name(f"{_part_prefix(target)}{secrets.token_hex(8)}.part")
         file = open(part, "xb")  # noqa: SIM115 - closed by the caller
@@ -195,10 +192,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _take_over_mode(target: Path, handle: int) -> None:
-    """Give the open file with descriptor ``handle`` the permissions of ``target`` and, if allowed, its owner.
-
-    Nothing happens if ``target`` does not exist.
-    """
+    """Give the open file with descriptor ``handle`` the permissions of ``target`` and, if allowed, its owner."""
     with contextlib.suppress(FileNotFoundError):
         old = target.stat()
         with contextlib.suppress(PermissionError):

@@ -23,11 +23,7 @@ WORDS_OF_128_BITS = platform.machine().lower() in ("x86_64", "amd64", "aarch64",
 
 
 def _place(context: Any, builder: Any, array_type: Any, array: Any, index_type: Any, index: Any) -> Any:
-    """Return the LLVM pointer to ``array[index]``, or to row ``index`` of a two-dimensional array.
-
-    ``context`` and ``builder`` are Numba's for this intrinsic, ``array_type`` and ``index_type`` the Numba types of
-    ``array``, which is contiguous, and of ``index``, which is not negative.
-    """
+    """Return the LLVM pointer to ``array[index]``, or to row ``index`` of a two-dimensional array."""
     view = context.make_array(array_type)(context, builder, array)
     at = context.cast(builder, index, index_type, types.intp)
     for dimension in range(1, array_type.ndim):
@@ -44,10 +40,7 @@ _lock = Lock()  # of exchanges in plain Python, which another thread may interru
 
 
 def _plain_exchange(array, index, old, new):
-    """Write ``new`` to ``array[index]`` if the entry equals ``old`` bit for bit; return whether it did.
-
-    Like the machine instruction this compares bits: -0.0 differs from 0.0, and a NaN equals itself.
-    """
+    """Write ``new`` to ``array[index]`` if the entry equals ``old`` bit for bit; return whether it did."""
     with _lock:
         if array[index : index + 1].tobytes() != array.dtype.type(old).tobytes():
             return False

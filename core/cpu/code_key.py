@@ -94,10 +94,7 @@ def _options() -> Iterator[str]:
 
 
 class _Walk:
-    """Adds a function, and all objects reachable from it, to a SHA-256 digest.
-
-    An object that was added before contributes only its sequence number.
-    """
+    """Adds a function, and all objects reachable from it, to a SHA-256 digest."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
@@ -107,10 +104,7 @@ class _Walk:
         self.digest.update("".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass"))
 
     def value(self, value: Any, names: _Names | None = None) -> None:
-        """Add the object ``value``, to which a function refers, to the digest.
-
-        Of a module only the attributes in ``names`` are added; None: all.
-        """
+        """Add the object ``value``, to which a function refers; of a module only ``names`` (None: all)."""
         if type(value) in _PLAIN:
             self.add(type(value).__name__, repr(value))
             return
@@ -169,10 +163,7 @@ class _Walk:
             self._unknown(value)
 
     def _module(self, module: types.ModuleType, names: _Names | None) -> None:
-        """Add to the digest the module's name, and the values of its attributes that are in ``names`` (None: of all).
-
-        Of a module of a package that is covered by its version only the name is added.
-        """
+        """Add the module's name, and the values of its attributes in ``names`` (None: of all)."""
         self.add("module", module.__name__)
         if module.__name__.partition(".")[0] in STABLE:
             return
@@ -276,10 +267,7 @@ class _Walk:
             self._template(template)
 
     def operators(self) -> None:
-        """Add the function bodies that packages other than Numba registered for operators, attributes and methods.
-
-        Byte code does not refer to these by a global name, so they are added to every digest.
-        """
+        """Add what packages other than Numba registered for operators and methods: byte code does not name it."""
         for template in _REGISTERED.nameless():
             self._template(template)
 
@@ -336,10 +324,7 @@ def _names(code: types.CodeType) -> _Names:
 
 
 class _Registered:
-    """What packages other than Numba registered by ``@overload``, ``@overload_attribute`` and ``@overload_method``.
-
-    Numba keeps a template class for each such function; it has the function's body and its options.
-    """
+    """What packages other than Numba registered by ``@overload``, ``@overload_attribute`` and ``@overload_method``."""
 
     def __init__(self) -> None:
         self._by_function: dict[int, list[Any]] = {}

@@ -120,19 +120,12 @@ class _Implementations(dict[Any, Any]):
 
 
 def _with_inherited(context: Any, args: Any, kws: Any, flags: Any) -> tuple[Any, ...]:
-    """Return the key of a compiled inner function: target context, argument types, and the options it inherits.
-
-    ``context``, ``args`` and ``kws`` are the target and argument types as Numba passes them; ``flags`` has the compiler
-    options of the caller, or is None.
-    """
+    """Return the key of a compiled inner function: target context, argument types, and the options it inherits."""
     return context, args, kws, *([] if flags is None else [flags.error_model, repr(flags.fastmath)])
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """The LLVM code of an inner function. It is linked into kernels, and no machine code is made of it alone.
-
-    Each function is simplified once, before it is linked into several kernels.
-    """
+    """The LLVM code of an inner function. It is linked into kernels, and no machine code is made of it alone."""
 
     def _optimize_final_module(self) -> None:
         """Do nothing, where Numba would optimise the code: that happens in each kernel that includes the function."""
@@ -147,10 +140,7 @@ class _InnerLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
-        """A stand-in to which Numba reports the environment of the function, and which ignores it.
-
-        :func:`_set_environments` passes the environment to the kernels that include the function.
-        """
+        """A stand-in that ignores the environment, which :func:`_set_environments` passes on to the kernels."""
         return _NowhereYet
 
 
@@ -165,22 +155,14 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 class _LoadedLibrary(JITCodeLibrary):
-    """The code of a kernel that was read from disk.
-
-    ``bitcode`` is its LLVM code, which is only needed when another kernel inlines this one. It is parsed then: parsing
-    it at once would double the memory per kernel, and take a quarter of the loading time.
-    """
+    """The code of a kernel read from disk; ``bitcode`` is parsed only when another kernel inlines it."""
 
     bitcode: bytes
     _shared_module: Any
 
     @classmethod
     def of(cls, codegen: Any, saved: tuple[Any, ...], symbols: set[str]) -> _LoadedLibrary:
-        """Return the library made from ``saved``, the tuple into which Numba serialises one.
-
-        ``codegen`` is Numba's code generator; ``symbols`` are the names of functions and variables that the library
-        defines.
-        """
+        """Return the library made from ``saved``, the tuple into which Numba serialises one."""
         name, _, (machine_code, bitcode) = saved
         library = cls(codegen, name)
         library.bitcode = bitcode
@@ -237,10 +219,7 @@ def _is_plain(code: CodeType) -> bool:
 
 
 def _set_environments(compiled: Any) -> None:
-    """Report Numba's environments of all inner functions that ``compiled`` includes to the kernel's code generator.
-
-    Does nothing if ``compiled``, a function that was just compiled or loaded, is an inner function itself.
-    """
+    """Report Numba's environments of all inner functions that ``compiled`` includes to the kernel's code generator."""
     if not isinstance(compiled.library, _InnerLibrary):
         for environment in compiled._find_referenced_environments():
             compiled.library.codegen.set_env(environment.env_name, environment)
@@ -325,11 +304,7 @@ def _rebuilt(
     context: Any, symbols: set[str], saved: Any, fndesc: Any, environment: Any, signature: Any, objectmode: bool,
     lifted: Any, annotation: str, reload_init: Any, referenced_envs: Any,
 ) -> Any:  # fmt: skip
-    """Return the compiled function from the fields that :meth:`MachineCode.save_overload` has pickled.
-
-    ``context`` is Numba's target; ``symbols`` are the names that the function's library defines; the other parameters
-    are the fields returned by Numba's ``CompileResult._reduce()``.
-    """
+    """Return the compiled function from the fields that :meth:`MachineCode.save_overload` has pickled."""
     for function in reload_init:
         function()
     library = _LoadedLibrary.of(context.codegen(), saved, symbols)
@@ -345,10 +320,7 @@ def _rebuilt(
 
 
 class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
-    """Where Numba caches functions with plain ``@njit(cache=True)`` if it can use no other folder.
-
-    It is a temporary folder of this process.
-    """
+    """Where Numba caches functions with plain ``@njit(cache=True)`` if it can use no other folder."""
 
     def __init__(self, function: Any, file: str) -> None:
         self._py_file, self._lineno = file, function.__code__.co_firstlineno
@@ -365,13 +337,7 @@ class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator)
 
 
 class _Listener(event.Listener):
-    """Reports start and end of each compilation of suricate's loops to ``NOTICE`` of ``suricate.base.notice``.
-
-    Loading from disk is no compilation.
-
-    The garbage collector is off during a compilation, which saves a seventh of the time. Compilations hold Numba's
-    compiler lock and may nest.
-    """
+    """Reports compilations of suricate's loops to ``NOTICE``; without garbage collection, which saves a seventh."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -397,11 +363,7 @@ class _Listener(event.Listener):
 
 
 def _free_pass_managers() -> None:
-    """Fix a memory leak of llvmlite 0.46 and later: make its pass managers free their LLVM objects.
-
-    There the method resolution order finds a ``_dispose`` that does nothing before the one that frees. Without the fix
-    the process would lose about 3 MB per compiled kernel.
-    """
+    """Make pass managers of llvmlite 0.46 and later free their LLVM objects: 3 MB per kernel would leak."""
     managers: Any = getattr(llvmlite.binding, "newpassmanagers", None)  # 0.43 has none
     for one in (managers.ModulePassManager, managers.FunctionPassManager) if managers else ():
         if one._dispose is llvmlite.binding.ffi.ObjectRef._dispose:
@@ -409,10 +371,7 @@ def _free_pass_managers() -> None:
 
 
 def _acquire_compiler(_: float) -> bool:
-    """Before a fork, acquire Numba's compiler lock, so that no compilation is half done in the child; return True.
-
-    The parameter, a number of seconds, is ignored: the call waits as long as it takes.
-    """
+    """Before a fork, acquire Numba's compiler lock, so that no compilation is half done in the child; return True."""
     global_compiler_lock.acquire()
     return True
 

@@ -207,10 +207,7 @@ shared = 0  #: how many calls of :func:`run` were for several threads
 
 
 class _Job:
-    """The list of calls of one :func:`run`: every participating thread repeatedly takes the next call and makes it.
-
-    ``results`` has the result of each call, in the order of the calls; ``error`` is the exception of a call, or None.
-    """
+    """The list of calls of one :func:`run`: every participating thread repeatedly takes the next call and makes it."""
 
     def __init__(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
         self._function, self._calls, self._next = function, calls, count()
@@ -219,10 +216,7 @@ class _Job:
         self.error: BaseException | None = None
 
     def work(self) -> None:
-        """Make calls until all have been started or one has raised; fill ``results``, or set ``error``.
-
-        Every participating thread runs this. If several calls raise, ``error`` is one of their exceptions.
-        """
+        """Make calls until all have been started or one has raised; fill ``results``, or set ``error``."""
         function, calls = self._function, self._calls
         while self._open:
             i = next(self._next)
@@ -240,11 +234,7 @@ class _Job:
 
 
 class _Ticket:
-    """A request to one helper thread to join a job, which either the helper accepts or the caller of ``run`` cancels.
-
-    Whichever of the two calls :meth:`takes` first decides. ``ended`` is True, and ``done`` released, after the helper
-    has finished.
-    """
+    """A request to one helper thread to join a job, which the helper accepts or the caller of ``run`` cancels."""
 
     __slots__ = ("_owner", "done", "ended", "job")
 
@@ -255,10 +245,7 @@ class _Ticket:
         self.done.acquire()
 
     def takes(self, who: str) -> bool:
-        """Claim the ticket for ``who``, ``"helper"`` or ``"caller"``; return whether ``who`` holds it now.
-
-        The result is False if the other of the two has claimed the ticket before.
-        """
+        """Claim the ticket for ``who``, ``"helper"`` or ``"caller"``; return whether ``who`` holds it now."""
         return self._owner.setdefault("owner", who) == who
 
 
@@ -306,11 +293,7 @@ class _Pool:
         self._is_retired = False
 
     def take(self, number: int, taken: list[_Helper]) -> None:
-        """Move idle helpers to the list ``taken`` until it has ``number`` entries.
-
-        New threads are started as long as the pool has fewer than ``number`` in all; if others are busy, ``taken``
-        stays shorter.
-        """
+        """Move idle helpers to the list ``taken`` until it has ``number`` entries."""
         while len(taken) < number:
             try:
                 taken.append(self._free.pop())
@@ -325,10 +308,7 @@ class _Pool:
             self._end_idle()
 
     def retire(self) -> None:
-        """Have later calls use a new pool, and end the idle helpers of this one.
-
-        A helper that an interrupt has lost would remain in this pool's count of threads, though it never becomes idle.
-        """
+        """End the idle helpers, and have later calls use a new pool: an interrupt may have lost helpers of this one."""
         global _pool
         if _pool is self:
             _pool = _Pool()

@@ -11,11 +11,7 @@ from suricate.cpu.prefetch import address_of
 
 
 def _compare8(relation, array, index, value):
-    """Return signature and code of an intrinsic that compares ``array[index : index + 8]`` (uint32) with ``value``.
-
-    ``relation`` is LLVM's name of the comparison, such as ``"=="``. The intrinsic returns an int64 in which bit ``i``
-    is set if the comparison holds for entry ``index + i``.
-    """
+    """Return signature and code of an intrinsic that compares eight entries with ``value``: a bit each."""
 
     def codegen(context, builder, signature, arguments):
         array_value, at, wanted = arguments

@@ -70,10 +70,7 @@ class HostCopies:
         return self._lanes
 
     def _fill(self, lane: list[_Buffer], pieces: list[Piece], numbers: Iterator[int], stream: Any) -> None:
-        """Copy pieces to the buffers ``lane`` of one thread in turn; queue their copies to the device in ``stream``.
-
-        ``numbers``, which all threads use, gives the index of the next one of ``pieces``.
-        """
+        """Copy pieces to the buffers ``lane`` of one thread in turn; queue their copies to the device in ``stream``."""
         runtime, turn = self._xp.cuda.runtime, 0
         with self._device.current():
             while (number := next(numbers)) < len(pieces):
@@ -86,10 +83,7 @@ class HostCopies:
 
 
 class _Buffer:
-    """A buffer in pinned memory, ``bytes`` at ``address``, and ``copied``, the event after its last copy to the device.
-
-    ``xp``: CuPy.
-    """
+    """Pinned memory, ``bytes`` at ``address``, and ``copied``, the event after its last copy to the device."""
 
     def __init__(self, xp: Any) -> None:
         self.bytes = np.frombuffer(xp.cuda.alloc_pinned_memory(PIECE), np.uint8, PIECE)
@@ -98,8 +92,5 @@ class _Buffer:
 
 
 def _pieces(source: np.ndarray, target: int) -> list[Piece]:
-    """Cut the bytes ``source``, to be copied to the device address ``target``, into pieces that fit into a buffer.
-
-    A piece is a pair: a view of some of the bytes, and the device address to which these are copied.
-    """
+    """Cut the bytes ``source``, to be copied to the device address ``target``, into pieces that fit into a buffer."""
     return [(source[at : at + PIECE], target + at) for at in range(0, len(source), PIECE)]

@@ -310,10 +310,7 @@ _address = attrgetter("data.ptr")  # of an array
 
 
 def _code_of(argument: Any) -> str:
-    """Return the format character by which the ``struct`` module packs ``argument``.
-
-    None is a null pointer, and Python's own numbers have 64 bits, as in CuPy's launches.
-    """
+    """Return the format character by which the ``struct`` module packs ``argument``."""
     if isinstance(argument, np.void):
         return f"{argument.nbytes}s"
     if isinstance(argument, (np.generic, int, float)):

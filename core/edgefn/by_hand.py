@@ -109,10 +109,7 @@ def _weight_by_row(signature: Signature, weight: str, row: str) -> tuple[str, st
 
 
 class _Twin(ast.NodeTransformer):
-    """Makes a Numba function independent of its module: outside numbers become constants.
-
-    Returned values are cast to the dtype ``result`` of the :class:`EdgeFunction`, if there is one.
-    """
+    """Makes a Numba function independent of its module: outside numbers become constants."""
 
     def __init__(self, source: Source, result: np.dtype | None) -> None:
         self.source = source

@@ -99,11 +99,7 @@ def _numba_word(words: WordsRef, index: str) -> str:
 
 
 def _numba_after(node: Node) -> str:
-    """Return Python text of an ``after`` node, an expression before which values are assigned to local variables.
-
-    In the text the values take the place of the variables, so that words are read where they are used. CUDA text
-    assigns the variables first instead; on the CPU this is not needed, as no other thread changes the words meanwhile.
-    """
+    """Return text of an ``after`` node: values in place of variables, as no other thread changes words here."""
     by: dict[int, Node] = {}
     for one in node.value:
         by[one.local] = replaced(one.value, by)
@@ -185,10 +181,7 @@ def _numba_question(node: Node) -> str:
 
 
 def _index(index: Node, array: Reference) -> str:
-    """Return Python text of an index of ``array``, with a check if indices are checked.
-
-    A vertex id stays unsigned, so that Numba does not test whether it is negative.
-    """
+    """Return Python text of an index of ``array``, checked if indices are; vertex ids stay unsigned."""
     text = index.value if index.op == "parameter" else _numba(index)
     return f"inside_{array.position}({text}, len(a{array.position}))" if bounds.CHECKED else text
 

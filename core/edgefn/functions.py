@@ -37,10 +37,7 @@ _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 
 def _table() -> dict[Any, tuple[str, str]]:
-    """Return the functions and types that may be called: {object: (kind of translation, name of the operation)}.
-
-    The kind, such as ``"float"`` or ``"cast"``, is a case of :func:`call`; the name is ``""`` if the case needs none.
-    """
+    """Return the functions and types that may be called: {object: (kind of translation, name of the operation)}."""
     table: dict[Any, tuple[str, str]] = {
         abs: ("abs", ""), np.abs: ("abs", ""), np.fabs: ("fabs", ""), math.fabs: ("fabs", ""),
         min: ("extreme", "min"), max: ("extreme", "max"),
@@ -107,10 +104,7 @@ def call(function: Any, args: tuple[Node, ...]) -> Node | None:
 
 
 def _whole(op: str, value: Node) -> Node:
-    """Return the node of ``math.floor``, ``ceil`` or ``trunc`` (``op``) of ``value``: of a float an ``int64``.
-
-    Integers are returned unchanged, bools as integers.
-    """
+    """Return the node of ``math.floor``, ``ceil`` or ``trunc`` (``op``) of ``value``: of a float an ``int64``."""
     if not is_float(value.type):
         return number(value)
     return Node("cast", "int64", (Node(op, value.type, (value,)),))

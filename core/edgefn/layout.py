@@ -234,10 +234,7 @@ def numba_put(layout_bits: int, field: Field, word: str, value: str) -> str:
 
 
 def _shifted(field: Field, raw: str) -> Iterator[tuple[int, str]]:
-    """Yield (half, text) for each half of the word, 0 or 1, that holds bits of ``field``.
-
-    ``text`` is Python text that moves ``raw``, the encoded number, to its place in this half.
-    """
+    """Yield (half, text) for each half of the word, 0 or 1, that holds bits of ``field``."""
     for half, shift in field.parts():
         yield half, f"({raw} {'>>' if shift < 0 else '<<'} np.uint64({abs(shift)}))" if shift else raw
 

@@ -71,10 +71,7 @@ class _Translator(Objects):
         return {name: tuple(sorted(positions)) for name, positions in found.items()}
 
     def function(self) -> tuple[Statement, ...]:
-        """Return the statements of the function, translated with the types of variables known so far.
-
-        This may widen the types; the caller repeats the translation until they stay the same.
-        """
+        """Return the statements with the types known so far; it may widen types, and is repeated until they stay."""
         self.flow = Flow()
         node = self.scope.source.node
         copies = []
@@ -98,10 +95,7 @@ class _Translator(Objects):
         return (*copies, *statements)
 
     def fall_through(self, node: ast.AST) -> tuple[Statement, ...]:
-        """Return the statement for a path without a ``return``: ``return False`` in a vertex function, else ``return``.
-
-        Raise ``EdgeFunctionError`` at ``node`` if the function must return a value.
-        """
+        """Return what a path without a ``return`` returns: ``return False`` in a vertex function, else ``return``."""
         if self.role == "vertex":
             return (self.result(Node("const", BOOL, value=False)),)
         has_result = _RESULT in self.types

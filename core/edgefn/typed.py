@@ -139,10 +139,7 @@ class TypedFunction:
         }
 
     def _numbering(self) -> list[str]:
-        """Return C++ statements that set ``argument``, a number for error messages, of each array with checked indices.
-
-        The number is the array's position among the arguments; the list is empty if indices are not checked.
-        """
+        """Return C++ statements that set ``argument``, a number for errors, of each array with checked indices."""
         if not self.signature.checked:
             return []
         indexed = (i for i, argument in enumerate(self.arguments) if argument.kind in CHECKED_KINDS)

@@ -208,11 +208,7 @@ class _Rehearsals:
         self.are_new, self._left = False, 0.0
 
     def start(self, name: str, kind: Kind, steps: Callable[[], Iterator[None]]) -> None:
-        """Run a rehearsal in a thread, unless one of this ``name`` was started before or this thread runs one itself.
-
-        ``kind``: the graph that is rehearsed. ``steps``: returns a generator that rehearses a step before each
-        ``yield``.
-        """
+        """Run a rehearsal in a thread, unless one of this ``name`` was started or this thread runs one itself."""
         if not compiler.is_ahead() or _local.rehearsing:
             return
         with self._lock:
@@ -235,11 +231,7 @@ class _Rehearsals:
             thread.join(PATIENCE)
 
     def wait_before_update(self) -> None:
-        """Wait for rehearsals under way, at most :data:`FIRST_UPDATE` seconds, before the first update of new trackers.
-
-        Otherwise an update that comes earlier than its rehearsal would compile. After the time limit updates compile
-        what they need themselves.
-        """
+        """Wait for rehearsals, ``FIRST_UPDATE`` seconds at most: an update that comes earlier would compile."""
         if _local.rehearsing:
             return
         end = time.monotonic() + self._left
@@ -337,11 +329,7 @@ def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str
 
 @functools.cache
 def _state_of_sources() -> str:
-    """Return a digest of all that compiled code depends on: of the sources, the tools and the environment.
-
-    It covers path, size and time of each ``.py``, ``.cu`` and ``.cuh`` file of suricate and of the algorithms and
-    backends that come with it, not of installed plugins; the version of NumPy; NVRTC's version and target options.
-    """
+    """Return a digest of the sources of suricate, not of plugins, and of the tools that compile them."""
     digest = hashlib.sha256(repr((compiler.nvrtc_version(), compiler.target_options(), np.__version__)).encode())
     for package in ("suricate", "suricate.algorithms", "suricate.backends"):
         folder = Path(str(import_module(package).__file__)).parent

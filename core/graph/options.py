@@ -187,13 +187,7 @@ def checked_count(count: Any, argument: str = "num_vertices") -> int:
 
 
 def _checked_hints(hints: Any, num_vertices: int, argument: str) -> Array | None:
-    """Return ``hints``, one expected degree per vertex, as an integer array on their device; None for None.
-
-    ``argument``: what messages call them.
-
-    Raises:
-        DTypeError, ShapeError, ParameterError: no integers, not one per vertex, or negative.
-    """
+    """Return ``hints``, one expected degree per vertex, as an integer array on their device; None for None."""
     if hints is None:
         return None
     array = as_ids(hints, argument)
@@ -218,10 +212,7 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
 
 
 def _size(argument: str, value: Any) -> int | None:
-    """Return ``value``, a number or a text such as ``"1.5GB"`` (units of 1000) or ``"512 MiB"`` (1024), in bytes.
-
-    None stays None; any other value raises ``ParameterError``, which names ``argument``.
-    """
+    """Return a number, or a text such as ``"1.5GB"`` (1000) or ``"512 MiB"`` (1024), in bytes; None stays None."""
     if value is None:
         return None
     size = None

@@ -58,10 +58,7 @@ class Reviver:
 
 
 def _ends(inserted: Any) -> tuple[int, int, int, Any]:
-    """Return addresses of sources and of destinations, the number of edges, and the object that owns the memory.
-
-    ``inserted``: as in :meth:`Reviver.launch`.
-    """
+    """Return addresses of sources and of destinations, the number of edges, and the object that owns the memory."""
     placed = getattr(inserted, "placed", None)
     if placed is not None:  # no array is made
         arcs = placed(NEW, gone=False)

@@ -114,11 +114,7 @@ def save(graph: Graph, path: str | Path) -> None:
 
 
 def _save_parts(graph: Graph, comm: Comm, path: Path, arrays: dict[str, Any]) -> None:
-    """Write a file with the edges of this process, then, on the first process, the one that names all these files.
-
-    The latter is ``path``; the others lie beside it. ``arrays``: the arrays of the snapshot by name; those of the edges
-    are removed from it. ``comm``: the communication of the processes.
-    """
+    """Write a file with the edges of this process, then, on the first process, the one that names all these files."""
     path = Path(os.path.realpath(path))
     generation, stamp = comm.agree((_next_generation(path), secrets.token_hex(8)) if comm.rank == 0 else None)
     names = [f"{path.name}.{generation}{rank}" for rank in range(comm.size)]
@@ -148,10 +144,7 @@ def _next_generation(path: Path) -> str:
 
 
 def _parts_beside(path: Path) -> set[str]:
-    """Return the names of files beside ``path`` that hold, or held, the edges of one process in a snapshot at ``path``.
-
-    Such a name is that of ``path``, a dot, a letter of :data:`GENERATIONS` and the number of the rank.
-    """
+    """Return the names of files beside ``path`` with, now or before, the edges of a process in a snapshot there."""
     ahead = len(path.name) + 1
     found = {name for name in os.listdir(path.parent) if name.startswith(f"{path.name}.")}
     return {name for name in found if name[ahead : ahead + 1] in (*GENERATIONS,) and name[ahead + 1 :].isdecimal()}
@@ -243,13 +236,7 @@ def from_bytes(
 def _read(
     file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)
 ) -> tuple[Header, dict[str, np.ndarray], Attributes]:
-    """Return the header of a snapshot, its arrays, and the columns of its edges; raises unless they fit together.
-
-    ``file``: the open file at ``path``. ``share``: a rank, and how many there are; of the edges its share is returned.
-
-    Raises:
-        FileFormatError: the file is no snapshot, is damaged, or is of a later version.
-    """
+    """Return the header of a snapshot, its arrays, and the columns of its edges; raises unless they fit together."""
     try:
         version, fields, arrays = read_archive(file, HEADER, FORMAT)
     except DAMAGE as error:
@@ -279,11 +266,7 @@ def _read(
 def _edges_of_parts(
     path: Path, names: list[str], arrays: dict[str, np.ndarray], header: Header
 ) -> tuple[dict[str, np.ndarray], Attributes]:
-    """Return the edges in the files ``names`` beside ``path``, as arrays by name, and the columns of these edges.
-
-    ``arrays``: the arrays of the snapshot at ``path`` itself; ``stamp``, which the files must have too, is removed from
-    it.
-    """
+    """Return the edges in the files ``names`` beside ``path``, as arrays by name, and the columns of these edges."""
     stamp, kinds = arrays.pop(STAMP), _attributes(path, arrays, EDGES, 0)
     path = Path(os.path.realpath(path))
     dtypes = {"src": "uint32", "dst": "uint32"} | ({"weight": header.weight_dtype} if header.weight_dtype else {})
@@ -354,10 +337,7 @@ def _objects(path: Path, arrays: dict[str, np.ndarray]) -> Objects | None:
 
 
 def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> Attributes:
-    """Return columns of ``size`` vertices or edges in a snapshot, by name: pairs of the values and the missing value.
-
-    ``prefix``: what the names of their arrays begin with. ``path`` is for messages.
-    """
+    """Return columns of ``size`` vertices or edges in a snapshot, by name: values and the missing value."""
     try:
         return columns_of_state(state_in(arrays, prefix), size)
     except DAMAGE as error:
@@ -455,10 +435,7 @@ def _build(
 
 
 def _hints(header: Header, src: np.ndarray, dst: np.ndarray, comm: Comm | None) -> dict[str, Any]:
-    """Return degree hints for the graph that is loaded, as arguments; no hints if most vertices have no edges.
-
-    With ``comm`` the degrees are summed over all ranks.
-    """
+    """Return degree hints for the graph that is loaded, as arguments; no hints if most vertices have no edges."""
     n = header.num_vertices
     if n > MAX_IDLE + 4 * (len(src) if comm is None else sum(comm.allgather(len(src)))):
         return {}

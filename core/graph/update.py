@@ -446,10 +446,7 @@ class Updater:
     # -- validation ----------------------------------------------------------------------------------------------------
 
     def _arrays(self, edges: Given, part: int, *, inserting: bool = False) -> Given | None:
-        """Convert a batch to arrays, all on the device or all on the host; return None if it is empty.
-
-        Their dtypes and lengths are checked, their entries are not yet.
-        """
+        """Convert a batch to arrays, all on the device or all on the host; return None if it is empty."""
         names, (src, dst, weight) = ARGUMENTS[part], edges
         src, dst = as_ids(src, names[0]), as_ids(dst, names[1])
         weight = as_weights(weight, self.options.stored_dtype, names[2]) if inserting else None

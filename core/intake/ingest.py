@@ -339,10 +339,7 @@ class Ingest:
     def _unvalidated(
         self, operation: str, src: Any, dst: Any, weight: Any, mirrored: bool, loops: int, part: int
     ) -> UnvalidatedBatch | None:
-        """Return a batch for a launch that validates it; None if kernels cannot take it without :meth:`prepare`.
-
-        ``mirrored``, ``loops``: as in ``BatchKind``. ``part``: index of ``PARTS``, ``| MORE_PARTS`` if one follows.
-        """
+        """Return a batch for a launch that validates it; None if kernels cannot take it without :meth:`prepare`."""
         ndarray = self._ndarray
         if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
             return None

@@ -185,11 +185,7 @@ class NameTable:
         return self._table
 
     def _recount(self, up: np.ndarray, down: np.ndarray) -> np.ndarray:
-        """Raise and lower the counts of ids by a pending change; return those that reach 0, ascending.
-
-        Raises:
-            ParameterError: a count would become negative; nothing is changed.
-        """
+        """Raise and lower counts of ids; return those that reach 0, ascending; raises if one would be negative."""
         zeros = np.empty(len(down), np.uint32)
         self._counted = up, down = fixed(up), fixed(down)
         count = self._loops.recount(up, down, zeros, tuple(self._table))

@@ -132,10 +132,7 @@ def _made(name: str, text: str) -> ModuleType:
 
 
 def _byte_code(name: str, text: str, file: str) -> CodeType:
-    """Return the byte code of the source ``text`` of the module ``name``, compiled or read from the cache on disk.
-
-    Tracebacks name the file ``file``. The cache saves some milliseconds of parsing.
-    """
+    """Return the byte code of the source ``text`` of the module ``name``, compiled or read from the cache on disk."""
     held = cache.get(f"{name}.code")
     if held is not None:
         return marshal.loads(held)

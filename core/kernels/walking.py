@@ -159,10 +159,7 @@ def walk_of(view: StoreView) -> Walk:
 
 
 def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
-    """Return C++ text that declares the struct ``View`` and includes the cursor, and a ``ViewStruct``, which packs it.
-
-    Both are made once for all views with the types and constants of ``view``.
-    """
+    """Return C++ text with the struct ``View`` and the cursor, and a ``ViewStruct``, which packs it."""
     from suricate.cuda.structs import view_prelude, view_struct
 
     dtypes = tuple([getattr(part, "dtype", None) for part in view.data])

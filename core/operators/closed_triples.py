@@ -39,11 +39,7 @@ def closed_triples(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> np.nd
 
 
 def _of_range(offsets: np.ndarray, targets: np.ndarray, begin: int, end: int) -> Any:
-    """Count the triangles whose lowest corner is in ``begin`` to ``end`` (exclusive), at all their corners.
-
-    Returns their number at each vertex, ``int64[n]``. The out-neighbours of ``u`` are ``targets[offsets[u] : offsets[u
-    + 1]]``.
-    """
+    """Count the triangles whose lowest corner is in ``begin`` to ``end`` (exclusive), at all their corners."""
     found = np.zeros(len(offsets) - 1, np.int64)
     _count(offsets, targets, np.full(len(found), EMPTY, np.uint32), found, begin, end)
     return found
@@ -51,11 +47,7 @@ def _of_range(offsets: np.ndarray, targets: np.ndarray, begin: int, end: int) ->
 
 @kernel
 def _count(offsets, targets, marks, found, begin, end):
-    """Add 1 to ``found`` at each corner of every triangle whose lowest corner is in ``begin`` to ``end`` (exclusive).
-
-    The out-neighbours of ``u`` are ``targets[offsets[u] : offsets[u + 1]]``; ``marks`` is scratch, ``uint32[n]``,
-    filled with ``EMPTY`` before.
-    """
+    """Add 1 to ``found`` at the corners of triangles with lowest corner in a range; ``marks``: scratch, ``EMPTY``."""
     for u in range(begin, end):
         for i in range(offsets[u], offsets[u + 1]):
             marks[targets[i]] = u

@@ -172,10 +172,7 @@ def advise(
 
 
 def _nearest_families(cells: list[dict], families: Sequence[str], edges: int) -> tuple[str, ...]:
-    """Return the ``families`` whose measured sizes include ``edges``, or are nearest to it by a factor up to ``NEAR``.
-
-    ``cells``: those of the map.
-    """
+    """Return the ``families`` whose measured sizes include ``edges``, or are nearest, within a factor ``NEAR``."""
     gaps = {}
     for family in families:
         sizes = [cell["num_edges"] for cell in cells if cell["family"] == family]
@@ -211,10 +208,7 @@ def _gap(one: float, other: float) -> float:
 
 
 def _interpolated(cells: list[dict], family: str, backend: str, edges: int, batch: int, limit: float) -> float | None:
-    """Return the milliseconds of ``backend`` on graphs of a ``family`` with ``edges`` edges, ``batch`` in a batch.
-
-    They are interpolated between ``cells``; infinite if over ``limit``, None if nothing was measured.
-    """
+    """Return the milliseconds of ``backend`` on graphs of a ``family`` with ``edges`` edges, ``batch`` in a batch."""
     points: dict[int, Points] = {}
     for cell in cells:
         time = cell["ms"].get(backend)
@@ -226,11 +220,7 @@ def _interpolated(cells: list[dict], family: str, backend: str, edges: int, batc
 
 
 def _between(points: Points, place: float, limit: float) -> float:
-    """Return the time at ``place``: interpolated between the neighbouring ``points``, else that of the nearest.
-
-    ``points`` are pairs of a place, the binary logarithm of a size, and a time in ms. The result is infinite if the
-    time of the closer neighbour is; else a time above ``limit`` counts as ``limit``.
-    """
+    """Return the time at ``place``: interpolated between the neighbouring ``points``, else that of the nearest."""
     below = max((point for point in points if point[0] <= place), default=min(points))
     above = min((point for point in points if point[0] >= place), default=max(points))
     weight = (place - below[0]) / (above[0] - below[0]) if above[0] > below[0] else 0.0
@@ -241,11 +231,7 @@ def _between(points: Points, place: float, limit: float) -> float:
 
 
 def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: float) -> tuple[str, bool]:
-    """Return, in words, how far a graph and a batch are from the measured ``cells``, and whether they are among them.
-
-    ``edges``: of the graph; ``batch``: edges in a batch; ``degree``: edges per vertex of the graph; ``known``: edges
-    per vertex in the nearest cell.
-    """
+    """Return, in words, how far a graph and a batch are from the measured ``cells``, and whether they are there."""
     told, inside = [], True
     sizes, batches = ({cell[name] for cell in cells} for name in ("num_edges", "batch"))
     for what, asked, measured in (("graphs", edges, sizes), ("batches", batch, batches)):
@@ -265,10 +251,7 @@ def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: f
 
 
 def _named(what: str, asked: Any, names: Iterable[str]) -> str:
-    """Return the one of ``names`` that equals ``asked``, or the only one that begins with it.
-
-    Raises ``UnknownNameError`` if there is none, or more than one; the message calls the names ``what``.
-    """
+    """Return the one of ``names`` that equals ``asked``, or the only one that begins with it."""
     names = list(names)
     found = [name for name in names if isinstance(asked, str) and asked and name.startswith(asked)]
     if asked in names:
@@ -291,10 +274,7 @@ def _kind_of(device: str | Device) -> str:
 
 
 def _map_of(kind: str, path: str | Path | None) -> dict[str, Any]:
-    """Return the crossover map in the file ``path``; None: the largest built-in map for this ``kind`` of device.
-
-    Raises ``RequirementError`` if the map is not for this kind of device, or if there is none.
-    """
+    """Return the crossover map in the file ``path``; None: the largest built-in map for this ``kind`` of device."""
     maps = [_read(Path(path))] if path is not None else [_read(file) for file in sorted(FOLDER.glob("*.json"))]
     fitting = [each for each in maps if each["device"] == kind]
     if not fitting:

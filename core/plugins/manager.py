@@ -194,10 +194,7 @@ def _answers(hook: str) -> dict[str, Any]:
 
 
 def _ask(plugin: Plugin, hook: str) -> bool:
-    """Call a ``hook`` of a ``plugin``, and store its answer; return whether it worked.
-
-    The hook counts as called, unless an interrupt ended the call.
-    """
+    """Call a ``hook`` of a ``plugin``, and store its answer; return whether it worked."""
     key = hook, plugin.name
     _asked.add(key)
     _busy.append(plugin.name)
@@ -240,10 +237,7 @@ def _load() -> None:
 
 
 def _entries() -> Iterator[Entry]:
-    """Yield the plugins to load, each under a name that no other has.
-
-    Names in ``SURICATE_PLUGINS`` that are not installed come first, as plugins that fail.
-    """
+    """Yield the plugins to load, each under a name that no other has."""
     found = sorted(
         ((_home(p), p) for p in metadata.entry_points(group=PROJECT)), key=lambda q: (q[0][0] != PROJECT, q[1].name)
     )
@@ -281,10 +275,7 @@ def _home(point: metadata.EntryPoint) -> tuple[str, str]:
 
 
 def _add(entry: Entry) -> Plugin:
-    """Load the plugin of ``entry``, list it and return it, whether it fails or not.
-
-    It is not listed if an interrupt ended its loading.
-    """
+    """Load the plugin of ``entry``, list it and return it, whether it fails or not."""
     name, version, source, load = entry
     plugin = Plugin(name, version, source)
     _busy.append(plugin.name)

@@ -59,14 +59,7 @@ class _Side:
     seconds: float = 0.0
 
     def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
-        """Record the time of an update beside that of a computation from scratch.
-
-        Args:
-            size: of the batch.
-            bound: the largest size at which the algorithm updates if nothing has been measured.
-            seconds: of the update.
-            computed: seconds of the last timed computation.
-        """
+        """Record the time of an update beside that of the last timed computation, ``computed``."""
         self.seconds = seconds
         if seconds <= SLACK * computed:
             self.losses, self.won = 0, max(self.won, size)
@@ -173,12 +166,7 @@ class Pace:
 
     @staticmethod
     def _is_lost(side: _Side, size: float, bound: float, computed: float | None) -> bool:
-        """Return whether a batch of this ``size`` is likely to be slower to update than to compute from scratch.
-
-        ``side`` has the measurements of such batches; ``bound`` is the size that decides without any; ``computed`` is
-        the time of a computation from scratch in seconds, None if unknown. If the size is at least
-        ``side.lost``, ``side`` counts the batch, and decides whether an update is tried again.
-        """
+        """Return whether an update is likely slower than a computation; from ``side.lost`` on this counts the batch."""
         if computed is None:
             return size > bound
         if size > max(REACH * bound, GROWTH * side.won):

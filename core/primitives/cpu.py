@@ -59,16 +59,7 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 @kernel
 def _report_insertion(order, kind, slot, weight, batch_weight, status, before, usual, first, last):
-    """Report the insertion of the entries ``first`` to ``last`` (exclusive) of a located batch, and update weights.
-
-    Args:
-        order, kind, slot: arrays of the batch, see :class:`LocatedBatch`.
-        weight: bit patterns by slot, empty without weights; those of edges that were stored before are replaced in
-            place.
-        batch_weight: bit patterns by position in the caller's batch.
-        status, before: written, by position in the caller's batch, see :class:`Report`.
-        usual: the value that all entries of ``status`` have already; it is not written again.
-    """
+    """Report the insertion of the entries ``first`` to ``last`` of a :class:`LocatedBatch`, and update weights."""
     for i in range(first, last):
         changed = NEW if kind[i] == ABSENT else UNCHANGED
         if kind[i] == PRESENT and len(weight):

@@ -116,11 +116,7 @@ def grouped(src: np.ndarray, dst: np.ndarray, bits: int) -> Grouped:
 
 @kernel
 def _unpack(first, last, ends, shift, bits, low, words, src, dst, place):
-    """Write the edges of the buckets ``first`` to ``last`` (exclusive) to ``src``, ``dst`` and ``place``.
-
-    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are the fields of :class:`Buckets`; ``src``, ``dst`` and
-    ``place`` (position in the batch) are ``uint32[m]``.
-    """
+    """Write the edges of buckets ``first`` to ``last`` (:class:`Buckets`) to ``src``, ``dst`` and ``place``."""
     lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for bucket in range(first, last):
@@ -139,11 +135,7 @@ def _count_top(src, begin, end, shift, counts):
 
 @kernel
 def _distribute(src, dst, begin, end, shift, bits, low, places, words):
-    """Write the sort words of the edges ``src[i] -> dst[i]``, ``begin <= i < end``, to their buckets in ``words``.
-
-    ``shift``, ``bits`` and ``low`` are the fields of :class:`Buckets`. ``places[b]`` is the index at which the next
-    word of bucket ``b`` goes; it is advanced in place.
-    """
+    """Write the sort words of edges ``begin`` to ``end`` to their buckets; ``places[b]``, the next place, advances."""
     mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
     for i in range(begin, end):
         u = src[i]
@@ -155,12 +147,7 @@ def _distribute(src, dst, begin, end, shift, bits, low, places, words):
 
 @kernel
 def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, counts):
-    """Sort the buckets ``first`` to ``last`` (exclusive); write ``keys`` (uint64[m]) and ``order`` (uint32[m]).
-
-    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are the fields of :class:`Buckets`; ``words`` is overwritten,
-    and ``keys`` serves as a buffer during the sort. ``counts`` (uint32[2, 2**DIGIT]) is scratch memory, zero before and
-    after.
-    """
+    """Sort buckets ``first`` to ``last``; ``keys`` is a buffer meanwhile, ``words`` lost, ``counts`` zero again."""
     lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for bucket in range(first, last):
@@ -208,10 +195,7 @@ def sort_small(src, dst, bits):
 
 @inner
 def _sort_words(words, buffer, begin, end, low, high, counts):
-    """Sort ``words[begin:end]`` by bits ``[low, high)``; return whether the result is in ``buffer``, not in ``words``.
-
-    Few words are sorted by insertion, others by :func:`_radix_sort`, which explains ``high`` and ``counts``.
-    """
+    """Sort ``words[begin:end]`` by bits ``[low, high)``; return whether the result is in ``buffer``."""
     if end - begin <= FEW:
         _insertion_sort(words, begin, end)
         return False

@@ -137,10 +137,7 @@ class Columns(MutableMapping[str, Any]):
 
 
 def _demand_same(graph: GraphLike, **values: Any) -> None:
-    """Raise ``ParameterError`` unless all processes of a graph pass the same ``values``.
-
-    Every process has all columns of vertices.
-    """
+    """Raise ``ParameterError`` unless all processes of a graph pass the same ``values``."""
     if graph.partition is not None:
         graph.partition.comm.same(values)
 

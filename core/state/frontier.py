@@ -217,13 +217,7 @@ class Frontier:
 
 
 def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None, distinct: bool) -> Frontier:
-    """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles.
-
-    ``distinct``: whether no vertex is repeated. ``num_vertices`` None: the number of vertices is not known.
-
-    Raises:
-        DeviceError: a pickle comes from a machine with a device that this one lacks.
-    """
+    """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles."""
     device = resolve_device(str(device))
     if vertices is None:
         return Frontier._of_all(device, num_vertices or 0)

@@ -182,10 +182,7 @@ class UnionFind:
         return union_find_cpu
 
     def _compress(self, label: Array | None) -> Array:
-        """Make the root of every element its parent; write it to ``label`` too, unless None; return the number of sets.
-
-        The result is ``uint64[1]`` on the device, not a copy.
-        """
+        """Make the root of every element its parent; also in ``label``, unless None; return the number of sets."""
         n, count = self.num_elements, self._components
         if self.device.is_cuda:
             count.data.memset_async(0, count.nbytes)

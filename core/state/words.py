@@ -231,20 +231,14 @@ class Words:
         return self.data if self.layout.bits == HALF else self.data[:, half]
 
     def _decoded(self, kernel: Callable[..., Any], field: Field, dtype: np.dtype, *form: Any) -> Array:
-        """Return a field of all words in a new array of ``dtype``, written by ``kernel``, a loop of ``words_cpu``.
-
-        ``form``: the arguments of the loop after the position of the field, such as sign bits.
-        """
+        """Return a field of all words in a new array of ``dtype``, written by ``kernel``, a loop of ``words_cpu``."""
         size = len(self.data)
         found = np.empty(size, dtype)
         threads.over(size, kernel, self.data.reshape(size, self._halves), *_place(field), *form, found)
         return found
 
     def _decoded_on_cuda(self, kernel: str, field: Field, dtype: np.dtype, *form: Any) -> Array:
-        """Return a field of all words in a new array of ``dtype``, written by ``kernel`` of ``words.cu``.
-
-        ``form``: the arguments of the kernel after the position of the field, such as sign bits.
-        """
+        """Return a field of all words in a new array of ``dtype``, written by ``kernel`` of ``words.cu``."""
         with self.device.current():
             found = self.device.xp.empty(len(self), dtype)
             half, right, left = _place(field)
@@ -258,11 +252,7 @@ class Words:
         return self.layout.bits // HALF
 
     def _encoded(self, values: dict[str, Any], count: int | None) -> list[tuple[Field, Any]]:
-        """Return the named fields, each with its encoded values as ``uint64[count]``, or one value for all.
-
-        ``values``: by name of a field, the numbers that users gave; ``count`` None: only one value per field is
-        allowed.
-        """
+        """Return the named fields, each with its encoded values as ``uint64[count]``, or one value for all."""
         unknown = [name for name in values if self.layout.field(name) is None]
         if unknown:
             names = ", ".join(field.name for field in self.layout.fields)
@@ -314,11 +304,7 @@ def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
 
 
 def _encoded_bits(xp: Any, values: Array) -> Array:
-    """Return ``values`` encoded as ``uint64`` in the order of the numbers; both zeros are equal, NaN is the largest.
-
-    ``xp`` is NumPy or CuPy. Only integer operations on the bits are used, as CuPy's arithmetic treats subnormal floats
-    as zero.
-    """
+    """Return ``values`` as ``uint64`` in their order, by integer operations: CuPy takes subnormal floats for 0."""
     dtype = values.dtype
     unsigned = np.dtype(f"u{dtype.itemsize}")
     top = unsigned.type(1 << (8 * dtype.itemsize - 1))

@@ -425,10 +425,7 @@ class Store(ABC):
 
 
 def _written_out(constructor: inspect.Signature) -> inspect.Signature:
-    """Return the signature of a backend class, from that of its ``__init__``, the ``constructor``.
-
-    It has no ``self``, and the names of ``StoreArguments`` replace ``**common``.
-    """
+    """Return the signature of a backend class, from that of its ``__init__``, the ``constructor``."""
     parameters: list[inspect.Parameter] = []
     for parameter in list(constructor.parameters.values())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD and StoreArguments.__name__ in str(parameter.annotation):

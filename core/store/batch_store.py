@@ -177,11 +177,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return partial(self._apply_batches, batches, first, located[1:])
 
     def _sorted_batch(self, batch: DeviceBatch) -> tuple[Array, Array, int, int]:
-        """Sort a batch, and validate and copy it if it is unvalidated; return its keys, order, guard address and kind.
-
-        The guard is the address of a word on the device that is not 0 if the batch is invalid, or 0; the kind is
-        ``ABSENT`` for an insertion, ``PRESENT`` for a deletion. See :meth:`locate` for keys and order.
-        """
+        """Sort a batch, validate and copy it if need be; return its keys, order, guard address and kind."""
         assert self.sorter is not None
         kind = ABSENT if batch.operation == "insert" else PRESENT
         if batch.unchecked is not None:
@@ -198,10 +194,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def _apply_batches(
         self, batches: list[DeviceBatch], planned: tuple[LocatedBatch, Any], later: list[tuple[Array, Array, int, int]]
     ) -> None:
-        """Apply the first batch, whose located batch and reservation are ``planned``; locate and apply the others.
-
-        ``later``: what :meth:`_sorted_batch` returns for each of the others.
-        """
+        """Apply the first batch, whose located batch and reservation are ``planned``; locate and apply the others."""
         self._apply_batch(batches[0], planned)
         for batch, located in zip(batches[1:], later, strict=True):
             with out_of_memory(self.name):
@@ -331,10 +324,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return self._no_weights if weight is None else weight.view(self._bits_dtype)
 
     def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
-        """Insert (``kind`` is ``ABSENT``) or delete (``PRESENT``) edges; return the outcome, one entry per edge.
-
-        ``guard`` is that of :meth:`suricate.store.Store.insert`.
-        """
+        """Insert (``kind`` is ``ABSENT``) or delete (``PRESENT``) edges; return the outcome, one entry per edge."""
         with out_of_memory(self.name):
             outcome = self.new_outcome(len(edges.src))
             if not len(edges.src) or self.is_invalid(guard):
@@ -344,10 +334,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return outcome
 
     def _planned(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> tuple[LocatedBatch, Any]:
-        """Locate a sorted batch and reserve memory for it; return the located batch and the reservation.
-
-        No edge changes. The parameters are those of :meth:`locate`.
-        """
+        """Locate a sorted batch and reserve memory for it; return the located batch and the reservation."""
         self.poll()
         batch = self.locate(keys, order, guard, kind)
         if kind == PRESENT:
@@ -357,10 +344,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return batch, self.reserve_insertion(batch)
 
     def _apply(self, planned: tuple[LocatedBatch, Any], edges: EdgeList, outcome: Outcome, kind: int) -> None:
-        """Apply the located batch and reservation ``planned``, write ``outcome``, and log new edges if there is a mark.
-
-        ``edges`` is the batch before sorting; ``kind`` is ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
-        """
+        """Apply the located batch and reservation ``planned``, write ``outcome``, and log new edges behind a mark."""
         self._carry_out(planned, self.bits(edges.weight), self._report(outcome), kind)
         if kind == ABSENT and self.log is not None:
             self.log.add(edges.src, edges.dst, outcome.status)
@@ -369,11 +353,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return Report(outcome.status, self.bits(outcome.weight))
 
     def _carry_out(self, planned: tuple[LocatedBatch, Any], weight: Array | int, report: Report, kind: int) -> None:
-        """Apply the located batch and reservation ``planned``, and write ``report``.
-
-        ``weight``: bit patterns of the new weights, or their address, unused by a deletion; ``kind`` as in
-        :meth:`_apply`.
-        """
+        """Apply the located batch and reservation ``planned``, and write ``report``."""
         batch, reservation = planned
         if kind == PRESENT:
             self.apply_deletion(batch, reservation, report)

@@ -130,10 +130,7 @@ def parts_of(offsets: np.ndarray) -> list[threads.Range]:
 
 
 def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offsets: Array, edges: EdgeList) -> None:
-    """Copy the adjacencies of ``vertices`` (None: of all) to ``edges``; each is one range of slots of the view.
-
-    The adjacency of the i-th vertex goes to ``offsets[i]`` to ``offsets[i + 1]``.
-    """
+    """Copy the adjacencies of ``vertices`` (None: of all) to ``edges``; each is one range of slots of the view."""
     begin, _, dst, weight, _ = view.data
     if vertices is not None:
         begin = begin[vertices]
@@ -198,10 +195,7 @@ _programs: dict[tuple, Program] = {}
 
 
 def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
-    """Launch ``kernel`` of ``loops.cu`` over ``view`` for ``size`` items; without items launch nothing.
-
-    ``args``: its further arguments; None is a null pointer.
-    """
+    """Launch ``kernel`` of ``loops.cu`` over ``view`` for ``size`` items; without items launch nothing."""
     if size:
         walk = walk_of(view)
         key = view.header, walk.prelude

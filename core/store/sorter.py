@@ -187,10 +187,7 @@ class Sorter:
         return sorting.keys, sorting.order
 
     def _taking_of(self, size: int, operation: str, traits: tuple[int, BatchKind]) -> Taking:
-        """Return kernel and memory for batches of this size, operation and ``traits``; cache them if the size is small.
-
-        ``traits``: number of vertices, and the variant of the batch.
-        """
+        """Return kernel and memory for batches of this size, operation and ``traits``; cache those of small sizes."""
         num_vertices, variant = traits
         if not self.is_sorted_here(size, num_vertices):
             return Taking(traits, None, None)
@@ -320,18 +317,12 @@ def _is_bucketed(size: int, num_vertices: int) -> bool:
 
 
 def _way(size: int, num_vertices: int, small: str) -> str:
-    """Return the last part of the name of the kernel that sorts ``size`` edges: ``small``, "buckets" or "digits".
-
-    ``small``, for few edges, is "tiles" if edges are only sorted, "sorted" if they are validated and copied, too.
-    """
+    """Return the last part of the name of the kernel that sorts ``size`` edges: ``small``, "buckets" or "digits"."""
     if size <= MOST_SMALL and not _is_wide(size, num_vertices):
         return small
     return "buckets" if _is_bucketed(size, num_vertices) else "digits"
 
 
 def _is_wide(size: int, num_vertices: int) -> bool:
-    """Return whether source, destination and position of an edge take more than 64 bits, the size of a word to sort.
-
-    Positions are below ``size``, ids below ``num_vertices``.
-    """
+    """Return whether source, destination and position of an edge take more than 64 bits, the size of a word to sort."""
     return 2 * _id_bits(num_vertices) + (size - 1).bit_length() > 64

@@ -61,10 +61,7 @@ class _Keeping(_Unchanged):
         return parsed(f"{ANSWERS}[{first}] = 0").body
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Replace ``return value`` by two statements: write ``value`` to the array, and return True.
-
-        A ``return`` without a value stays.
-        """
+        """Replace ``return value`` by two statements: write ``value`` to the array, and return True."""
         if node.value is None:
             return node
         write = parsed(f"{ANSWERS}[{self.first}] = 0").body[0]
@@ -74,10 +71,7 @@ class _Keeping(_Unchanged):
 
 
 class _Adding(_Unchanged):
-    """Rewrites a function of ``u``, ``v`` and ``x`` so that it adds its result to an array, at each of these ids.
-
-    ``corners``: the names of these three parameters in the function.
-    """
+    """Rewrites a function of ``u``, ``v`` and ``x`` so that it adds its result to an array, at each of these ids."""
 
     outside: ClassVar[dict[str, Any]] = {"atomic_": atomic}
 
@@ -85,20 +79,14 @@ class _Adding(_Unchanged):
         self.corners = corners
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Replace ``return value`` by statements that add ``value`` to the array at the three ids, then return nothing.
-
-        A ``return`` without a value adds 0.
-        """
+        """Replace ``return value`` by statements that add ``value`` to the array at the three ids."""
         value = ast.Assign([ast.Name("value_", ast.Store())], node.value or ast.Constant(0))
         adds = [f"atomic_.add({ANSWERS}, {corner}, value_)" for corner in self.corners]
         return [value, *parsed("\n".join(adds)).body, ast.Return(None)]
 
 
 def _made(function: Any, place: int, change: _Unchanged) -> Function:
-    """Return a copy of ``function`` whose body ``change`` has rewritten, with an array as one more parameter.
-
-    ``place`` is the index of the new parameter among all parameters.
-    """
+    """Return a copy of ``function`` whose body ``change`` has rewritten, with an array as one more parameter."""
     if not isinstance(function, FunctionType):
         raise RequirementError("on a graph of several processes pass a plain function here")
     source = find_source(function)
@@ -119,10 +107,7 @@ def _made(function: Any, place: int, change: _Unchanged) -> Function:
 
 
 def _with_outside(function: FunctionType, made: ast.FunctionDef, file: str, more: dict[str, Any]) -> Function:
-    """Return the function that the syntax tree ``made`` defines, with the globals and closure of ``function``.
-
-    ``more`` maps further names, which the new body uses, to their values; tracebacks show ``file`` as its file name.
-    """
+    """Return the function that the syntax tree ``made`` defines, with the globals and closure of ``function``."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: CellType(value) for name, value in more.items()}
     around = parsed(f"def around({', '.join(cells)}):\n    return {made.name}").body[0]

@@ -91,11 +91,7 @@ def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Yield ``node`` and all expressions below it.
-
-    An ``after`` node is an expression before which values are assigned to local variables. The values, and the
-    expressions below them, are yielded, too.
-    """
+    """Yield ``node`` and all expressions below it."""
     for one in node.nodes():
         yield one
         for before in one.value if one.op == "after" else ():
@@ -110,12 +106,7 @@ def _assigned(statements: Iterable[Statement], nodes: Iterable[Node]) -> Iterato
 
 
 def _ways(node: Node, given: Mapping[int, list[Node]], within: frozenset[int]) -> list[Node]:
-    """Return all expressions without local variables that ``node`` may stand for.
-
-    The list is empty if there are more than ``MOST_WAYS``, or if a variable depends on itself. ``given`` maps the
-    number of a local variable to all values assigned to it; ``within`` has the variables whose values are being
-    replaced, by number.
-    """
+    """Return all expressions without local variables that ``node`` may stand for; none if there are too many."""
     if node.op == "local":
         if node.value in within:
             return []
@@ -170,10 +161,6 @@ def value_of(node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) ->
 
 
 def _taken(array: Array, node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
-    """Return the elements of ``array`` at the indices that the operand of ``node`` gives; ``xp`` is NumPy or CuPy.
-
-    ``columns`` and ``values`` are those of :func:`value_of`. An index out of range is clipped to the nearest end; of an
-    empty array the elements are 0.
-    """
+    """Return ``array`` at the indices that the operand of ``node`` gives, clipped to its ends; of an empty one 0."""
     index = xp.asarray(value_of(node.args[0], columns, values, xp)).astype(np.int64)
     return array[xp.clip(index, 0, len(array) - 1)] if len(array) else xp.zeros_like(index)

@@ -253,11 +253,7 @@ def weighed_delta(seen: Graph, delta: Delta) -> Delta:
 
 
 def _half(xp: Any, change: Change | None, values: Array | None) -> Change | None:
-    """Return ``change``, one half of a batch, with weights in place of row numbers; None for None.
-
-    ``values``: the weight in each row; None: the result has no weights. Edges whose weight stays the same become
-    ``UNCHANGED``. ``xp``: NumPy or CuPy, the module of the arrays.
-    """
+    """Return ``change``, one half of a batch, with weights in place of row numbers; None for None."""
     if change is None:
         return None
     edges, (status, rows), mirrored = change

@@ -119,11 +119,7 @@ def estimate_memory(
 def _guesses(
     n: int | None, m: int | None, degrees: Any, shape: str | None, directed: bool
 ) -> tuple[list[np.ndarray], float]:
-    """Return arrays of out-degrees, one array per guess, and how many vertices of the graph a degree stands for.
-
-    ``degrees``, if given, are the only guess; else ``n`` vertices and ``m`` edges get degrees of ``shape``, or of each
-    of :data:`SHAPES`. ``directed``: False: an edge counts in the degrees of both its ends.
-    """
+    """Return arrays of out-degrees, one array per guess, and how many vertices of the graph a degree stands for."""
     if degrees is not None:
         if n is not None or m is not None or shape is not None:
             raise ParameterError("give degrees, or num_vertices and num_edges, not both")
@@ -139,10 +135,7 @@ def _guesses(
 
 
 def _drawn(shape: str, n: int, arcs: int) -> np.ndarray:
-    """Return random degrees, distributed by ``shape``, with the mean of a graph of ``n`` vertices and ``arcs`` arcs.
-
-    There are ``n`` of them, but at most :data:`DRAWN`.
-    """
+    """Return random degrees, distributed by ``shape``, with the mean of a graph of ``n`` vertices and ``arcs`` arcs."""
     rng, size = np.random.default_rng(1), min(n, DRAWN)
     if not n:
         return np.zeros(0, np.int64)
@@ -162,10 +155,7 @@ def _degrees(argument: str, given: Any) -> np.ndarray:
 
 
 def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
-    """Return the bytes that a store of vertices with these ``degrees`` allocates, and the most while it is filled.
-
-    ``options``: of the graph.
-    """
+    """Return the bytes that a store of vertices with these ``degrees`` allocates, and the most while it is filled."""
     if len(degrees) <= SAMPLE:
         sample = np.minimum(degrees, len(degrees))
         size = _held(_build(sample, options))
@@ -185,10 +175,7 @@ def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
 
 
 def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the backend options that a store chooses at a first batch whose mean degree is that of ``degrees``.
-
-    ``options``: of the graph, with the options of its backend that the user has set.
-    """
+    """Return the backend options that a store chooses at a first batch whose mean degree is that of ``degrees``."""
     n = min(len(degrees), TRACKED)
     edges = min(int(degrees.sum()) * n // len(degrees), n * n)
     return _build(np.diff(np.arange(n + 1) * edges // n), options).store("out").options()
@@ -208,10 +195,7 @@ def _some(hubs: np.ndarray, share: float) -> np.ndarray:
 
 
 def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
-    """Return the most memory that a store takes while it grows to ``degrees``, as a multiple of ``size``.
-
-    ``size``: the bytes of the store when it has grown. ``options``: of the graph.
-    """
+    """Return the most memory that a store takes while it grows to ``degrees``, as a multiple of ``size``."""
     low, high = 1.0, 4.0
     if not degrees.any():
         return low
@@ -226,10 +210,7 @@ def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
 
 
 def _build(degrees: np.ndarray, options: dict[str, Any], last_batch: float = 0.0) -> Graph:
-    """Return a directed graph of vertices with these out-degrees, whose neighbours are random but distinct.
-
-    ``options``: of the graph. The fraction ``last_batch`` of its edges is inserted by a second batch.
-    """
+    """Return a directed graph of vertices with these out-degrees, whose neighbours are random but distinct."""
     from suricate.graph import Graph
 
     n, rng = len(degrees), np.random.default_rng(2)
@@ -251,10 +232,7 @@ def _held(graph: Graph) -> int:
 
 
 def _of_trackers(degrees: np.ndarray, track: Any, options: dict[str, Any]) -> int:
-    """Return the bytes of the state of trackers, and of scratch arrays, scaled from what they take on a small graph.
-
-    ``track``: names of algorithms, or parameters by name; ``options``: of the graph.
-    """
+    """Return the bytes of the state of trackers, and of scratch arrays, scaled from what they take on a small graph."""
     from suricate.graph import Graph
 
     n = min(len(degrees), TRACKED)
@@ -270,10 +248,7 @@ def _of_trackers(degrees: np.ndarray, track: Any, options: dict[str, Any]) -> in
 
 
 def _bytes_of(thing: Any, seen: set[int]) -> int:
-    """Return the bytes of the arrays that ``thing``, of this package, holds, graphs in it included, each array once.
-
-    ``seen``: ids of objects that were counted, to which this adds in place.
-    """
+    """Return the bytes of the arrays that ``thing``, of this package, holds, graphs in it included, each array once."""
     while isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
         thing = thing.base
     if id(thing) in seen or isinstance(thing, type):

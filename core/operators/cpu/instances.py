@@ -147,10 +147,7 @@ def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False
 
 
 def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) -> str:
-    """Return the source of an instance: the definitions that replace the bindings, then the text of the template.
-
-    It is the text of the module that :func:`instance`, which has the same parameters, returns.
-    """
+    """Return the source of an instance: the definitions that replace the bindings, then the text of the template."""
     wanted: set[str] = set()
     instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
     body = expanded(TEMPLATES[template], wanted, instead)
@@ -171,10 +168,7 @@ def _imports(call: Call) -> list[str]:
 
 
 def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
-    """Yield source text that defines the constants and user functions in ``wanted``, a set of names of ``bindings``.
-
-    ``walk`` determines whether edges have weights, and in which order the edge function gets their ends.
-    """
+    """Yield source text that defines the constants and user functions in ``wanted``, a set of names of ``bindings``."""
     weighted = walk.view is not None and walk.view.weight_dtype is not None
     constants = {
         "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
@@ -200,10 +194,7 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
 
 
 def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:
-    """Return the arrays that the edge function reads at the neighbour: position of the argument -> bytes per entry.
-
-    Words of 128 bits are left out. ``walk`` determines which parameter of the function is the neighbour.
-    """
+    """Return the arrays that the edge function reads at the neighbour: position of the argument -> bytes per entry."""
     positions = call.function.indexed.get("u" if walk.swapped else "v", ())
     arguments = ((position, call.function.arguments[position]) for position in positions)
     flat = ((position, one) for position, one in arguments if one.layout is None or one.layout.bits == HALF)
@@ -211,10 +202,7 @@ def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:
 
 
 def _asking(read: dict[int, int]) -> Iterator[str]:
-    """Yield source text of the functions ``far`` and ``ask`` of ``bindings``, which control prefetching.
-
-    ``read`` is the result of :func:`_read_at_neighbour`.
-    """
+    """Yield source text of the functions ``far`` and ``ask`` of ``bindings``, which control prefetching."""
     sizes = [f"{size} * len(a{position}) > {FAR}" for position, size in read.items()]
     yield f"@inner\ndef far(g, *args):\n    return {' or '.join(sizes) or 'False'}"
     lines = [f"prefetch(a{position}, min(np.int64(v), len(a{position}) - 1))" for position in read]
@@ -224,10 +212,7 @@ def _asking(read: dict[int, int]) -> Iterator[str]:
 
 
 def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, ...], name: str) -> Iterator[str]:
-    """Yield source text of a function ``name`` with the parameters ``given``, which templates call.
-
-    It passes those named in ``taken``, in that order, to the user's ``function``.
-    """
+    """Yield source text of a function ``name`` with the parameters ``given``, which templates call."""
     if given == taken:
         yield _function_text(function, name)
         return
@@ -240,12 +225,7 @@ def _function_text(function: TypedFunction, name: str) -> str:
 
 
 def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
-    """Yield source text that defines ``cast``, ``combine``, ``identity``, ``put`` and ``store`` for ``call``.
-
-    ``wanted`` are the names of ``bindings`` that the template imports. If none of these five is among them, nothing is
-    yielded; otherwise all five are, and ``final`` if it is among them. If ``shared`` is set, ``store`` uses
-    compare-and-swap, for several threads.
-    """
+    """Yield text of ``cast``, ``combine``, ``identity``, ``put`` and ``store``, if any is wanted, and ``final``."""
     if not wanted & {"cast", "combine", "identity", "put", "store"}:
         return
     if call.layout is not None:

@@ -154,10 +154,7 @@ def merged(graph: Graph, start: Start) -> Frontier:
 
 
 def _frontier_list(frontier: Frontier, capacity: int) -> tuple[np.void, int]:
-    """Return ``frontier`` as a struct ``List`` for the kernel ``merge_vertices``, and an upper bound of its length.
-
-    The bound is ``capacity`` if only the device knows the length.
-    """
+    """Return ``frontier`` as a struct ``List`` for the kernel ``merge_vertices``, and an upper bound of its length."""
     ids, number, size = frontier_arguments(frontier)
     listed = 0 if ids is NULL else ids.data.ptr
     return LIST.packed(listed, 0, int(number), 0, int(size), 0), int(size) if number is NULL else capacity

@@ -90,10 +90,7 @@ class Prepared:
         return graph.workspace.moves == self._moves and (view is self._view() or self._walks(view))
 
     def _walks(self, view: StoreView) -> bool:
-        """Use ``view`` from now on, and return True.
-
-        If the kernels were compiled for other types or constants than those of ``view``, only return False.
-        """
+        """Use ``view`` from now on and return True, unless the kernels were compiled for views of another kind."""
         walk = walk_of(view)
         if walk.prelude != self.walk.prelude:
             return False

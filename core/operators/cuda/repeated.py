@@ -33,10 +33,7 @@ TURNS, OUTCOME_AT, AFTER = 5, 6, 7  #: places of arguments of ``passes`` behind 
 
 
 class _PreparedCall:
-    """A prepared kernel launch whose last arguments are those of a call's function.
-
-    Arrays and plain numbers among these are packed once; all others, such as scalars, are packed again at every launch.
-    """
+    """A prepared kernel launch whose last arguments are those of a call's function."""
 
     def __init__(self, kernel: Any, shape: tuple[int, int], own: tuple[Any, ...], call: Call) -> None:
         self._kernel = PreparedKernel(kernel, *shape, (*own, *launch_values(call)))
@@ -60,10 +57,7 @@ def map_all(graph: Graph, call: Call) -> None:
 
 
 def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
-    """Return program, number of blocks and first arguments of a launch of ``call`` on all vertices of ``graph``.
-
-    The kernel is ``map_vertices``; its first arguments are those before the arguments of the user's function.
-    """
+    """Return program, number of blocks and first arguments of a launch of ``call`` on all vertices of ``graph``."""
     size = graph.num_vertices
     walk = walk_of(graph.view()) if call.function.needs_view else None
     program = program_of("vertex_map.cu", walk, call, HAS_POSITION=0, KEEPS=0)

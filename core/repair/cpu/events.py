@@ -88,10 +88,7 @@ class Events:
 
 
 def _answer(words: Words, result: Callable[[Words], Any], recorded: tuple[np.ndarray, ...]) -> Any:
-    """Return the algorithm's results after many events, from ``recorded[0]``, which has their words: events x vertices.
-
-    ``result`` converts words, of the layout of ``words``, to a ``NamedTuple`` of arrays; the arrays get the same shape.
-    """
+    """Return the results after many events, from ``recorded[0]``, which has their words: events x vertices."""
     (raw,) = recorded
     some = words.picked(np.empty(0, np.int64))
     some.data = raw.reshape(-1, *raw.shape[2:])

@@ -85,10 +85,7 @@ class Near(NamedTuple):
         return rounds, pushed, self._gather(math.inf)[0] if left else 0
 
     def _gather(self, limit: float) -> tuple[int, int, float]:
-        """Move pending vertices with first keys up to ``limit`` to ``queue``.
-
-        Returns their number, the number of vertices that are still pending, and the least first key of these.
-        """
+        """Move those with first keys up to ``limit`` to ``queue``; return how many, how many wait, their least key."""
         size = len(self.tree)
         ranges = threads.ranges(size, threads.parts(int(size * SCAN)))
         given = self.tree, self.stamps.array, self.step, limit, self.queue
@@ -97,11 +94,7 @@ class Near(NamedTuple):
         return threads.compacted(self.queue, ranges, lasts), sum(left), min(least)
 
     def _parts(self, count: int, edges: int) -> list[threads.Range]:
-        """Return ranges for threads, into which the first ``count`` vertices in ``queue`` are divided.
-
-        ``edges``: the number of edges that the round before visited. If that is large, even few vertices are divided
-        among all threads, as each is likely to reach many others.
-        """
+        """Return ranges for threads, into which the first ``count`` vertices in ``queue`` are divided."""
         views = self.view.data, self.view.data, len(self.tree)
         ranges = cut(self.graph, Traversal(self.view), "out", self.module, views, Listed(self.queue, False, count))
         if len(ranges) == 1 and edges >= 2 * threads.GRAIN:

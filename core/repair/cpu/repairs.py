@@ -71,10 +71,7 @@ class Repairs:
         self._events = Events()
 
     def _bind(self) -> np.ndarray:
-        """Return the array of the words, and set :attr:`values` to the users' arguments as compiled loops take them.
-
-        These are converted again only if the array of the words, or that of another argument, may be a new one.
-        """
+        """Return the array of the words, and set :attr:`values` to the users' arguments as compiled loops take them."""
         tree: np.ndarray = self._words.data
         if tree is not self._tree or not self._stays:
             given = zip(self._arguments, self.call.values, strict=True)
@@ -111,10 +108,7 @@ class Repairs:
 
 
 class _Repair:
-    """One computation or repair: its views, queues and stamps.
-
-    ``of`` has the forest, its graph and its scratch memory; ``tree`` are the words by vertex, changed in place.
-    """
+    """One computation or repair: its views, queues and stamps."""
 
     def __init__(self, of: Repairs, tree: np.ndarray) -> None:
         graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.graph.num_vertices
@@ -129,10 +123,7 @@ class _Repair:
         self.step = self.stamps.steps(2**31 - 1)
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None.
-
-        The parameters and the result are those of :meth:`Repairs.run`.
-        """
+        """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None."""
         deleted, replaced, inserted = changes
         count = self._along(self.loops.suspect_children, deleted, 0, False)
         count = self._along(self.loops.suspect_children, replaced, count, True)
@@ -168,20 +159,14 @@ class _Repair:
         return not keys_differ(words[1:], words[:-1], self.call.layout).any()
 
     def _search(self, count: int) -> tuple[int, int]:
-        """Push or pull from the first ``count`` of the queue, vertices with the same keys, until nothing changes.
-
-        Returns the number of steps and of vertices that pushed.
-        """
+        """Push or pull from the first ``count`` of the queue until nothing changes; return steps and pushes."""
         module = self.module("forest_search", self.graph.view("out"))
         number = 1 if self._shared_from() >= MANY else threads.limit()
         target = self.tree, self.queue, self.buffer, self.violated, self.values
         return Search(self.graph, module, *target, number).run(count)
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
-        """Push for up to ``most`` steps from the first ``count`` of the queue, or from all vertices if ``everything``.
-
-        Returns the number of steps, of vertices that pushed, and of vertices in the queue, which have not pushed yet.
-        """
+        """Push for up to ``most`` steps; return the steps, the pushes, and the vertices in the queue."""
         steps, pushed, share = 0, 0, self._shared_from()
         while count and steps < most:
             made, more, count, self.step = self.loops.propagate(
@@ -201,10 +186,7 @@ class _Repair:
         return int(MANY) if self.has_totals else shared_from(self.graph, self.tree)
 
     def _shared_step(self, everything: bool, count: int) -> int:
-        """Push once, by several threads, from the first ``count`` of the queue, or from all vertices if ``everything``.
-
-        Vertices whose keys changed become the new queue; returns their number.
-        """
+        """Push once by several threads; vertices whose keys changed become the queue; return their number."""
         view, stamps = self.graph.view("out"), self.stamps.array
         parts = self.module("forest_near", view)
         queued = Listed(self.queue, everything, count)
@@ -234,18 +216,11 @@ class _Repair:
         return steps, pushed
 
     def _called(self, kernel: Any, *arguments: Any) -> Any:
-        """Call the compiled loop ``kernel`` with ``arguments``; return its result.
-
-        Its code for these types of arguments is remembered, which saves Numba's look-up by types in later calls.
-        """
+        """Call the compiled loop ``kernel`` with ``arguments``; return its result."""
         return (self.code.get(kernel) or self.code.look_up(kernel, kernel, arguments))(*arguments)
 
     def _along(self, kernel: Any, arcs: ArcList | None, count: int, *options: bool) -> int:
-        """Call ``kernel`` for the list ``arcs``, unless it is None or empty; return the new length of the queue.
-
-        ``kernel`` appends vertices to the queue, whose length is ``count`` before. ``options`` are arguments that
-        follow the list.
-        """
+        """Call ``kernel`` for the list ``arcs``, unless it is None or empty; return the new length of the queue."""
         if arcs is None or not arcs.size:
             return count
         src, dst, weight, status, wanted, size = arcs
@@ -262,11 +237,7 @@ class _Repair:
         return found
 
     def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
-        """Push in the order of the first key, by buckets of ``width``, until nothing changes.
-
-        It starts from the first ``count`` of the queue, or from all vertices if ``everything``. Returns the number of
-        steps, which are buckets or rounds, and of vertices that pushed.
-        """
+        """Push by buckets of ``width`` of the first key until nothing changes; return buckets or rounds, and pushes."""
         steps, pushed, left = self._steps(everything, count, 1 if everything else 0)
         share, waiting = self._shared_from(), self._waiting()
         width = width if self.is_float else max(1, round(width))
@@ -294,11 +265,7 @@ class _Repair:
         return Near(self.graph, view, module, *target, self.violated, self.values)
 
     def _offers(self, invalid: int, lists: tuple[ArcList | None, ...]) -> int:
-        """Give the first ``invalid`` invalid vertices their best offers, then make the offers along ``lists``.
-
-        The best offers are those of in-neighbours; ``lists`` are arc lists, or None. Vertices whose keys changed are
-        written to the queue; returns their number.
-        """
+        """Give invalid vertices their best offers, then make those along ``lists``; return the length of the queue."""
         count = 0
         if invalid:
             count = self._called(
@@ -320,20 +287,13 @@ def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> Mod
 
 
 def _shared_words(layout: Layout) -> tuple[str, str]:
-    """Return two parts of a module's text, for words that several threads read and replace.
-
-    The first defines atomic loads and exchanges of words of either size. The second names those for words of
-    ``layout``: ``load_whole`` and ``exchange_whole``.
-    """
+    """Return two parts of a module's text, for words that several threads read and replace."""
     names = ("load_word", "exchange") if layout.bits == HALF else ("load_pair", "exchange_pair")
     return ATOMICS, "load_whole = {}\nexchange_whole = {}".format(*names)
 
 
 def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> str:
-    """Return the text of ``<template>.py`` with the cursor of ``view``, functions for words, and those of ``call``.
-
-    ``uniform``: whether a vertex offers the same word along all its edges.
-    """
+    """Return the text of ``<template>.py`` with the cursor of ``view``, functions for words, and those of ``call``."""
     assert call.commit is not None
     weighted = view.weight_dtype is not None
     first = numba_decoded(call.layout.bits, call.layout.fields[0], "word")

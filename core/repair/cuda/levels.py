@@ -83,10 +83,7 @@ def _with_structs(program: Program) -> Program:
 
 @cache
 def _grids(program: Program, device: Device) -> dict[str, tuple[int]]:
-    """Return by name the grid, ``(number of blocks,)``, with which each kernel of a program is launched on ``device``.
-
-    All blocks of a launch are resident at the same time.
-    """
+    """Return by name the grid, ``(number of blocks,)``, of each kernel of a program on ``device``."""
     each = multiprocessors(device)
     resident = {name: max(1, program.kernel(name).resident(PROPAGATE_BLOCK)) for name in KERNELS}
     return {name: (each * (1 if name in FEW_BLOCKS else number),) for name, number in resident.items()}

@@ -113,10 +113,7 @@ class Repairs:
         return Form(from_scratch, self.graph.has_in_edges, ordered, self._uniform, threads)
 
     def _prepare(self, ordered: bool) -> None:
-        """Start to compile, in other threads, all programs that a later computation or repair may need.
-
-        ``ordered``: whether computations are in the order of keys.
-        """
+        """Start to compile, in other threads, all programs that a later computation or repair may need."""
         graph, call, *_ = self._given
         walk = walk_of(graph.view("out"))
         if self._prepared == (walk.prelude, ordered):
@@ -128,10 +125,7 @@ class Repairs:
 
 
 class _Launches:
-    """The launches of one program, the variant ``form``; arguments that stay the same are packed once.
-
-    The other parameters are those of :class:`Repairs`.
-    """
+    """The launches of one program, the variant ``form``; arguments that stay the same are packed once."""
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, form: Form) -> None:
         self._graph, self._call, self._words, self._violated, self._form = graph, call, words, violated, form
@@ -202,11 +196,7 @@ class _Launches:
         return self._key(min(value, greatest))
 
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
-        """Use the views ``out``, of out-edges, and ``back``, of in-edges, from now on.
-
-        Their arrays are packed for the kernel; views of another kind need another kernel. ``ordered``: whether vertices
-        push in the order of their keys.
-        """
+        """Use the views ``out``, of out-edges, and ``back``, of in-edges, from now on."""
         walk, back_walk, call = walk_of(out), walk_of(back), self._call
         kind = walk.prelude, self._graph.has_in_edges, ordered
         self._out, self._back, self._ordered = out, back, ordered

@@ -45,12 +45,7 @@ def slot_for_key(table_key, key):
 
 @kernel
 def _fill_table(key, entry, src, dst, status, wanted, directed):
-    """Enter the arcs ``src[i]`` to ``dst[i]`` into an empty hash table, in place.
-
-    Of an undirected edge only the arc from the smaller id is entered. ``key`` and ``entry`` are the arrays of the table
-    (see :class:`EdgeTable`), all bits set. Only arcs with ``status[i] == wanted`` are entered, or all if ``status`` is
-    empty; each occurs at most once. ``directed``: 0 or 1.
-    """
+    """Enter the arcs that count into an empty hash table; of an undirected edge that from the smaller id."""
     for i in range(len(src)):
         if len(status) and status[i] != wanted:
             continue
@@ -60,17 +55,9 @@ def _fill_table(key, entry, src, dst, status, wanted, directed):
 
 @kernel
 def _fill_table_with_last(key, entry, src, dst, mark, directed):
-    """Enter edges into an empty hash table, in place; of duplicates the last one counts.
+    """Enter edges into an empty hash table; of duplicates the last counts, others get ``mark`` 0, in both halves.
 
-    Args:
-        key: ``uint64[capacity]``, all bits set: becomes the keys of the table.
-        entry: ``uint32[capacity]``, all bits set: becomes the entries of the table, as in :class:`EdgeTable`.
-        src: sources of the arcs. If edges are undirected, the second half has the reverse of each arc of the first
-            half.
-        dst: destinations of the arcs.
-        mark: ``uint8``, 1 for every arc: set to 0 for all but the last duplicate, in both halves, and for the second
-            arc of a self-loop.
-        directed: 0 if there are two halves.
+    If edges are undirected, the second half of the arcs has the reverse of each arc of the first.
     """
     half = len(src) if directed else len(src) // 2
     for i in range(half):
@@ -117,12 +104,7 @@ def _fill_rows(source, row, rows, src, status, wanted):
 
 @kernel
 def _net_change(table, removed_status, removed_old, src, dst, status, weight, old):
-    """Change the status of arcs that were deleted and then inserted to ``UNCHANGED`` in both lists, in place.
-
-    An inserted arc becomes ``REPLACED`` if its weight differs. ``table`` maps deleted arcs to their positions in
-    ``removed_status`` and ``removed_old``; the other arrays describe the inserted arcs, and ``old`` receives the
-    weights that they had before. Weights are bit patterns; ``weight`` is empty on an unweighted graph.
-    """
+    """Change statuses of arcs deleted and inserted again to ``UNCHANGED``, or ``REPLACED`` where they were inserted."""
     for i in range(len(src)):
         if status[i] != NEW:
             continue

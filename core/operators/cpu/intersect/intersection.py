@@ -74,11 +74,7 @@ def intersect(
 
 
 def _search(left: StoreView, right: StoreView, method: str) -> int:
-    """Return the cost of looking up one neighbour, in units of the cost of marking one.
-
-    It is that of the view, ``left`` or ``right``, with the slower look-up. A ``method`` other than ``"auto"`` is
-    enforced by a cost of 0 (``"hash"``) or a very large one.
-    """
+    """Return the cost of a look-up, that of marking being 1: in the slower view, or as ``method`` forces it."""
     if method != "auto":
         return 0 if method == "hash" else LOOKUP_COST["linear"]
     return max(LOOKUP_COST[left.find], LOOKUP_COST[right.find])
@@ -126,10 +122,7 @@ def _counts(graph: Graph, call: Call) -> bool:
 
 
 def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bool:
-    """Write the number of triangles of ``view`` to ``out[0]``, unless a row is too long; return whether this worked.
-
-    ``most_arcs`` is an upper bound of the number of arcs. If False is returned, the content of ``out`` is undefined.
-    """
+    """Write the number of triangles of ``view`` to ``out[0]``, unless a row is too long; return whether this worked."""
     n, data = view.num_vertices, without_weights(view)
     ranges = threads.ranges(n, threads.parts(n))
     if view.find == "hash" and most_arcs <= PAIRED * n:
@@ -154,11 +147,7 @@ def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bo
 
 
 def _parts(call: Call, edges: int, most: int) -> int:
-    """Return the number of parts for a sum over all triangles, at most ``most``; each part needs memory of its own.
-
-    ``edges`` is the number of edges visited. A function with effects or written with Numba by the user runs in one
-    part.
-    """
+    """Return the number of parts for a sum over all triangles, at most ``most``; each part needs memory of its own."""
     alone = call.function.by_hand or call.function.effects or bounds.CHECKED
     return 1 if alone else min(threads.limit(), threads.parts(edges), most)
 
@@ -185,10 +174,7 @@ def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, ca
 
 
 def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *, walks_right: bool) -> str:
-    """Return the source of an instance of ``template``: the functions of both cursors and of ``call``, then its text.
-
-    ``walks_right``: the user's function makes edge queries in the right operand, not in the left one.
-    """
+    """Return the text of an instance of ``template``: the functions of both cursors and of ``call``, then its text."""
     body = TEMPLATES[template].read_text()
     found = BINDINGS_IMPORT.search(body)
     assert found is not None, f"{template}.py imports no bindings"
@@ -213,10 +199,7 @@ def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *
 
 
 def _function_text(call: Call) -> str:
-    """Return source text of ``value(i, u, v, x, ...)``, which calls the user's function of ``call``.
-
-    ``i`` is not passed if the user's function does not take it; if that returns nothing, ``value`` returns 0.
-    """
+    """Return source text of ``value(i, u, v, x, ...)``, which calls the user's function of ``call``."""
     decorator = "@njit" if call.function.by_hand else "@inner"
     own = f"{decorator}\n{call.function.numba_source('own_value')}"
     passed = ", ".join([*call.function.leading, *(f"a{i}" for i in range(len(call.values)))])

@@ -63,11 +63,7 @@ def neighbor_reduce(
 
 
 class _Pull:
-    """One call of ``neighbor_reduce``, which is run for a list of vertices or for the layers of a propagation.
-
-    Reduced values are written to ``out``, where ``place`` says at which index (``BY_VERTEX``, ...); the vertices for
-    which ``then`` is true are written to ``queue``.
-    """
+    """One call of ``neighbor_reduce``, which is run for a list of vertices or for the layers of a propagation."""
 
     def __init__(self, graph: Graph, call: Call, over: str, view: Any, out: Any, place: int, queue: np.ndarray) -> None:
         walk, g, h = walk_over(graph, over, swapped=over != "out")
@@ -99,10 +95,7 @@ class _Pull:
         return 0 if self._call.then is None else threads.compacted(self._target[-1], ranges, lasts)
 
     def run_layers(self, layers: Layers) -> int:
-        """Pull for each of ``layers`` in turn; write the vertices for which ``then`` is true to the queue.
-
-        Returns the number of these vertices.
-        """
+        """Pull for each of ``layers`` in turn; write the vertices for which ``then`` is true to the queue."""
         count = len(layers)
         everybody = Listed(layers.vertices, False, int(layers.offsets[count]) if count else 0)
         tables = tables_for(self._graph, self._call, self._module, self._views, everybody)
@@ -142,10 +135,7 @@ def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range
 
 
 def _data(call: Call, out: Any) -> np.ndarray:
-    """Return the array in which ``out``, an array or ``Words``, has its values.
-
-    If ``out`` is None, return an array without entries, of the type and dimensions that the values of ``call`` need.
-    """
+    """Return the array of values of ``out``, an array or ``Words``; None: an empty one of the type that fits."""
     if out is not None:
         return out if call.layout is None else out.data
     if call.layout is None:
@@ -231,13 +221,8 @@ def _shared_round(
 ) -> tuple[Listed, int]:  # fmt: skip
     """Compute one round by several threads; return the active set of the next round, and the work.
 
-    Args:
-        given: ``(module, walk, over, views, wakers, vertices, most, tables)``: the instance of the template; how, and
-            over which direction, edges are walked; ``vertices`` is the active set. The other four are parameters of
-            ``compute_range`` in the template ``converge.py``.
-        values: the arguments of the functions.
-        target: the stamps of all vertices, and the stamp of this round.
-        queue: ``uint32[num_vertices]``, to which the next active set is written.
+    ``given``: ``(module, walk, over, views, wakers, vertices, most, tables)``, as for ``compute_range`` in
+    ``converge.py``; ``target``: the stamps, and the stamp of this round.
     """
     module, walk, over, views, wakers, vertices, most, tables = given
     ranges = cut(graph, walk, over, module, views, vertices, each=1 if call.reduce in AT_ONCE else threads.EACH)

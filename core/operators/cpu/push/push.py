@@ -50,11 +50,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
-    """Push along ``arcs`` and along the edges of ``vertices``, as step 1; return the number of vertices that join.
-
-    Vertices whose values change get the stamp ``step``; those of them for which ``then`` is true, if there is a
-    ``then``, join: they are written to the beginning of ``push.queue``.
-    """
+    """Push along ``arcs`` and along the edges of ``vertices``, as step 1; return the number of vertices that join."""
     least = shared_from(push.graph, push.out)
     if least < MANY and (steps := SharedSteps(push)).is_large(arcs, vertices, least):
         for some in arcs:
@@ -120,10 +116,7 @@ def _no_layers(graph: Graph) -> Layers:
 
 
 def _from_arcs(push: Push, start: Start, vertices: Listed, step: int, kept: Layers | None) -> Listed:
-    """Make step 1 of a propagation from the arcs of ``start`` and from ``vertices``; return the vertices that joined.
-
-    They get the stamp ``step`` and lie in ``push.queue``; ``vertices`` become layer 0 of ``kept``, unless that is None.
-    """
+    """Make step 1 of a propagation from the arcs of ``start`` and from ``vertices``; return those that joined."""
     if kept is not None:
         kept.vertices[: vertices.size] = _ids(vertices)
         kept.offsets[1] = vertices.size
@@ -140,20 +133,9 @@ def _ids(vertices: Listed) -> np.ndarray:
 def _loop(
     push: Push, vertices: Listed, first: int, number: int, max_steps: int, kept: Layers | None, once: str
 ) -> tuple[int, int, int]:
-    """Run all steps of a propagation whose frontier is ``vertices``: small ones on this thread, large ones on several.
+    """Run all steps of a propagation from ``vertices``: small ones on this thread, large ones on several.
 
-    Args:
-        push: the data of the propagation; its values change in place.
-        vertices: the frontier from which the first of these steps pushes.
-        first: vertices reached in step ``i`` get the stamp ``first + i`` or, in a search (``once``), ``first + i + 1``.
-        number: the number of steps made before.
-        max_steps: the loop ends after the step of this number.
-        kept: the layers to append to; None: layers are not wanted.
-        once: as for :func:`propagate`.
-
-    Returns:
-        The number of the last step, the number of vertices that pushed, and the size of the frontier left (-1 if the
-        layers were too short).
+    Parameters and result are those of ``propagate.py`` or, with ``once``, of ``propagate_once.py``.
     """
     layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
     # the loops write to the queue first: what they start from must not be there
@@ -180,11 +162,7 @@ def _loop(
 
 
 def _loop_of(push: Push, once: str) -> Callable[..., tuple[int, int, int]]:
-    """Return the compiled loop of ``push``, with its views and the arguments of the user's functions bound.
-
-    It is made from ``propagate_once.py`` if ``once`` is set and the graph has in-edges, else from ``propagate.py``;
-    the parameters from ``vertices`` to ``kept`` remain.
-    """
+    """Return the compiled loop of ``push`` with views and arguments bound; ``vertices`` to ``kept`` remain."""
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)
     first: tuple[Any, ...] = ((g, h, graph.num_vertices),)

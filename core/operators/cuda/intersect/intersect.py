@@ -89,13 +89,9 @@ def _pairs(
     graph: Graph, call: Call, views: tuple[StoreView, StoreView], pairs: ArcList, out: Array, *, once: bool,
     total: bool, streams: bool,
 ) -> None:  # fmt: skip
-    """Launch the kernels of ``intersect`` for ``pairs``, in chunks of a limited number of pairs.
+    """Launch the kernels of ``intersect`` for ``pairs``, in chunks.
 
-    Args:
-        views: the views in which the first and the second vertex of a pair have their neighbours.
-        once: whether pairs with ``u >= v`` do not count.
-        total: whether ``out[0]`` gets the sum of all pairs; else ``out[i]`` gets that of pair ``i``.
-        streams: whether the method is ``"bitmap"`` (``intersect_stream.cu``) instead of ``"hash"`` (``intersect.cu``).
+    ``once``: without pairs ``u >= v``; ``total``: ``out[0]`` gets the sum of all; ``streams``: by bitmap, not by hash.
     """
     left, right = map(walk_of, views)
     name, most = ("stream", MOST_STREAMED) if streams else ("probe", MOST_PROBED)
@@ -159,14 +155,9 @@ class Rows(NamedTuple):
 
 
 def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = False) -> Rows:
-    """Copy the adjacencies (rows) of ``view`` into the workspace of ``graph``.
+    """Copy the adjacencies of ``view`` into the workspace, with the source of every arc if ``sources``.
 
-    Args:
-        graph: the graph, or an ``EdgeSetScope``.
-        view: the view to copy.
-        rank: ``uint32[num_vertices]``, which is filled with degrees: rows then hold neighbours of higher degree (ties
-            by id), and those of lower degree lie at the end of the vertex's space. None: rows hold all neighbours.
-        sources: whether to write the source of every arc, too.
+    ``rank``, if not None, gets the degrees; neighbours of lower degree (ties by id) then lie behind those of higher.
     """
     walk, workspace, n = walk_of(view), graph.workspace, view.num_vertices
     program, grid = rows_program(walk), (full_grid(graph.device),)
@@ -188,11 +179,7 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = 
 
 
 def _most_arcs(graph: Graph, view: StoreView) -> int:
-    """Return an upper bound of the number of arcs in ``view``, known on the host.
-
-    For the view of ``graph`` itself that is ``graph.most_arcs``, which is less than the number of slots in storage; for
-    other views it is ``view.most_edges``.
-    """
+    """Return an upper bound of the number of arcs in ``view``, known on the host."""
     known: int | None = getattr(graph, "most_arcs", None)  # what stands for a graph of edge sets alone has none
     return view.most_edges if known is None or view is not graph.view() else known
 
@@ -204,11 +191,7 @@ def _every_arc(graph: Graph, view: StoreView) -> ArcList:
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: bool) -> None:
-    """Write to ``out[0]`` the sum of the function over the triangles of ``view``, each visited once.
-
-    If ``out`` has one entry per vertex, it gets the sum over the triangles at each vertex instead. Rows are ordered by
-    degree; ``by_id``: the function gets the corners in ascending order of ids instead.
-    """
+    """Write the sum over triangles to ``out[0]``, or to all corners; ``by_id``: corners in the order of ids."""
     n, workspace = view.num_vertices, graph.workspace
     out.fill(0)
     rank = workspace.array("intersect.rank", n, np.uint32)
@@ -291,10 +274,7 @@ def pairs_program(
 
 
 def _renamed(prelude: str) -> str:
-    """Return the C++ text ``prelude`` of a view with ``View`` and ``weight_t`` renamed, and its macros undefined.
-
-    So the text of another view can follow.
-    """
+    """Return the C++ text ``prelude`` of a view with ``View`` and ``weight_t`` renamed, and its macros undefined."""
     defined = [line.split()[1] for line in prelude.splitlines() if line.startswith("#define ")]
     guards = [name for name in defined if name.endswith("_DECLARED")]
     gone = ["View", "weight_t", "SCAN_LANES", *(name for name in defined if name not in guards)]

@@ -59,10 +59,7 @@ class _Loop:
         program.kernel("start_rounds")((1,), (1,), arguments)
 
     def run(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Run ``body`` once, and repeat its launches until the loop's condition holds.
-
-        Returns the number of rounds, at most ``max_steps``.
-        """
+        """Run ``body`` once, and repeat its launches until the loop's condition holds."""
         with self._recording.body():
             body()
         if self._recording.left:
@@ -89,10 +86,7 @@ class _Loop:
         return rounds
 
     def _go_on(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Finish a loop after its first round, if launches cannot repeat it: call ``body`` in every further round.
-
-        Returns the number of all rounds, at most ``max_steps``.
-        """
+        """Finish a loop after its first round, if launches cannot repeat it: call ``body`` in every further round."""
         self._pinned.busy = False
         rounds = 1
         self._exchange_all()
@@ -136,10 +130,7 @@ class _Loop:
         return bool(words[0] & 1)
 
     def _wait(self, launched: int) -> int:
-        """Wait for the end of all ``launched`` rounds; return the number of rounds of the loop.
-
-        That is less than ``launched`` if the condition held earlier: rounds launched after that did nothing.
-        """
+        """Wait for the end of all ``launched`` rounds; return the number of rounds of the loop."""
         if not self._stopped(launched):
             self._device.synchronize()
         self._pinned.busy = False
@@ -147,9 +138,6 @@ class _Loop:
 
 
 def _turn(scalars: list[tuple[Any, int, int]], rounds: int) -> None:
-    """Set ``scalar.turn``, the slot that has the total of a scalar, to its value after ``rounds`` rounds.
-
-    ``scalars`` are tuples: a scalar, its slot before the first round, and by how many slots a round moves it.
-    """
+    """Set ``scalar.turn``, the slot that has the total of a scalar, to its value after ``rounds`` rounds."""
     for scalar, before, turns in scalars:
         scalar.turn = (before + rounds * turns) % SLOTS

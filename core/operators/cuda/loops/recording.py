@@ -59,10 +59,7 @@ def outer_flag() -> Array | None:
 
 
 def _within_operator() -> bool:
-    """Return whether the array that is being allocated is for the library itself or for the view of a graph.
-
-    Call it from an allocator: it examines the stack of what called that. Algorithms do not count as the library.
-    """
+    """Return whether the array that is being allocated is for the library itself or for the view of a graph."""
     frame = sys._getframe(2)  # of what called the allocator
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("cupy", "contextlib"):
         frame = frame.f_back
@@ -73,10 +70,7 @@ def _within_operator() -> bool:
 
 
 def _within_view(frame: FrameType | None) -> bool:
-    """Return whether ``frame``, or a frame from which it was called, belongs to a graph's call of ``Store.view``.
-
-    That call may make arrays. If ``frame`` is None, the result is False.
-    """
+    """Return whether ``frame``, or a frame from which it was called, belongs to a graph's call of ``Store.view``."""
     while frame is not None:
         if frame.f_globals.get("__name__") == "suricate.graph" and frame.f_code.co_name == "_new_view":
             return True
@@ -233,11 +227,7 @@ class Recording:
         return call._replace(function=guarded(call.function), values=(*call.values, self.flag))
 
     def _replaced(self, given: Any, results: dict[int, Any], exchanged: bool) -> Any:
-        """Return what takes the place of ``given``, an argument of a call in the first round, in a later round.
-
-        A frontier that a call of the first round returned is replaced by ``results[id(frontier)]``, if ``exchanged`` an
-        array of ``swap`` by its partner. Both are also replaced inside tuples.
-        """
+        """Return what takes the place of ``given``, an argument of a call in the first round, in a later round."""
         if type(given) is tuple:
             return tuple(self._replaced(part, results, exchanged) for part in given)
         if isinstance(given, tuple):

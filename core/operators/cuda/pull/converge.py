@@ -71,12 +71,7 @@ def converge(
 def _passes(
     graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap, after: np.uint64
 ) -> Propagated:
-    """Launch a loop of ``converge`` in which all vertices are active in every round; return its outcome.
-
-    ``over``: the direction of the pull; ``max_steps``: the largest number of rounds; ``until``: the condition that ends
-    the loop, or None; ``swap``: positions of pairs of arguments that are exchanged between rounds; ``after``: the
-    device address of the outcome of the loop that this one continues, or 0.
-    """
+    """Launch a loop in which all vertices are always active, behind the outcome at ``after``; return its outcome."""
     pulled = walks_of(graph, over)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = passes_program(pulled[0], call, over, until, swap, scans=scans)
@@ -160,10 +155,7 @@ def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap:
 
 
 def _totals_of_passes(call: Call, until: str | None) -> dict[str, str]:
-    """Return the C++ macros by which a round adds to the scalars (``su.Scalar``) of ``call`` and reads their totals.
-
-    They are for ``passes.cu``. ``until``: the name of the argument whose total ends the loop, or None.
-    """
+    """Return the C++ macros by which a round adds to the scalars (``su.Scalar``) of ``call`` and reads their totals."""
     found = [f"a{i}" for i, argument in enumerate(call.function.arguments) if argument.kind == "accumulator"]
     return {
         "ROUND_FINISH": " ".join(f"{name}.flush(slot_of({name}_slots, round));" for name in found),
@@ -179,11 +171,7 @@ _programs: dict[tuple[Any, ...], Program] = {}
 def _made(
     walk: Walk, call: Call, over: str, wake: str | None, until: str | None, macros: dict[str, int], *, symmetric: bool
 ) -> Program:
-    """Return a new program of ``converge.cu`` for ``call`` and the view of ``walk``.
-
-    ``until`` is the name of the argument that ends the loop, or None; ``macros`` are added to the macros of the
-    program; the other parameters are those of :func:`converge_program`.
-    """
+    """Return a new program of ``converge.cu`` for ``call`` and the view of ``walk``."""
     has_bits = symmetric and call.dtype is not None and call.reduce not in AT_ONCE
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),

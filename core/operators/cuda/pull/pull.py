@@ -81,10 +81,7 @@ class _Pull(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, call: Call, out: Any, over: str, view: StoreView | None = None) -> _Pull:
-        """Return the pull of ``call`` into ``out`` over the direction ``over``.
-
-        It walks the edges in ``view``, if that is not None, instead of those of ``graph``.
-        """
+        """Return the pull of ``call`` into ``out`` over the direction ``over``."""
         views = [graph.view(one) for one in (("in", "out") if over == "both" else (over,))] if view is None else [view]
         walks = tuple(map(walk_of, views))
         program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, **value_macros(call, over))
@@ -97,11 +94,7 @@ class _Pull(NamedTuple):
         return tuple(walk.packed for walk in self.walks)
 
     def launch(self, kernel: str, grid: int, *arguments: Any, views: tuple[Any, ...] | None = None) -> None:
-        """Launch ``kernel`` with ``grid`` blocks.
-
-        Its parameters are ``views`` (None: all views of the pull), ``arguments``, and the arguments of the user's
-        functions.
-        """
+        """Launch ``kernel`` with ``grid`` blocks."""
         given = (*(self.packed if views is None else views), *arguments, *self.values)
         self.program.kernel(kernel)((grid,), (BLOCK,), given)
 
@@ -112,10 +105,7 @@ def value_macros(call: Call, over: str) -> dict[str, Any]:
 
 
 def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
-    """Return the scheme that the pull uses if the user passes ``scheme``, for all vertices if ``everything`` is set.
-
-    Words, modes and h-indices are always reduced vertex by vertex.
-    """
+    """Return the scheme that the pull uses if the user passes ``scheme``, for all vertices if ``everything`` is set."""
     found = schemes.of_pull(scheme, pull.graph, pull.view, everything=everything)
     by_parts = pull.dtype is not None and pull.reduce not in AT_ONCE
     return found if by_parts or found == "vertex" else "auto"
@@ -125,10 +115,7 @@ def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
 
 
 def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None:
-    """Launch a pull that fills ``pull.out``: an entry per vertex of the graph, or per id in ``vertices`` if not None.
-
-    ``over`` is the direction of the edges, ``scheme`` the one that the user chose.
-    """
+    """Launch a pull that fills ``pull.out``: an entry per vertex, or per id in ``vertices`` if not None."""
     if scheme == "updated":
         scheme, pull = _updated(pull, over)
     scheme = _scheme(pull, scheme, everything=vertices is None)
@@ -152,11 +139,7 @@ def _by_vertex(
 ) -> None:
     """Launch a pull vertex by vertex; if ``split`` is set, heavy vertices are split among blocks in a second launch.
 
-    Args:
-        listed: the vertices as ``(ids, address, count)``, see ``frontier_arguments``.
-        share: how many vertices a block handles; 0: the host does not know their number.
-        most: an upper bound of the number of vertices.
-        queue: an array for the vertices for which ``then`` is true, and the address of their number; or two nulls.
+    ``share``: vertices of a block, 0: not known; ``queue``: where those with ``then`` go, and their count, or nulls.
     """
     bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
     grid = min(blocks(most, share or WARPS), (TURNS if share else 1) * full_grid(pull.graph.device))
@@ -174,12 +157,7 @@ def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
 
 
 def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
-    """Return the scheme and the pull with which ``pull`` visits exactly the edges inserted since the mark.
-
-    The scheme is ``"updated"`` if the cursor has an iterator over these edges, and the reduction is no mode or h-index;
-    else it is ``"auto"``, with a pull over a copy of the edges, or over all edges if there is no mark. ``over`` is the
-    direction of the edges.
-    """
+    """Return scheme and pull for the edges inserted since the mark: by an iterator, else over a copy of them."""
     source = schemes.updated_source(pull.graph, over, pull.view)
     if source == schemes.ITERATOR and pull.reduce not in AT_ONCE:
         return "updated", pull
@@ -195,10 +173,7 @@ def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
 
 
 def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
-    """Launch a pull for ``vertices`` (None: all) that passes values to ``then``; return those for which it is true.
-
-    ``scheme`` is the one that the user chose.
-    """
+    """Launch a pull for ``vertices`` (None: all) that passes values to ``then``; return those for which it is true."""
     graph, device = pull.graph, pull.graph.device
     bound = pull.walks[0].num_vertices
     frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
@@ -219,11 +194,7 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
 
 
 def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64]) -> None:
-    """Scan the storage for ``pull``, and then run ``then`` for the vertices from ``rows[0]`` to ``rows[1] - 1``.
-
-    No other vertex may have edges. ``queue``: an array for the vertices for which ``then`` is true, and the address of
-    their number.
-    """
+    """Scan the storage, then run ``then`` for ``rows[0]`` to ``rows[1] - 1``; no other vertex may have edges."""
     graph = pull.graph
     assert pull.dtype is not None
     if pull.out is not None:

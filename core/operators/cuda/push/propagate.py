@@ -94,12 +94,7 @@ def _launch(
     layers: Layers | None,
     left_count: np.uint64,
 ) -> Outcome:
-    """Launch all steps of a propagation; return its outcome, which is on the device.
-
-    The parameters are those of :func:`propagate`, except ``memory``: the scratch arrays of the loop, as a struct;
-    ``layers``: the layers to fill, or None; ``left_count``: the device address to which the size of the last frontier
-    is written, or null.
-    """
+    """Launch all steps of a propagation; return its outcome, which is on the device."""
     frontier, arcs = distinct_vertices(graph, start), [one for one in start.arcs if one.size]
     pulls = bool(once) and over != "both" and layers is None and graph.has_in_edges
     walks = [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]]
@@ -157,11 +152,7 @@ class _Loop:
         self._kernel = PreparedKernel(program.kernel("propagate"), blocks, threads, arguments)
 
     def start(self, walks: list[Walk], frontier: Frontier | None, arcs: list[ArcList]) -> None:
-        """Set the arguments for the views and for ``frontier`` and ``arcs``, from which the first step pushes.
-
-        ``walks[0]`` is the walk of the view for pushes; ``walks[-1]`` that of the second view if ``over="both"``, or of
-        the view for pulls. ``frontier`` None: no vertices; ``arcs``: at most ``ARC_LISTS`` lists.
-        """
+        """Set the arguments for the views and for ``frontier`` and ``arcs``, from which the first step pushes."""
         kernel = self._kernel
         if walks != self._walks:
             kernel.put(VIEW, walks[0].packed)
@@ -176,11 +167,7 @@ class _Loop:
                 self._arcs[i] = values
 
     def go_on(self, memory: np.void, max_steps: int, once: str, layers: Layers | None) -> None:
-        """Set the arguments ``memory``, ``max_steps``, ``once`` and ``layers`` of the launch.
-
-        ``memory`` is the struct of scratch arrays; ``layers`` are to be filled, None: there are none; for the others
-        see :func:`propagate`. Arguments that have not changed since the last call are not packed again.
-        """
+        """Set the other arguments of the launch; those that have not changed are not packed again."""
         kernel, steps = self._kernel, (max_steps, int(once == "equal"))
         if memory is not self._memory:
             kernel.put(MEMORY, memory)
@@ -193,13 +180,7 @@ class _Loop:
             self._put(LAYERS, _by_layer(layers))
 
     def launch(self, target: _Target, outcome: Outcome, left_count: np.uint64) -> None:
-        """Launch the loop.
-
-        Args:
-            target: the array to reduce into, and the arguments of the user's functions.
-            outcome: gets the numbers that the loop reports.
-            left_count: the address to which the size of the last frontier is written, or null.
-        """
+        """Launch the loop."""
         out, values = target
         self._put(OUTCOME_AT, (outcome.address, left_count, *values))
         self._kernel.put(OUT, out)
@@ -211,10 +192,7 @@ class _Loop:
 
 
 def _by_layer(layers: Layers | None) -> tuple[Any, ...]:
-    """Return ``layers`` as four kernel arguments: vertices, offsets, capacity, and the ``count`` of layers.
-
-    For None they are null.
-    """
+    """Return ``layers`` as four kernel arguments: vertices, offsets, capacity, and the ``count`` of layers."""
     if layers is None:
         return NULL, NULL, np.int64(0), NULL
     return layers.vertices, layers.offsets, np.int64(len(layers.vertices)), layers.count

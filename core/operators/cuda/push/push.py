@@ -52,10 +52,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 class _Push:
-    """The launches of one step; they all write to the same values (``out``), stamps, queue and length of the queue.
-
-    The vertices whose values change are appended to ``queue``, ``count`` is their number.
-    """
+    """The launches of one step; they all write to the same values (``out``), stamps, queue and length of the queue."""
 
     def __init__(self, graph: Graph, call: Call, out: Any) -> None:
         self.graph, self.call, self.values = graph, call, launch_values(call)
@@ -76,10 +73,7 @@ class _Push:
         self.program(walk, False).kernel("push_edges")(grid, (BLOCK,), arguments)
 
     def vertices(self, direction: str, frontier: Frontier, scheme: str, second: bool) -> None:
-        """Push along the edges of ``frontier``, which has no repeats, in one ``direction``, by ``scheme``.
-
-        ``second``: this is the second direction of ``over="both"``, so that self-loops are left out.
-        """
+        """Push along the edges of ``frontier`` in a ``direction``; the ``second`` one leaves out self-loops."""
         graph, view = self.graph, self.graph.view(direction)
         walk = walk_of(view)
         program, whole = self.program(walk, second), (walk.packed, walk.bound)
@@ -104,12 +98,7 @@ class _Push:
 def _updated(
     graph: Graph, over: str, frontier: Frontier | None, arcs: list[ArcList]
 ) -> tuple[str, Frontier | None, list[ArcList]]:
-    """Return the scheme, frontier and arcs with which a push visits exactly the edges inserted since the mark.
-
-    ``frontier`` (None: no vertices) and ``arcs`` are those of the call; ``over`` is the direction of the edges. The
-    scheme is ``"updated"`` if the cursor has an iterator over these edges, else ``"auto"``: the edges are then listed
-    in a further arc list, and the frontier is None. If there is no mark, all edges count, and nothing is replaced.
-    """
+    """Return scheme, frontier and arcs for the edges inserted since the mark: by an iterator, else as a list."""
     direction = VIEWS[over][0]
     source = schemes.updated_source(graph, direction, graph.view(direction))
     if source != schemes.LISTED:
