@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 from types import ModuleType
 
 import pytest
-from test_imports import loaded_by
+from test_imports import CHECKOUT, loaded_by
 
 import suricate as su
 
@@ -106,3 +107,11 @@ def test_an_old_room_names_the_new_one_where_it_is_read() -> None:
         su.generators  # noqa: B018
     assert "generators" not in dir(su)
     assert not hasattr(su, "generators")
+
+
+def test_the_public_surface_is_the_list_that_was_decided() -> None:
+    made = runpy.run_path(str(CHECKOUT / ".ci" / "surface.py"))
+    listed, found = (set(text.splitlines()) for text in (made["FILE"].read_text(), made["generated"]()))
+    assert (sorted(found - listed), sorted(listed - found)) == ([], []), (
+        "public names or signatures have changed (new and old lines): if that was decided, run python .ci/surface.py"
+    )
