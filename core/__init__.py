@@ -25,6 +25,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Batch": "suricate.graph.delta",
     "Delta": "suricate.graph.delta",
     "Device": "suricate.base.devices",
+    "EMPTY": "suricate.base.types",
     "EdgeFunction": "suricate.edgefn",
     "EdgeList": "suricate.base.types",
     "EdgeSet": "suricate.state.edges.edge_set",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from suricate.base.devices import Device as Device
     from suricate.base.effects import atomic as atomic
     from suricate.base.effects import unite as unite
+    from suricate.base.types import EMPTY as EMPTY
     from suricate.base.types import EdgeList as EdgeList
     from suricate.edgefn import EdgeFunction as EdgeFunction
     from suricate.graph import Graph as Graph

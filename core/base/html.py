@@ -26,7 +26,11 @@ def _described(value: Any) -> tuple[str, str]:
 
 
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """Return an HTML table with the header row ``head`` and the body ``rows``; cells become text and are escaped."""
+    """Return an HTML table with the header row ``head`` and the body ``rows``; cells become text, None an empty one."""
     top = "".join(f"<th>{escape(str(cell))}</th>" for cell in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else escape(str(cell))

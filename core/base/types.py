@@ -12,7 +12,7 @@ import numpy as np
 
 from suricate.base.devices import Array, ReturnedArray
 
-EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
+EMPTY = 0xFFFFFFFF  #: in an array of ids: no vertex; in storage: a slot that never held an edge
 TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
 MAX_VERTICES = TOMBSTONE  #: ids are below this
 #: advice in errors about ids that are far from those of the vertices

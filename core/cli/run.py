@@ -262,22 +262,14 @@ def per_vertex(graph: Graph, result: Any, kind: type[Algorithm]) -> tuple[dict[s
         if name not in whole
     }
     frame = frames.full(graph, result, kind) if whole else None
-    return {} if frame is None else {name: without_none(frame[name]) for name in frame.columns}, rest
+    return {} if frame is None else {name: frame[name] for name in frame.columns}, rest
 
 
 def columns_of(graph: Graph) -> dict[str, Any]:
-    """Return columns of the live vertices: ``vertex`` and, if the graph has names, ``name`` ("" for none)."""
+    """Return columns of the live vertices: ``vertex`` and, if the graph has names, ``name`` (None for none)."""
     from suricate.graph import naming
 
-    columns = naming.columns_of(graph, graph.device.to_numpy(graph.live_vertices))
-    return {name: without_none(column) for name, column in columns.items()}
-
-
-def without_none(column: Any) -> Any:
-    """Return an array of names with "" in place of None; any other array as it is."""
-    if column.dtype == object:
-        column[column == None] = ""  # noqa: E711 - by element
-    return column
+    return naming.columns_of(graph, graph.device.to_numpy(graph.live_vertices))
 
 
 def list_rows(array: Any, graph: Graph, top: int) -> list[list[Any]]:
@@ -347,7 +339,8 @@ def check_output(path: Path) -> None:
 def write_columns(path: Path, columns: dict[str, Any]) -> None:
     """Write ``columns``, arrays by name, to the file ``path``, which appears when it is complete.
 
-    If the name ends in ``.npz``, each array is an entry; else the file is CSV, and all arrays have the same length.
+    If the name ends in ``.npz``, each array is an entry, as the result has it: -1 or ``EMPTY`` where there is no
+    vertex, "" for no name. Else the file is CSV, all arrays have the same length, and fields are empty there.
     """
     import numpy as np
 
@@ -356,9 +349,16 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
 
     with writing(path) as file:
         if path.suffix == ".npz":
-            texts = {name: part.astype(str) for name, part in columns.items() if part.dtype == object}
-            np.savez(file, **{**columns, **texts})  # texts that are no objects are loaded without pickle
+            plain: dict[str, Any] = {name: np.ma.getdata(part) for name, part in columns.items()}
+            # texts that are no objects are loaded without pickle
+            texts = {name: np.where(part == None, "", part).astype(str)  # noqa: E711 - by element
+                     for name, part in plain.items() if part.dtype == object}  # fmt: skip
+            np.savez(file, **{**plain, **texts})
             return
         file.write((",".join(columns) + "\n").encode())
         for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-            file.write((",".join(quoted(str(value)) for value in row) + "\n").encode("utf-8", "surrogateescape"))
+            file.write(
+                (",".join("" if value is None else quoted(str(value)) for value in row) + "\n").encode(
+                    "utf-8", "surrogateescape"
+                )
+            )

@@ -115,9 +115,14 @@ def _print_table(grid: Grid) -> None:
 
 
 def rounded(value: Any) -> str:
-    """Return ``value``, a cell of a table, as text: a float with six significant digits, line breaks escaped."""
+    """Return ``value``, a cell of a table, as text: a float with six significant digits, None as nothing.
+
+    Line breaks are escaped.
+    """
     import numpy as np
 
+    if value is None:
+        return ""
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
     return printable(value).replace("\n", "\\n").replace("\r", "\\r")

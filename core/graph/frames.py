@@ -11,11 +11,13 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
+from suricate.base.types import EMPTY
 from suricate.graph.interface import html
 from suricate.graph.interop import library
 from suricate.graph.naming import columns_of, named_vertices, names_of, vertices_of
 from suricate.intake.arrays import few_valid
 from suricate.intake.name_values import utf8_only
+from suricate.intake.tables import without_empty
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -29,6 +31,7 @@ class Frame:
     """Columns of equal length in host memory, in a fixed order; iterating yields the rows as tuples.
 
     pandas, polars, DuckDB and others read it: by :meth:`to_pandas`, :meth:`to_arrow` or the Arrow C stream interface.
+    Where a column of ids has no vertex, it is masked (NumPy), None (rows), or null.
 
     Attributes:
         columns: the names of the columns.
@@ -64,9 +67,18 @@ class Frame:
         return "\n".join(lines + [f"... {len(self)} rows"] * (len(self) > SHOWN))
 
     def to_pandas(self) -> Any:
-        """Return a ``pandas.DataFrame``; raises ``MissingLibraryError`` without pandas."""
+        """Return a ``pandas.DataFrame``; masked columns have a nullable dtype, such as ``Int64``.
+
+        Raises:
+            MissingLibraryError: pandas is not installed.
+        """
+        pandas = library("pandas", "pandas")
+        columns = {
+            name: pandas.arrays.IntegerArray(part.data, part.mask) if np.ma.isMaskedArray(part) else part
+            for name, part in self._columns.items()
+        }
         with utf8_only():
-            return library("pandas", "pandas").DataFrame(self._columns)
+            return pandas.DataFrame(columns)
 
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table``; raises ``MissingLibraryError`` without pyarrow."""
@@ -182,16 +194,16 @@ def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by
 
 
 def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | type[Algorithm]) -> dict[str, np.ndarray]:
-    """Return the columns ``rows`` with a column of names behind each column of vertex ids.
+    """Return the columns ``rows``, masked where there is no vertex, with a column of names behind each of vertex ids.
 
     ``kind`` declares which arrays are vertex ids. A name is None where there is no vertex, or where it has no name.
     """
-    if graph.names is None:
-        return rows
     columns = {}
     for name, column in rows.items():
-        columns[name] = column
-        if name in (*kind.pointers, kind.groups):
+        columns[name] = without_empty(column)
+        if name in kind.pointers:
+            columns[name] = np.ma.masked_where((column < 0) | (column == EMPTY), column)
+        if graph.names is not None and name in (*kind.pointers, kind.groups):
             columns[f"{name}_name"] = names_of(graph.names, column)
     return columns
 

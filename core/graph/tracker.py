@@ -334,6 +334,8 @@ class Tracker(Generic[R]):
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame`` of live vertices: vertex, name (if the graph has names), the result's arrays.
 
+        Ids are null where the result has none, -1 or ``su.EMPTY``; such a column has a nullable dtype.
+
         Raises:
             MissingLibraryError: pandas is not installed.
             ParameterError: the algorithm gives no value per vertex.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import MissingLibraryError, ParameterError
+from suricate.base.types import EMPTY
 
 DIRECTED = b"suricate.directed"  #: key in the metadata of Arrow's schemas: whether edges have a direction
 #: what columns with the ends of edges are called, in lower case
@@ -91,7 +92,7 @@ def end_of(end: str, names: Iterable[Any], first: str | None = None) -> Any:
 def with_nulls(column: Any) -> Any:
     """Return a column of integers or decimals that has nulls (not as NaN) as Python objects; others as they are."""
     if hasattr(column, "isna") and not isinstance(getattr(column, "dtype", np.dtype(object)), np.dtype):  # of pandas
-        return column.astype(object) if column.isna().any() else column
+        return column.astype(object).where(column.notna(), None) if column.isna().any() else column
     count = getattr(column, "null_count", 0)
     if not (count() if callable(count) else count):
         return column
@@ -115,6 +116,12 @@ def without_nulls(column: Any) -> tuple[Any, np.ndarray]:
     if not gone.any():
         return column, gone
     return [item for item, null in zip(array.tolist(), gone.tolist(), strict=True) if not null], gone
+
+
+def without_empty(column: np.ndarray) -> np.ndarray:
+    """Return a column, masked where it has ``EMPTY`` in place of an id (``uint32``)."""
+    is_empty = column == EMPTY if column.dtype == np.uint32 else np.zeros(0, bool)
+    return np.ma.masked_where(is_empty, column) if is_empty.any() else column
 
 
 def is_missing(item: Any) -> bool:

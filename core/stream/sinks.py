@@ -16,7 +16,7 @@ from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.files import as_path, in_errors, is_special, replacing
 from suricate.base.parameters import shown
 from suricate.intake.name_values import utf8_only
-from suricate.intake.tables import column_names
+from suricate.intake.tables import column_names, with_nulls, without_empty
 from suricate.io.appending import cut_to, end_on_disk
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.source import Source
@@ -66,12 +66,12 @@ class Sink:
 
 
 def columns_of_table(table: Any) -> dict[str, np.ndarray]:
-    """Return the columns of a dict, a frame or an Arrow table; scalars count as one row."""
+    """Return the columns of a dict, a frame or an Arrow table, None or masked where null; scalars count as one row."""
     table = table.to_pydict() if hasattr(table, "to_pydict") else table
     names = column_names(table)
     if names is None:
         raise ParameterError(f"a sink takes a dict of columns or a frame, got {shown(table)}")
-    columns = {str(name): np.atleast_1d(table[name]) for name in names}
+    columns = {str(name): without_empty(np.atleast_1d(with_nulls(table[name]))) for name in names}
     if len({len(column) for column in columns.values()}) > 1:
         raise ShapeError(f"columns differ in length: { {name: len(column) for name, column in columns.items()} }")
     return columns

@@ -27,7 +27,7 @@ def test_vertices_go_by_their_names(tmp_path: Path) -> None:
     found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=1e3", "--format", "csv").stdout
     assert found.splitlines()[-3:] == ["2,ann,2,1,true", "1,true,1,0,1e3", "0,1e3,0,0,1e3"]
     found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=true", "--format", "csv").stdout
-    assert found.splitlines()[-1] == "0,1e3,-1,-1,"
+    assert found.splitlines()[-1] == "0,1e3,-1,,"
 
 
 def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> N
     assert call("convert", weighted, snapshot, "--relabel").exit_code == 0
     options = ("--device", "cpu", "--param", "source=bob", "--format", "csv", "--output", output)
     found = call("run", "bfs", snapshot, *options).stdout
-    assert found.splitlines()[-3:] == ["2,cid,1,1,bob", "1,bob,0,1,bob", "0,ann,-1,-1,"]
+    assert found.splitlines()[-3:] == ["2,cid,1,1,bob", "1,bob,0,1,bob", "0,ann,-1,,"]
     assert output.read_text().splitlines() == ["vertex,name,level,parent,parent_name", *found.splitlines()[-1:-4:-1]]
     refused = call("run", "bfs", snapshot, "--device", "cpu", "--param", "source=eve")
     assert (refused.exit_code, "has no vertex 'eve'" in refused.stderr) == (2, True)
