@@ -55,10 +55,7 @@ _modules: set[str] = set()  # whose compilation is announced
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile ``function``, a loop that Python calls, on its first call; it releases the GIL and must not allocate.
-
-    Machine code is stored on disk.
-    """
+    """Compile ``function``, a loop that Python calls, on its first call; it releases the GIL and must not allocate."""
     return _kept(njit(nogil=True, no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler)(function))
 
 

@@ -12,10 +12,7 @@ from suricate.cpu.plain import intrinsic_or
 
 
 def address_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Return the LLVM pointer to ``array[index]``, for use in the code generator of an intrinsic.
-
-    ``context`` and ``builder`` are Numba's for this intrinsic, ``array_type`` is Numba's type of the array.
-    """
+    """Return the LLVM pointer to ``array[index]``, for use in the code generator of an intrinsic."""
     view = context.make_array(array_type)(context, builder, array)
     return builder.gep(view.data, [index])
 

@@ -48,11 +48,7 @@ def cores() -> int:
 
 @cache
 def default() -> int:
-    """Return the default limit of threads: ``SURICATE_THREADS`` if it is set, else the number of cores.
-
-    Raises:
-        ParameterError: the variable is not an integer from 1 to 1024.
-    """
+    """Return the default limit of threads: ``SURICATE_THREADS`` if it is set, else the number of cores."""
     text = os.environ.get(VARIABLE)
     if not text:
         return min(cores(), MOST)
@@ -62,11 +58,7 @@ def default() -> int:
 
 
 def checked(threads: Any) -> int | None:
-    """Return ``threads``, the parameter of a graph, if it is an integer from 1 to 1024 or None (use the default).
-
-    Raises:
-        ParameterError: ``threads`` or ``SURICATE_THREADS`` is invalid.
-    """
+    """Return ``threads``, the parameter of a graph, if it is an integer from 1 to 1024 or None (use the default)."""
     default()
     return None if threads is None else integer("threads", threads, low=1, high=MOST)
 

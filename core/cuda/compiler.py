@@ -81,11 +81,7 @@ class Compilation:
         return self._final
 
     def final(self) -> bytes:
-        """Return the final build; compiles it, or waits for the process that does.
-
-        Raises:
-            CompileError: the program has errors.
-        """
+        """Return the final build; compiles it, or waits for the process that does."""
         found = self.ready()
         if found is not None:
             return found

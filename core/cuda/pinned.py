@@ -60,11 +60,7 @@ class PinnedCounters:
         self._copied.record()
 
     def has_arrived(self) -> bool:
-        """Return whether the last copy (there must be one) is complete; if so, clear :attr:`busy`.
-
-        Raises:
-            RuntimeError: the device has failed, and the copy will never be complete.
-        """
+        """Return whether the last copy (there must be one) is complete; if so, clear :attr:`busy`."""
         if self.busy and is_done(self._device, self._copied):
             self.busy = False
         return not self.busy
@@ -100,11 +96,7 @@ class Answer(PinnedCounters):
         return self._calls
 
     def has_arrived(self) -> bool:
-        """Return whether the kernel of the last call has written its numbers, or there was no call; does not wait.
-
-        Raises:
-            RuntimeError: CuPy's error of the device, if it has failed.
-        """
+        """Return whether the kernel of the last call has written its numbers, or there was no call; does not wait."""
         self.busy = bool(self.words[0] != self._calls)
         self._polls += self.busy
         if self.busy and self._polls % self.PATIENCE == 0:
@@ -112,11 +104,7 @@ class Answer(PinnedCounters):
         return not self.busy
 
     def read(self) -> memoryview:
-        """Wait until the kernel of the last call, in the current stream, has written its numbers; return them.
-
-        Raises:
-            RuntimeError: CuPy's error of the device, if it has failed.
-        """
+        """Wait until the kernel of the last call, in the current stream, has written its numbers; return them."""
         words, number = self.words, self._calls
         for poll in range(self.POLLS):
             if words[0] == number:

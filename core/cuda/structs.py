@@ -117,10 +117,7 @@ def _packer(fields: Iterable[tuple[int, str]], size: int) -> struct.Struct:
 
 
 def joined(*packers: struct.Struct) -> struct.Struct:
-    """Return one packer for several structs that are adjacent in memory, from the packers of each, in this order.
-
-    The size of each struct is a multiple of 8 bytes.
-    """
+    """Return one packer for several structs that are adjacent in memory, from the packers of each, in this order."""
     assert not any(packer.size % 8 for packer in packers)
     return struct.Struct("=" + "".join(packer.format.removeprefix("=") for packer in packers))
 

@@ -96,10 +96,7 @@ class Translations:
         self._variants: dict[tuple[Any, ...], tuple[TypedFunction, Any]] = {}
 
     def variant(self, function: FunctionType) -> TypedFunction | None:
-        """Return the stored translation for the present globals, closure variables and defaults of ``function``.
-
-        None if there is none for these values.
-        """
+        """Return the stored translation for the present globals, closure variables and defaults of ``function``."""
         found = self._variants.get(_values(self._held(function)))
         return None if found is None else found[0]
 

@@ -29,10 +29,7 @@ _C_NAMES = {
 
 
 def cuda_source(tree: Tree, parameters: list[str], headers: tuple[str, ...], name: str) -> str:
-    """Return C++ text of the device function ``name``, which computes ``tree``; it includes ``headers`` first.
-
-    ``parameters`` are the C++ declarations of its parameters.
-    """
+    """Return C++ text of the device function ``name``, which computes ``tree``; it includes ``headers`` first."""
     result = "void" if tree.result is None else cuda_type(tree.result)
     return "\n".join(
         [

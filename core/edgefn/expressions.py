@@ -161,10 +161,7 @@ class Expressions:
         return Node("encode", layout.type, tuple(map(operations.number, values)), layout)
 
     def fits(self, node: ast.AST, what: str, dtype: np.dtype, value: Node) -> None:
-        """Raise ``EdgeFunctionError`` at ``node`` if ``value`` is a float and ``dtype``, which stores it, is not.
-
-        ``what`` names the array or field in the message.
-        """
+        """Raise ``EdgeFunctionError`` at ``node`` if ``value`` is a float and ``dtype``, which stores it, is not."""
         if is_float(value.type) and dtype.kind != "f":
             self.fail(
                 node, f"{what} has dtype {dtype}, the value is {storage(value.type)}: use floats, or write int(...)"
@@ -251,10 +248,7 @@ class Expressions:
         return index
 
     def element(self, node: ast.expr, given: ast.expr) -> Node:
-        """Return the translation of ``given``, an index of an array.
-
-        Raises ``EdgeFunctionError`` at ``node`` if the index is not an integer, or is a negative constant.
-        """
+        """Return the translation of ``given``, an index of an array."""
         if isinstance(given, ast.Tuple | ast.Slice):
             self.fail(node, "an array takes one integer as its index")
         index = self.expression(given)

@@ -120,10 +120,7 @@ class Objects(Expressions):
         return (Add(bound, value),)
 
     def atomic(self, call: ast.Call, kind: str) -> tuple[Statement, ...]:
-        """Return the statement of ``su.atomic.add(array, index, value)``, ``min``, ``max`` or ``or_``.
-
-        ``kind`` is ``"sum"``, ``"min"``, ``"max"`` or ``"or"``.
-        """
+        """Return the statement of ``su.atomic.add(array, index, value)``, ``min``, ``max`` or ``or_``."""
         array = self.argument(call.args[0])
         if not isinstance(array, ArrayRef):
             self.fail(call, f"{ast.unparse(call.func)} changes an array that is a parameter")
@@ -146,9 +143,6 @@ class Objects(Expressions):
         return (Effect("unite", sets, (self.vertex(call.args[1]), self.vertex(call.args[2]))),)
 
     def kind(self, call: ast.Call, position: int, kind: str) -> None:
-        """Record that the function has effects of ``kind`` on the argument at ``position``.
-
-        Raise ``EdgeFunctionError`` at ``call`` if the function has effects of another kind on this argument.
-        """
+        """Record that the function has effects of ``kind`` on the argument at ``position``."""
         if self.effects.setdefault(position, kind) != kind:
             self.fail(call, "one function has one kind of effect per array: use another array, or another function")

@@ -320,10 +320,7 @@ class Signature(NamedTuple):
         return [*leading, *(f"a{i}" for i in range(len(self.arguments)))]
 
     def declarations(self, labels: list[str], writes: frozenset[int]) -> list[str]:
-        """Return the C++ declarations of the parameters, which are called ``labels``.
-
-        ``writes``: positions of the arguments that the function writes to; the other arrays are declared ``const``.
-        """
+        """Return the C++ declarations of the parameters, which are called ``labels``."""
         first = len(self.leading)
         return [
             f"{parameter.device_type(written=i - first in writes)} {label}"

@@ -85,11 +85,7 @@ def find_source(function: FunctionType) -> Source:
 
 
 def parsed(text: str) -> ast.Module:
-    """Return the syntax tree of Python text; only one thread parses at a time, as CPython 3.11 may fail otherwise.
-
-    Raises:
-        SyntaxError: the text is not Python.
-    """
+    """Return the syntax tree of Python text; only one thread parses at a time, as CPython 3.11 may fail otherwise."""
     with _PARSING:
         return ast.parse(text)
 

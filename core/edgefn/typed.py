@@ -162,8 +162,5 @@ class TypedFunction:
         return self._write_numba(name)
 
     def cuda_source(self, name: str) -> str:
-        """Return the source of a CUDA device function ``name``.
-
-        Vertex ids are ``unsigned int``, arrays pointers; numbers are passed by value.
-        """
+        """Return the source of a CUDA device function ``name``."""
         return self._write_cuda(name)

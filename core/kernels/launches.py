@@ -37,10 +37,7 @@ class ArcLaunch:
         self._kernel = PreparedKernel(self._program.kernel(name), *shape, arguments)
 
     def walks(self, *views: StoreView) -> bool:
-        """Use ``views`` in later launches, and return True.
-
-        If they need another program, only return False: the caller then makes a new object.
-        """
+        """Use ``views`` in later launches and return True, unless they need another program."""
         if all(map(is_, views, self._views)):
             return True
         if self._program_of(views[0]) is not self._program:

@@ -15,10 +15,7 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination.
-
-    Returns ``keys`` and ``order`` as in :class:`suricate.primitives.SortedBatch`.
-    """
+    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination."""
     sort = sorting.sort_batch if sorting.can_sort(len(src), bits) else sorting.sort_small
     return sort(src, dst, bits)
 
@@ -41,11 +38,7 @@ def copy_ids(offsets, begin, target, old, new, owner, first, last):
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
-    """Copy ranges of slots from the arrays of ``old`` to those of ``new``, in several threads.
-
-    The ranges (``offsets``, ``begin`` and ``target``), and what is copied, are those of
-    :func:`suricate.primitives.copy_segments`; ``bound`` is not used.
-    """
+    """Copy ranges of slots from the arrays of ``old`` to those of ``new``, in several threads."""
     size = int(offsets[-1] - offsets[0])
     parts = threads.parts(size)
     cuts = np.searchsorted(offsets[1:-1], offsets[0] + size * np.arange(1, parts) // parts).tolist()
@@ -111,10 +104,7 @@ def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, re
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Write status and old weight of each edge of ``batch``, a deletion, to ``report``, in the caller's order.
-
-    ``weight`` (by slot) has bit patterns. ``report.status`` must be 0 everywhere before the call.
-    """
+    """Write status (0 before) and old weight of each edge of a deletion to ``report``, in the caller's order."""
     threads.over(len(batch), _report_deletion, batch.order, batch.kind, batch.slot, weight, *report)
 
 
@@ -152,10 +142,7 @@ def count_kind(kinds: Array, kind: int, begin: int, end: int) -> int:
 
 
 def in_order(src: Array, dst: Array, num_vertices: int) -> LocatedBatch:
-    """Return the edges ``src[i] -> dst[i]`` (ids below ``num_vertices``) as a sorted batch that is not located yet.
-
-    ``kind`` and ``slot`` are uninitialised.
-    """
+    """Return the edges ``src[i] -> dst[i]`` (ids below ``num_vertices``) as a sorted batch that is not located yet."""
     keys, order = sort_batch(src, dst, max(1, (num_vertices - 1).bit_length()))
     return LocatedBatch(keys, order, np.empty(len(keys), np.uint8), np.empty(len(keys), np.int64), len(keys))
 

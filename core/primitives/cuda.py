@@ -88,11 +88,7 @@ def packed_batch(batch: LocatedBatch) -> Any:
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination.
-
-    Returns ``keys`` and ``order`` as in :class:`suricate.primitives.SortedBatch`. If source, destination and position
-    fit into 64 bits together, such words are sorted, which is faster.
-    """
+    """Sort the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, by source, then destination."""
     import cupy
 
     m = len(src)
@@ -111,11 +107,7 @@ def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
-    """Launch the kernel that copies ranges of slots from the arrays of ``old`` to those of ``new``.
-
-    The ranges (``offsets``, ``begin``, ``target`` and ``bound``), and what is copied, are those of
-    :func:`suricate.primitives.copy_segments`.
-    """
+    """Launch the kernel that copies ranges of slots from the arrays of ``old`` to those of ``new``."""
     bits = 0 if new.weight is None or not len(new.weight) else 8 * new.weight.dtype.itemsize
     blocks = (bound + 8 * BLOCK - 1) // (8 * BLOCK)
     launch(
@@ -126,10 +118,7 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Write to ``batch.rank[i]`` how many of the entries up to and including ``i`` have the kind ``kind``.
-
-    A small batch takes one launch.
-    """
+    """Write to ``batch.rank[i]`` how many of the entries up to and including ``i`` have the kind ``kind``."""
     size, kind_arg = len(batch), np.uint32(kind)
     if size <= RANK_IN_BLOCK:
         launch(batch_program(0), "rank_in_block", 1, packed_batch(batch), kind_arg, batch.rank, block=1024)
@@ -152,10 +141,7 @@ def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, re
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Write status and old weight of each edge of ``batch``, a deletion, to ``report``, in the caller's order.
-
-    ``weight`` (by slot) has bit patterns. Every status is written.
-    """
+    """Write status and old weight of each edge of ``batch``, a deletion, to ``report``, in the caller's order."""
     code = batch_program(bits_of(weight))
     launch(code, "report_deletion", len(batch), packed_batch(batch), weight, *report)
 
@@ -180,8 +166,5 @@ def log_new(src: Array, dst: Array, status: Array, count: Array, log: Array) -> 
 
 
 def bits_of(weight: Array) -> int:
-    """Return the value of the C++ macro ``WEIGHT_BITS`` for the array ``weight`` of bit patterns: 0, 32 or 64.
-
-    An array of uint8 stands for no weights.
-    """
+    """Return the value of the C++ macro ``WEIGHT_BITS`` for the array ``weight`` of bit patterns: 0, 32 or 64."""
     return WEIGHT_BITS[weight.itemsize]

@@ -23,10 +23,7 @@ FEW = 24  #: so few words are sorted by insertion
 
 
 def top_bits(size: int, bits: int) -> int:
-    """Return how many of the high bits of a source select its bucket, in a batch of ``size`` edges.
-
-    ``bits`` is the number of bits of an id.
-    """
+    """Return how many of the high bits of a source select its bucket, in a batch of ``size`` edges."""
     return min(bits, TOP, max(1, (size >> BUCKET).bit_length()))
 
 
@@ -51,10 +48,7 @@ class Buckets(NamedTuple):
 
 
 def distributed(src: np.ndarray, dst: np.ndarray, bits: int) -> Buckets:
-    """Return the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, distributed over buckets.
-
-    :func:`can_sort` must be true.
-    """
+    """Return the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, distributed over buckets."""
     size, top = len(src), top_bits(len(src), bits)
     shift, low, buckets = bits - top, (size - 1).bit_length(), 1 << top
     parts = threads.ranges(size, min(threads.parts(size), threads.limit()))
@@ -102,10 +96,7 @@ class Grouped(NamedTuple):
 
 
 def grouped(src: np.ndarray, dst: np.ndarray, bits: int) -> Grouped:
-    """Return the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, in groups by source, for several threads.
-
-    :func:`can_sort` must be true.
-    """
+    """Return the edges ``src[i] -> dst[i]``, whose ids have ``bits`` bits, in groups by source, for several threads."""
     buckets = distributed(src, dst, bits)
     us, vs, places = (np.empty(len(src), np.uint32) for _ in range(3))
     ranges = shares(buckets)

@@ -44,19 +44,13 @@ in_any_order = True  #: whether the second phase lets no vertex join a queue
 
 @inner
 def edge(u, v, w, *args):
-    """Return the value of the edge between ``u``, the owner of the row, and its neighbour ``v``, with weight ``w``.
-
-    In a module made for a call this calls the user's edge function.
-    """
+    """Return the value of the edge between ``u``, the owner of the row, and its neighbour ``v``, with weight ``w``."""
     return w
 
 
 @inner
 def far(g, *args):
-    """Return whether an array that the edge function reads at the neighbour is too large for a core's own caches.
-
-    Such arrays are among ``args``, the arguments of the edge function; the view ``g`` is not used.
-    """
+    """Return whether an array that the edge function reads at the neighbour is too large for a core's own caches."""
     return False
 
 
@@ -67,10 +61,7 @@ def ask(v, *args):
 
 @inner
 def visit(i, u, v, w, *args):
-    """Call the user's function of ``edge_map`` for the edge from ``u`` to ``v`` with weight ``w``.
-
-    ``i`` is the position of the vertex, or of the arc, among the vertices or arcs of the call.
-    """
+    """Call the user's function of ``edge_map`` for the edge from ``u`` to ``v`` with weight ``w``."""
 
 
 @inner

@@ -165,11 +165,7 @@ class VertexMap(Prepared):
     """A prepared call of ``vertex_map``."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Launch the kernel ``map_vertices``; return the vertices for which the function is true, as a frontier.
-
-        The parameters are those of :meth:`Prepared.run`: ``listed`` is the frontier as kernels take it, ``most`` an
-        upper bound of its length.
-        """
+        """Launch the kernel ``map_vertices``; return the vertices for which the function is true, as a frontier."""
         kept, count = self.xp.ndarray(most, np.uint32), self.counters.count()
         grid = min(blocks(most, BLOCK), self.full)
         self.launch("map_vertices", grid, (self.walk.bound,), (*listed, kept.data.ptr, count.address), (), args)
@@ -184,11 +180,7 @@ class EdgeMap(Prepared):
     """A prepared call of ``edge_map`` over the edges of vertices."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> bool:
-        """Launch the function for the edges of ``frontier`` (None: all vertices); return True: the call was made.
-
-        The parameters are those of :meth:`Prepared.run`: ``listed`` is the frontier as kernels take it, ``most`` an
-        upper bound of its length.
-        """
+        """Launch the function for the edges of ``frontier`` (None: all vertices); return True: the call was made."""
         walk, whole = self.walk, (self.walk.packed, self.walk.bound)
         if frontier is None and graph.view(self.over).can_scan:
             self.launch("map_segments", min(EVERYWHERE, self.full), whole, (), (np.int32(0),), args)
@@ -214,11 +206,7 @@ class Advance(Prepared):
         super().__init__(graph, call, fn, out, over, scheme)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Push once from ``frontier`` (None: all vertices); return the vertices whose value changed, as a frontier.
-
-        The parameters are those of :meth:`Prepared.run`: ``listed`` is the frontier as kernels take it, ``most`` an
-        upper bound of its length.
-        """
+        """Push once from ``frontier`` (None: all vertices); return the vertices whose value changed, as a frontier."""
         whole, scheme = (self.walk.packed, self.walk.bound), self.scheme
         queue, count = self.xp.ndarray(self.size, np.uint32), self.counters.count()
         step = self._stamps.steps(1)
@@ -253,11 +241,7 @@ class NeighborReduce(Prepared):
         super().__init__(graph, call, fn, out, over, scheme)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
-        """Fill the array of results and return it; ``MISSED`` if only the device knows the number of vertices.
-
-        ``MISSED`` is also returned if the ``out`` of the call has not one entry per vertex to compute. In both cases
-        nothing is launched. The parameters are those of :meth:`Prepared.run`.
-        """
+        """Fill the array of results and return it; ``MISSED`` if only the device knows the number of vertices."""
         if frontier is not None and frontier.known_count is None:
             return MISSED
         out: Any = self.xp.ndarray(most, self.call.dtype) if self._out is None else self._out()

@@ -107,11 +107,7 @@ class Passes:
         return self._over != "both" and schemes.passes_scan(self._graph, self._graph.view(self._over))
 
     def fits(self) -> bool:
-        """Use the current views from now on; return whether the launch can still be used.
-
-        It can if the number of vertices, types and constants of the views, and the choice to scan the storage are the
-        same.
-        """
+        """Use the current views from now on; return whether the launch can still be used."""
         walks = walks_of(self._graph, self._over)
         for place, (walk, held) in enumerate(zip(walks, self._walks, strict=True)):
             if walk is not held:

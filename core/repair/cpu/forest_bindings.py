@@ -79,17 +79,11 @@ def arc_weight(weights, i):
 
 @inner
 def edge(u, v, w, *args):
-    """Return the word that ``u`` offers ``v`` along an edge of weight ``w``.
-
-    Generated modules have the user's function, which takes ``args``, in place of this one.
-    """
+    """Return the word that ``u`` offers ``v`` along an edge of weight ``w``."""
     return np.uint64(u)
 
 
 @inner
 def commit(v, *args):
-    """Return the word with which ``v`` restarts.
-
-    Generated modules have the user's function, which takes ``args``, in place of this one.
-    """
+    """Return the word with which ``v`` restarts."""
     return identity_word

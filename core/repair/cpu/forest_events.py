@@ -267,9 +267,6 @@ def step(graph, state, change, u, v, w, counting):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the words of the vertices in ``at`` (int64) after event ``i`` to row ``i`` of ``recorded[0]``.
-
-    ``graph`` is not used.
-    """
+    """Write the words of the vertices in ``at`` (int64) after event ``i`` to row ``i`` of ``recorded[0]``."""
     for j in range(len(at)):
         store_word(recorded[0][i], j, load_word(state.tree, at[j]))

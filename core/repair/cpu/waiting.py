@@ -47,10 +47,7 @@ def chunks_for(num_vertices: int) -> int:
 
 @inner
 def bucket_of(value, origin, inverse):
-    """Return the bucket of the first key ``value``: the last one that begins at or below it.
-
-    Bucket ``k`` begins at ``origin + k / inverse``.
-    """
+    """Return the bucket of the first key ``value``: the last one that begins at or below it."""
     place = (np.float64(value) - origin) * inverse
     return np.int64(place) if place < WINDOW else np.int64(WINDOW)
 

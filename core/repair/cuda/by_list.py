@@ -87,11 +87,7 @@ class Progress(PinnedCounters):
         self._polls = 0
 
     def has_come(self, number: int) -> bool:
-        """Return whether the device has reported level ``number``, after which the search may stop; does not wait.
-
-        Raises:
-            RuntimeError: the device has failed.
-        """
+        """Return whether the device has reported level ``number``, after which the search may stop; does not wait."""
         if self.words[0] >> WHY_BITS >= number:
             return True
         self._polls += 1
@@ -105,10 +101,7 @@ class Progress(PinnedCounters):
         return found >> WHY_BITS == number and found & (1 << WHY_BITS) - 1 != 0
 
     def stopped(self, first: int, number: int, ranks: int) -> Stopped:
-        """Return how the levels by lists ended, of which ``first`` was the first and ``number`` the last one.
-
-        ``ranks`` is the number of ranks.
-        """
+        """Return how the levels by lists ended, of which ``first`` was the first and ``number`` the last one."""
         why, frontier, reached, in_arcs, violated, *out_arcs = self.array[: STATUS["OUT_OF"] + ranks].tolist()
         levels, is_over = number - first, why & (1 << WHY_BITS) - 1 == WHY["NOTHING_LEFT"]
         if is_over:  # the frontier has pushed, to no avail

@@ -63,10 +63,7 @@ ID = 4  #: bytes
 
 
 def program(walk: Walk, call: Call) -> Program:
-    """Return the program of a search for the functions of ``call`` and the kind of view of ``walk``.
-
-    ``call.commit`` is the function that gives the initial word of a vertex.
-    """
+    """Return the program of a search for the functions of ``call`` and the kind of view of ``walk``."""
     found = program_of(
         SOURCE, walk, call, IS_FOREST=1, PLAIN_WORD_LOADS=1, IS_UNIFORM=1, restart_fn="commit_fn",
         PROPAGATE_BLOCK=PROPAGATE_BLOCK,
@@ -135,10 +132,7 @@ class Levels:
         self.section_bounds = np.arange(ranks + 1) * size
 
     def of(self, graph: Graph, call: Call, words: Any) -> Levels:
-        """Return a copy of this object for one search on ``graph``.
-
-        Its launches write to ``words``, and pass the arguments in ``call`` to the functions.
-        """
+        """Return a copy of this object for one search on ``graph``."""
         found = copy.copy(self)
         found._graph, found._words = graph, words
         found._memory, found._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)
@@ -196,10 +190,7 @@ class Levels:
         self._go_by_lists("start_search", packed_vertices(roots), self._tree, *self._values)
 
     def list_frontier(self) -> None:
-        """Make a list of the frontier, of which the last level by bitmaps made a bitmap; the next levels use lists.
-
-        Call :meth:`begin` before.
-        """
+        """Make a list of the frontier, of which the last level by bitmaps made a bitmap; the next levels use lists."""
         self._state.data.memset_async(0, self._state.nbytes)
         self._go_by_lists("list_frontier")
 
@@ -209,10 +200,7 @@ class Levels:
         self._launch(name, *self._views, self._level, self._lists[self._first % 2], self._memory, *arguments)
 
     def offer(self) -> None:
-        """Begin a level by lists: write the offers of this rank's vertices in the frontier to the rank's section.
-
-        Ranks then exchange :attr:`sections`.
-        """
+        """Begin a level by lists: write the offers of this rank's vertices in the frontier to the rank's section."""
         self._progress.number += 1
         given = self._structs[0], self._lists[self._progress.number % 2], self._memory, self._tree
         self._launch("offer_listed", self._views[0], *given, *self._values)
@@ -288,10 +276,7 @@ class Levels:
     # -- few arcs ------------------------------------------------------------------------------------------------------
 
     def list_arcs(self, arcs: Array, capacity: int) -> None:
-        """Write the arcs into this rank's unvisited vertices to its section of ``arcs``.
-
-        ``capacity``: how many arcs a section holds.
-        """
+        """Write the arcs into this rank's unvisited vertices to its section of ``arcs``."""
         given = self._packed_arcs(arcs, capacity)
         arcs[self.rank * len(arcs) // self._ranks :].data.memset_async(0, by_list.HEAD)
         self._launch("list_arcs", self._views[1], self._level, self._memory, self._tree, given)
@@ -347,10 +332,7 @@ class Kept:
         self._key: tuple[Any, ...] = ()  # what it was made of
 
     def levels(self, graph: Graph, call: Call, words: Any, share: tuple[int, int, int, int], places: int) -> Levels:
-        """Return the launches of a search on ``graph`` that writes to ``words``.
-
-        ``call``, ``share`` and ``places`` are those of :class:`Levels`; ``call`` also has the arguments.
-        """
+        """Return the launches of a search on ``graph`` that writes to ``words``."""
         out = walk_of(graph.view("out"))
         back = walk_of(graph.view("in")) if graph.directed else out
         made_of = out, back, call.function, call.commit, call.layout, graph.num_vertices, *share, places

@@ -58,10 +58,7 @@ class Form(NamedTuple):
 
 
 def program(walk: Walk, call: Call, form: Form) -> Program:
-    """Return the program of the variant ``form`` for the functions of ``call`` and the kind of view of ``walk``.
-
-    ``call.commit`` is the function that gives the word with which an invalid vertex restarts.
-    """
+    """Return the program of the variant ``form`` for the functions of ``call`` and the kind of view of ``walk``."""
     key, (from_scratch, has_back, ordered, uniform, threads) = call.layout.fields[0], form
     return program_of(
         SOURCE, walk, call,

@@ -16,11 +16,7 @@ from suricate.operators.cpu.bindings import cast, degree, neighbors, value
 
 @kernel
 def rank_vertices(g, by_degree, counts, rank, order):
-    """Rank the vertices by ascending degree and id, or by id alone; write ``rank`` and its inverse ``order``.
-
-    Both are ``uint32[n]``: ``order[rank[u]] == u``. ``by_degree`` selects the first ranking, by degrees in the view
-    ``g``. ``counts`` is scratch, ``int64[n + 2]``.
-    """
+    """Rank the vertices by ascending degree and id, or by id alone; write ``rank`` and its inverse ``order``."""
     n = len(rank)
     counts[:] = 0
     if by_degree:

@@ -35,10 +35,7 @@ def list_below(g, u, lower):
 
 @kernel
 def look_up_triangles(g, first_vertex, last_vertex):
-    """Return the number of triangles whose largest vertex is in ``first_vertex`` to ``last_vertex`` (exclusive).
-
-    ``g`` is the data of the view. Returns -1 as soon as a vertex has more than ``SHORT`` neighbours.
-    """
+    """Return the number of triangles whose largest vertex is in ``first_vertex`` to ``last_vertex`` (exclusive)."""
     total, lower = np.int64(0), scratch()
     for u in range(first_vertex, last_vertex):
         if degree(g, u) > SHORT:

@@ -48,10 +48,7 @@ def stamp_row(g, u, shared, stamp, now):
 
 @inner
 def gather_range(begin, end, stamp, now, queue, queued):
-    """Append the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue``, ascending.
-
-    ``queued`` is the length of the queue before; returns the new length.
-    """
+    """Append the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue``, ascending."""
     whole = begin + (end - begin & ~np.int64(7))
     for block in range(begin, whole, 8):
         mask = match8(stamp, block, now)
@@ -131,10 +128,7 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
 
 @inner
 def publish_range(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for the vertices at positions ``begin`` to ``end`` (exclusive) of the active set ``vertices``.
-
-    Ids that are not below ``num_vertices`` are ignored.
-    """
+    """Call ``commit`` for the vertices at positions ``begin`` to ``end`` (exclusive) of the active set ``vertices``."""
     active, everything, _ = vertices
     for i in range(begin, end):
         v = np.uint32(i) if everything else active[i]
@@ -185,28 +179,18 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
 
 @kernel
 def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
-    """Compute the active vertices at positions ``begin`` to ``end - 1``, as one of several threads; return the work.
-
-    Vertices of the next round get the stamp ``now``; nothing is written to ``queue``. The parameters, and the work, are
-    those of :func:`compute_range`.
-    """
+    """Compute the active vertices at positions ``begin`` to ``end - 1``, as one of several threads; return the work."""
     by = True, True
     return compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args)[1]
 
 
 @kernel
 def publish(num_vertices, vertices, begin, end, *args):
-    """Call ``commit`` for the active vertices at positions ``begin`` to ``end - 1``, as one of several threads.
-
-    Ids that are not below ``num_vertices`` are ignored.
-    """
+    """Call ``commit`` for the active vertices at positions ``begin`` to ``end - 1``, as one of several threads."""
     publish_range(num_vertices, vertices, begin, end, *args)
 
 
 @kernel
 def gather(begin, end, stamp, now, queue):
-    """Write the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue[begin:]``, ascending.
-
-    Returns the index after the last one.
-    """
+    """Write the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue[begin:]``, ascending."""
     return np.int64(gather_range(begin, end, stamp, now, queue, np.uint64(begin)))

@@ -31,11 +31,7 @@ TABLES = 8  #: entries per vertex that the tables of several threads have at mos
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: np.ndarray | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
-    """Fill ``out`` with reduced values or pass them to ``then``; return the vertices for which ``then`` is true.
-
-    The parameters are those of ``suricate.operators.neighbor_reduce``, checked. Without ``then`` None is returned.
-    There are two loops: one over the edges inserted since the mark, one for all other schemes.
-    """
+    """Fill ``out`` with reduced values or pass them to ``then``; return the vertices for which ``then`` is true."""
     view = None
     if scheme == "updated":
         source = schemes.updated_source(graph, over, graph.view(over))

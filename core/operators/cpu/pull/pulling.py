@@ -91,11 +91,7 @@ def asks_ahead(g, num_vertices, in_order, *args):
 
 @inner
 def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
-    """Return ``total`` reduced with the values of the edges of ``u`` in the slots ``start`` to ``stop`` (exclusive).
-
-    The loop ends early if no edge can change the total. If ``asks`` is set, what later edges read is prefetched; if
-    ``without_loop``, the self-loop of ``u`` is left out.
-    """
+    """Return ``total`` reduced with the values of the edges of ``u`` in the slots ``start`` to ``stop`` (exclusive)."""
     for slot in range(start, stop):
         if asks:
             ask(later(g, slot), *args)

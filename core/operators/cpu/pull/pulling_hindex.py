@@ -16,10 +16,7 @@ ONE = np.uint64(1)
 
 @inner
 def count_row(g, u, without_loop, most, counts, *args):
-    """For each edge of ``u`` in the view ``g`` with a positive value, add 1 to ``counts[min(value, most)]``.
-
-    If ``without_loop`` is set, the self-loop of ``u`` is left out.
-    """
+    """For each edge of ``u`` in the view ``g`` with a positive value, add 1 to ``counts[min(value, most)]``."""
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
@@ -30,10 +27,7 @@ def count_row(g, u, without_loop, most, counts, *args):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: the loops of this reduction do not prefetch what the edge function reads at the neighbours.
-
-    The parameters are those of the function in ``pulling.py``; they are not used.
-    """
+    """Return False: the loops of this reduction do not prefetch what the edge function reads at the neighbours."""
     return False
 
 

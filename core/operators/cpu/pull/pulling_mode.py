@@ -140,10 +140,7 @@ def mode_of(values, counts, begin, listed, best, most):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: the loops of this reduction do not prefetch what the edge function reads at the neighbours.
-
-    The parameters are those of the function in ``pulling.py``; they are not used.
-    """
+    """Return False: the loops of this reduction do not prefetch what the edge function reads at the neighbours."""
     return False
 
 

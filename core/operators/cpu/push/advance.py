@@ -41,9 +41,5 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp,
 
 @kernel
 def second_phase(queue, queued, number, *args):
-    """Call ``then(v, number)`` for each vertex of ``queue[:queued]``, and remove those for which it is false.
-
-    The remaining ones move to the front of ``queue``, in their order; returns how many these are. ``number`` is the
-    number of the step.
-    """
+    """Call ``then(v, number)`` for each vertex of ``queue[:queued]``, and remove those for which it is false."""
     return second_phase_of(queue, queued, number, *args)

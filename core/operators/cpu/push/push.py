@@ -32,11 +32,7 @@ def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
-    """Push once from ``start`` into ``out``, in place; return the vertices that changed and, with ``then``, joined.
-
-    The parameters are those of ``suricate.operators.advance``, checked. There are two loops: one over the edges
-    inserted since the mark, one for all other schemes.
-    """
+    """Push once from ``start`` into ``out``, in place; return the vertices that changed and, with ``then``, joined."""
     push = _push_of(graph, call, out, over)
     if scheme == "updated":
         source = schemes.updated_source(graph, "out", graph.view("out"))

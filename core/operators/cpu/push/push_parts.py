@@ -87,18 +87,11 @@ def let_join(begin, end, stamp, step, refused, number, queue, *args):
 
 @kernel
 def work_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of ``frontier[:count]`` (if ``everything``: of all ids below ``count``).
-
-    ``g`` and ``h`` are the data of two views; ids that are not below ``num_vertices`` have no edges. Counting stops as
-    soon as the number exceeds ``enough``.
-    """
+    """Return the number of edges of ``frontier[:count]`` (if ``everything``: of all ids below ``count``)."""
     return edges_of(g, h, num_vertices, frontier, everything, count, enough)
 
 
 @kernel
 def work_of_rest(g, h, begin, end, stamp, step):
-    """Return the number of edges of all vertices ``v`` in ``begin <= v < end`` with ``stamp[v] < step``.
-
-    ``g`` and ``h`` are the data of two views. In a search these are the vertices that were not reached.
-    """
+    """Return the number of edges of all vertices ``v`` in ``begin <= v < end`` with ``stamp[v] < step``."""
     return edges_of_rest(g, h, begin, end, stamp, step)

@@ -19,11 +19,7 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
-    """Offer along the edges of ``u`` in the view ``g``; return the new length of the queue.
-
-    Values in ``out`` change in place; vertices that change are stamped ``step`` and queued. If ``without_loop`` is set,
-    the self-loop of ``u`` is left out.
-    """
+    """Offer along the edges of ``u`` in the view ``g``; return the new length of the queue."""
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue

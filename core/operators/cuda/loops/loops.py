@@ -154,13 +154,7 @@ class Outcomes:
 
 
 def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> Propagated:
-    """Return the result of a loop on ``graph``; its numbers are read from ``outcome`` when first used.
-
-    ``layers``: the layers that the loop fills, or None.
-
-    Raises:
-        CapacityError: when a number is read, if ``layers`` were too short.
-    """
+    """Return the result of a loop on ``graph``; its numbers are read from ``outcome`` when first used."""
     memory, device = graph.workspace.state(LoopMemory), graph.device
 
     def read() -> tuple[int, int, bool, bool]:

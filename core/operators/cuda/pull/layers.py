@@ -46,10 +46,7 @@ def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str)
 
 
 def layers_program(walk: Walk, call: Call, over: str) -> Program:
-    """Return the CUDA program of a pull by layers for ``call`` over the direction ``over``; made once.
-
-    ``walk``, the walk of a view, gives the cursor.
-    """
+    """Return the CUDA program of a pull by layers for ``call`` over the direction ``over``; made once."""
     return program_of(
         "layers.cu", walk, call, call.dtype,
         OVER=f"OVER_{over.upper()}", LAYERS_BLOCK=LAYERS_BLOCK, LAYERS_BLOCKS=LAYERS_BLOCKS,

@@ -39,10 +39,7 @@ TURNS = 4  #: a pull of many vertices has this times the blocks that fill the de
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
-    """Fill ``out`` with reduced values or pass them to ``then``; return the vertices for which ``then`` is true.
-
-    The parameters are those of ``suricate.operators.neighbor_reduce``, checked. Without ``then`` None is returned.
-    """
+    """Fill ``out`` with reduced values or pass them to ``then``; return the vertices for which ``then`` is true."""
     if isinstance(vertices, Layers):
         return reduce_layers(graph, call, vertices, out, over)
     if call.reduce in AT_ONCE and scheme not in ("vertex", "updated"):

@@ -46,10 +46,7 @@ _Target = tuple[Array, tuple[Any, ...]]  # what is reduced into, and the values 
 
 
 def advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
-    """Push once from ``start`` into ``out``, in place, then run ``then`` for the vertices that changed.
-
-    ``over`` is the direction of the edges. Returns the vertices for which ``then`` is true, as a frontier.
-    """
+    """Push once from ``start`` into ``out``, in place, then run ``then`` for the vertices that changed."""
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).count()
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
     _launch(graph, call, start, out, over, memory, 1, "", None, count.address)

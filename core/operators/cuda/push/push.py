@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
-    """Push once from ``start`` into ``out``, in place; return the vertices that changed and, with ``then``, joined.
-
-    The parameters are those of ``suricate.operators.advance``, checked.
-    """
+    """Push once from ``start`` into ``out``, in place; return the vertices that changed and, with ``then``, joined."""
     if call.then is not None:
         return advance_in_two_phases(graph, call, start, out, over)
     frontier = distinct_vertices(graph, start)
