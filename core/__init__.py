@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from suricate import errors
-from suricate.base import renamed, rooms
+from suricate.base import public, renamed
 
 __version__ = "0.1.0"
 
@@ -74,7 +74,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
 _OLD = {"edges": "suricate.arcs(graph)", "generators": "suricate.generate"}
 
 __all__ = ["__version__", "errors", *_HOME]
-__getattr__, __dir__ = rooms.on_use(__name__, _HOME, old=_OLD), rooms.listing(__all__)
+__getattr__, __dir__ = public.on_use(__name__, _HOME, old=_OLD), public.listing(__all__)
 sys.meta_path.append(renamed.Imports(__name__, _OLD))
 
 

@@ -26,7 +26,7 @@ from suricate.base.errors import (
     WeightError,
     require,
 )
-from suricate.base.rooms import listing
+from suricate.base.public import listing
 
 __all__ = [
     "BackendError", "CapacityError", "CheckFailed", "CommunicationError", "ConvergenceError", "DTypeError",

@@ -88,7 +88,7 @@ from __future__ import annotations
 
 import importlib
 
-from suricate.base.rooms import listing
+from suricate.base.public import listing
 from suricate.base.types import StoreView
 
 __all__ = ["ALWAYS", "LATER", "OPTIONAL", "OWNER", "UPDATED", "missing_functions"]

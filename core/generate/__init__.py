@@ -10,7 +10,7 @@ temporal and random batches of DF-PageRank.
 
 from __future__ import annotations
 
-from suricate.base.rooms import listing
+from suricate.base.public import listing
 from suricate.generate.edge_streams import RMATStream, UniformStream
 from suricate.generate.generators import (
     existing_edges,

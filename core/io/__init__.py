@@ -9,7 +9,7 @@ Snapshots of a graph, which keep everything and load fastest, are ``Graph.save``
 
 from __future__ import annotations
 
-from suricate.base.rooms import listing
+from suricate.base.public import listing
 from suricate.io.edge_file import EdgeFile
 from suricate.io.events import EventStep, EventStream, read_events
 from suricate.io.formats import FORMATS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from suricate.base.rooms import listing, on_use
+from suricate.base.public import listing, on_use
 from suricate.cuda.structs import Struct, constants, enum
 from suricate.kernels.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
 from suricate.kernels.launches import ArcLaunch

@@ -9,7 +9,7 @@ the graph or walks edges is collective: all ranks make it. See docs/parallel.md.
 
 from __future__ import annotations
 
-from suricate.base.rooms import listing
+from suricate.base.public import listing
 from suricate.comm.connect import connect
 from suricate.comm.protocol import Comm, SelfComm
 from suricate.comm.threads import run

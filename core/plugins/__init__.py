@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suricate.base.rooms import listing
+from suricate.base.public import listing
 from suricate.plugins.hookspecs import hookimpl
 from suricate.plugins.manager import (
     Plugin,

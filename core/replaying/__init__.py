@@ -13,7 +13,7 @@ import numpy as np
 
 from suricate.base.errors import DeviceError, ParameterError, ShapeError
 from suricate.base.parameters import shown
-from suricate.base.rooms import listing
+from suricate.base.public import listing
 from suricate.graph.naming import vertices_of
 from suricate.graph.tracker import Tracker
 from suricate.replaying.answers import Answers, Replayed, Work

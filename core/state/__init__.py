@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from suricate.base.rooms import listing, on_use
+from suricate.base.public import listing, on_use
 
 if TYPE_CHECKING:
     from suricate.state.edges.edge_set import EdgeSet

@@ -38,7 +38,7 @@ from suricate.base.devices import CPU, Array, Device
 from suricate.base.errors import BackendError, CapacityError, DeviceError
 from suricate.base.parameters import dtype as checked_dtype
 from suricate.base.parameters import integer
-from suricate.base.rooms import listing, on_use
+from suricate.base.public import listing, on_use
 from suricate.base.types import (
     MAX_VERTICES,
     NEW,

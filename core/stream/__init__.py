@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from suricate.base.rooms import listing, on_use
+from suricate.base.public import listing, on_use
 from suricate.base.types import DELETE, INSERT, SET
 
 if TYPE_CHECKING:

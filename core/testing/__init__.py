@@ -22,7 +22,7 @@ import pkgutil
 import sys
 from typing import TYPE_CHECKING
 
-from suricate.base.rooms import listing, on_use
+from suricate.base.public import listing, on_use
 
 if TYPE_CHECKING:
     from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant

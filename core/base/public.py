@@ -17,14 +17,14 @@ def listing(names: Iterable[str]) -> Callable[[], list[str]]:
 
 
 def on_use(
-    room: str, homes: Mapping[str, str], *, extra: str = "", old: Mapping[str, str] | None = None
+    package: str, homes: Mapping[str, str], *, extra: str = "", old: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a room whose names are imported when they are read.
 
     Args:
-        room: the room's module.
-        homes: the module that defines each name, ``module:other`` if it is called otherwise there; ``<room>.<name>`` is
-            the module of that name itself.
+        package: the module of the room.
+        homes: the module that defines each name, ``module:other`` if it is called otherwise there;
+            ``<package>.<name>`` is the module of that name itself.
         extra: the extra of suricate that installs a library without which some homes cannot be imported. If it is not
             installed, their names stand for :class:`Missing`, so that a room can be looked through without it.
         old: names that were renamed, each with what to write now.
@@ -32,16 +32,16 @@ def on_use(
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in homes:
-            renamed.attribute(f"module {room!r}", name, old or {})
+            renamed.attribute(f"module {package!r}", name, old or {})
         home, _, other = homes[name].partition(":")
         try:
             module = importlib.import_module(home)
         except ModuleNotFoundError as error:
             if not extra or str(error.name).startswith("suricate"):
                 raise
-            return Missing(f"{room}.{name} needs {error.name}: pip install 'suricate[{extra}]'")
-        value = module if home == f"{room}.{name}" else getattr(module, other or name)
-        setattr(sys.modules[room], name, value)
+            return Missing(f"{package}.{name} needs {error.name}: pip install 'suricate[{extra}]'")
+        value = module if home == f"{package}.{name}" else getattr(module, other or name)
+        setattr(sys.modules[package], name, value)
         return value
 
     return __getattr__
