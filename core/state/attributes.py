@@ -11,7 +11,7 @@ from suricate.base.devices import CPU, Array, Device
 from suricate.base.errors import DTypeError, ShapeError, require
 from suricate.base.parameters import shown
 from suricate.intake.arrays import as_array, on_host
-from suricate.intake.tables import as_numpy
+from suricate.intake.tables import as_numpy, with_nulls
 
 TEXT = np.dtype(object)  #: of columns of ``str``, which are in host memory
 _DEFAULTS = {"f": np.nan, "i": 0, "u": 0, "b": False, "O": ""}  # what is missing, by kind of dtype
@@ -169,7 +169,8 @@ def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> 
         ShapeError: another number of values.
         DTypeError: they are neither numbers nor bools nor texts.
     """
-    values = as_numpy(values)
+    values = values if isinstance(values, np.ndarray) else as_numpy(with_nulls(values))
+    _require_all(values, argument)
     if isinstance(values, str) or (isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values)):
         made = np.empty(() if isinstance(values, str) else len(values), object)  # NumPy would cut zeros at the end off
         made[...] = values
@@ -182,11 +183,20 @@ def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> 
     if array.dtype.kind in "UTO":
         array = array.astype(object)
         wrong = next((value for value in np.ravel(array).tolist() if not isinstance(value, str)), None)
-        if wrong is not None or None in np.ravel(array).tolist():
+        if wrong is not None:
             raise DTypeError(f"{argument} has {shown(wrong)} among texts: all must be str")
     elif array.dtype.kind not in "biuf":
         raise DTypeError(f"{argument} has dtype {array.dtype}: columns are numbers, bools or texts")
     return array
+
+
+def _require_all(values: Any, argument: str) -> None:
+    """Raise ``DTypeError`` if one of ``values`` is None or NA."""
+    if not isinstance(values, (list, tuple)):
+        values = values.tolist() if getattr(values, "dtype", None) == TEXT and values.ndim else ()
+    for at, value in enumerate(values):
+        if value is None or type(value).__name__ == "NAType":
+            raise DTypeError(f"{argument} has no value at {at}: fill in what is missing, a column has a value for each")
 
 
 def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
@@ -203,14 +213,14 @@ def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
         array = array.astype(object)
     if array.dtype.kind not in "biufO":
         raise DTypeError(f"{argument} has dtype {array.dtype}: columns are numbers, bools or texts")
-    if (array.dtype.kind == "O") != (dtype == TEXT) or (array.dtype.kind != "b" and dtype.kind == "b"):
+    if (array.dtype.kind == "O") != (dtype == TEXT) or (array.dtype.kind == "f" and dtype.kind == "b"):
         raise DTypeError(f"{argument} has dtype {array.dtype}: the column has {_named(dtype)}")
     if array.dtype == dtype or dtype == TEXT:
         return array
     array = np.asarray(array.get() if hasattr(array, "get") else array)
     with np.errstate(all="ignore"):
         result = array.astype(dtype)
-        same = result == array if dtype.kind in "iu" else np.isfinite(result) | ~np.isfinite(array)
+        same = result == array if dtype.kind in "biu" else np.isfinite(result) | ~np.isfinite(array)
     if not np.all(same):
         raise DTypeError(f"{argument} has a value that {_named(dtype)} cannot hold")
     return result

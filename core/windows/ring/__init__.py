@@ -274,5 +274,6 @@ def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: Sequence[np.ndarray
         at = int(inexact.argmax()) if inexact.any() else None
     if at is not None:
         edge = f"({ends[0][at]}, {ends[1][at]})"
-        raise WeightError(f"weight {value[at]} of edge {edge} does not fit weight_dtype={dtype.name!r} of the graph")
+        why = "" if dtype.kind != "f" else f", which holds whole numbers up to {EXACT[dtype.itemsize]}: pass floats"
+        raise WeightError(f"weight {value[at]} of edge {edge} does not fit weight_dtype={dtype.name!r}{why}")
     return found

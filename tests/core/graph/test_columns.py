@@ -205,6 +205,40 @@ def test_bad_values_change_nothing(graph, values, error):
     assert len(graph.columns) == 3
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, None, False],
+        np.array(["a", None, "b"], object),
+        pa.array([True, None, False]),
+        pa.array([2**53 + 1, None, 3]),  # as floats they would be others
+        pd.array([2**53 + 1, None, 3], dtype="Int64"),
+        pd.Series([True, None, False], dtype="boolean"),
+    ],
+    ids=lambda values: f"{type(values).__name__} {values[0]}",
+)
+def test_values_that_are_missing_are_named(values):
+    graph = su.Graph(3, device="cpu", edge_columns={"fee": "int64"})
+    for call in (
+        lambda: graph.columns.__setitem__("age", values),
+        lambda: graph.insert_edges([0, 1, 2], [1, 2, 0], {"fee": values}),
+    ):
+        with pytest.raises(DTypeError, match="has no value at 1: fill in"):
+            call()
+    assert "age" not in graph.columns
+    assert graph.num_edges == 0
+
+
+def test_numbers_are_bools_if_they_are_0_or_1():
+    graph = su.Graph(2, device="cpu", edge_columns={"open": "bool"})
+    graph.insert_edges([0, 1], [1, 0], {"open": np.array([0, 1])})
+    assert graph.edge_columns["open"].tolist() == [False, True]
+    for wrong in (np.array([0, 2]), np.array([0.0, 1.0]), ["yes", "no"]):
+        with pytest.raises(DTypeError, match="open has"):
+            graph.insert_edges([0, 1], [0, 1], {"open": wrong})
+    assert graph.num_edges == 2
+
+
 def test_bad_columns(graph):
     with pytest.raises(UnknownNameError, match="no column 'size'"):
         graph.columns["size"]

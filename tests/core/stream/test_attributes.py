@@ -7,6 +7,7 @@ import pytest
 
 import suricate as su
 import suricate.stream as st
+from suricate.errors import WeightError
 
 RULES = {
     "fee": "sum",
@@ -116,6 +117,23 @@ def test_a_job_with_attributes_goes_on(tmp_path):
     assert w.end == 60
     with pytest.raises(su.errors.ParameterError, match="attributes was"):
         st.Window(chunks, checkpoint=tmp_path, **{**options, "attributes": {"fee": "min"}})
+
+
+@pytest.mark.parametrize("rule", ["last", "first", "min", "max"])
+def test_bools_are_bools_where_the_column_is(rule):
+    made = {"src": [0, 1, 0], "dst": [1, 0, 1], "time": [1, 2, 3], "open": [True, False, False]}
+    right = {"last": [False, False], "first": [True, False], "min": [False, False], "max": [True, False]}[rule]
+    for kinds, dtype in (({"open": bool}, np.bool_), ({}, np.int64)):
+        options = {"device": "cpu", "edge_columns": kinds}
+        for slide in st.Window(made, size=5, slide=5, attributes={"open": rule}, graph=options):
+            found = slide.graph.edge_columns["open"]
+            assert (found.dtype, found.tolist()) == (dtype, right)
+
+
+def test_weights_that_are_rounded_are_refused_by_a_sentence_that_says_why():
+    made = {"src": [0], "dst": [1], "time": [1], "weight": [2**53 + 1]}
+    with pytest.raises(WeightError, match=r"9007199254740993 of edge \(0, 1\).* up to 9007199254740992: pass floats"):
+        list(st.Window(made, size=5, slide=5, combine="last", graph={"device": "cpu"}))
 
 
 def test_bad_attributes():
