@@ -85,11 +85,7 @@ def flag(label: str, value: Any) -> bool:
 
 
 def one_of(label: str, value: Any, choices: Sequence[str]) -> str:
-    """Return ``value`` if it is a text among ``choices``; ``label`` names it in the message.
-
-    Raises:
-        UnknownNameError: it is not.
-    """
+    """Return ``value`` if it is a text among ``choices``; ``label`` names it in the message."""
     if not isinstance(value, str) or value not in choices:
         raise UnknownNameError(f"{label}={shown(value)} is unknown: use one of {', '.join(map(repr, choices))}")
     return value

@@ -58,10 +58,7 @@ def contiguous_view(
 
 
 def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
-    """Return a contiguous view over a copy of ``edges``, sorted by source, then destination.
-
-    The ids are below ``num_vertices``; ``xp`` is the array module, NumPy or CuPy, of the edges' arrays.
-    """
+    """Return a contiguous view over a copy of ``edges``, sorted by source, then destination."""
     order = xp.argsort(edge_keys(edges.src, edges.dst), kind="stable")
     src, dst, weight = (None if part is None else part[order] for part in edges)
     offsets = xp.searchsorted(src, xp.arange(num_vertices + 1, dtype=np.uint32)).astype(np.int64)

@@ -240,20 +240,14 @@ def _shifted(field: Field, raw: str) -> Iterator[tuple[int, str]]:
 
 
 def words_less(one: Array, other: Array) -> Array:
-    """Return a mask, ``bool[n]``: where the word in ``one`` is smaller than that in ``other``.
-
-    Words of 64 bits are ``uint64[n]``, those of 128 bits ``uint64[n, 2]``, the less significant half first.
-    """
+    """Return a mask, ``bool[n]``: where the word in ``one`` is smaller than that in ``other``."""
     if one.ndim == 1:
         return one < other
     return (one[:, 1] < other[:, 1]) | ((one[:, 1] == other[:, 1]) & (one[:, 0] < other[:, 0]))
 
 
 def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
-    """Return a mask, ``bool[n]``: where a key differs between ``one`` and ``other``, each ``n`` words of ``layout``.
-
-    Words of 64 bits are ``uint64[n]``, those of 128 bits ``uint64[n, 2]``, the less significant half first.
-    """
+    """Return a mask, ``bool[n]``: where a key differs between ``one`` and ``other``, each ``n`` words of ``layout``."""
     shift = layout.fields[layout.num_keys - 1].shift
     if one.ndim == 1:
         return (one >> np.uint64(shift)) != (other >> np.uint64(shift))

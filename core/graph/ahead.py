@@ -122,10 +122,7 @@ def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]
 
 
 def vertices(kind: Kind) -> Iterator[None]:
-    """Rehearse vertices that are deleted, added and revived; each ``yield`` ends a step.
-
-    On CUDA this compiles some thirty small kernels of CuPy's.
-    """
+    """Rehearse vertices that are deleted, added and revived; each ``yield`` ends a step."""
     graph, xp = kind.graph(), kind.device.xp
     for dtype in FILLED:
         xp.full(1, 1, dtype)
@@ -314,10 +311,7 @@ def rehearse_updates(graph: Graph) -> None:
 
 
 def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str, Any]) -> None:
-    """Start to compile, in the background, what updates of a tracker of ``algorithm`` with ``params`` need.
-
-    It returns at once.
-    """
+    """Start to compile, in the background, what updates of a tracker of ``algorithm`` with ``params`` need."""
     if not (graph.device.is_cuda and compiler.is_ahead()):
         return
     kind = Kind(type(graph), graph.options, graph.device)

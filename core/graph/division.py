@@ -36,15 +36,9 @@ def demand_comm(comm: Any) -> None:
 def divided(
     graph: Any, comm: Comm | None, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
 ) -> tuple[tuple[Store, ...], Division | None]:
-    """Return the stores of a new graph, and how it is divided; None without other processes.
+    """Return the stores of a new ``graph``, and how it is divided; None without other processes.
 
-    Args:
-        graph: the graph, under construction.
-        comm: the communication; None: there is only this process.
-        options: the options of the graph.
-        make: returns empty stores, given degree hints.
-        hints: expected out-degrees and in-degrees, by vertex; either may be None.
-        count: number of vertices.
+    ``make``: returns empty stores of ``count`` vertices, given ``hints``: expected out- and in-degrees, or None each.
     """
     if comm is None or isinstance(comm, SelfComm):
         return make(*hints), None

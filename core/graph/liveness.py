@@ -114,10 +114,7 @@ class LiveVertices:
         return self.num_vertices - self.most_deleted
 
     def deleted_ids(self) -> np.ndarray:
-        """Return the deleted ids, ``uint32``, ascending, on the host; this array never changes.
-
-        May wait for the device.
-        """
+        """Return the deleted ids, ``uint32``, ascending, on the host; this array never changes."""
         self.refresh()
         if self._ids is None:
             deleted = self.device.xp.flatnonzero(~self.arrays().mask)
@@ -135,11 +132,7 @@ class LiveVertices:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def reserve(self, num_vertices: int) -> None:
-        """Allocate the memory for :meth:`resize` to ``num_vertices``, so that it cannot fail; changes nothing else.
-
-        Raises:
-            MemoryError: memory does not suffice.
-        """
+        """Allocate the memory for :meth:`resize` to ``num_vertices``, so that it cannot fail; changes nothing else."""
         for column in self.columns.values():
             column.reserve(num_vertices, self.admit)
         if self._buffer is not None and num_vertices > len(self._buffer):

@@ -154,11 +154,7 @@ def choose_backend(backend: Any, device: str | Device) -> tuple[type[Store], Dev
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Check arguments of ``Graph``, but for the number of vertices, hints, names and ``comm``.
-
-    Raises:
-        ParameterError, UnknownNameError, DTypeError, DeviceError: an option has a wrong type, name or value.
-    """
+    """Check arguments of ``Graph``, but for the number of vertices, hints, names and ``comm``."""
     left = dict(options)
     for name in ("num_vertices", "degree_hints", "in_degree_hints", "names", "comm"):
         left.pop(name, None)

@@ -151,11 +151,7 @@ def _parts_beside(path: Path) -> set[str]:
 
 
 def to_bytes(graph: Graph) -> bytes:
-    """Return ``graph``, but for its objects, as the bytes of a snapshot file.
-
-    Raises:
-        CapacityError: there is not enough memory.
-    """
+    """Return ``graph``, but for its objects, as the bytes of a snapshot file."""
     file = io.BytesIO()
     with graph.exclusive():
         arrays = _arrays(graph, None)
@@ -201,11 +197,7 @@ def load(
 
 
 def reduced(graph: Graph) -> tuple[Any, ...]:
-    """Return :func:`from_bytes` and its arguments, by which ``pickle`` rebuilds the graph.
-
-    Raises:
-        RequirementError: the edges are divided among processes.
-    """
+    """Return :func:`from_bytes` and its arguments, by which ``pickle`` rebuilds the graph."""
     if graph.partition is not None:
         raise RequirementError("a graph of several processes cannot be pickled: save it")
     objects = None if graph._objects is None else graph._objects.copy()
@@ -215,11 +207,7 @@ def reduced(graph: Graph) -> tuple[Any, ...]:
 def from_bytes(
     cls: type[Graph], options: GraphOptions, device: str, data: bytes, objects: Objects | None = None
 ) -> Graph:
-    """Return the graph whose :func:`to_bytes` returned ``data``, with ``options``, on a device of the same kind.
-
-    Raises:
-        DeviceError: there is no such device.
-    """
+    """Return the graph whose :func:`to_bytes` returned ``data``, with ``options``, on a device of the same kind."""
     header, arrays, columns = _read(io.BytesIO(data), PICKLED)
     try:
         place = choose_backend(options.backend, device)[1]

@@ -346,11 +346,7 @@ def weight_message(where: str, value: Any, dtype: np.dtype) -> str:
 
 
 def checked_weights(values: np.ndarray, dtype: np.dtype, argument: str = "weight") -> np.ndarray:
-    """Return host weights as a new array of ``dtype``.
-
-    Raises:
-        WeightError: a value that :func:`converted_weights` does not convert.
-    """
+    """Return host weights as a new array of ``dtype``."""
     result, at = converted_weights(values, dtype)
     if at is not None:
         raise WeightError(weight_message(f"{argument}[{at}]", values[at], dtype))
@@ -425,11 +421,7 @@ def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: st
 
 
 def checked_on_device(ids: Array, bound: int, argument: str) -> Array:
-    """Return ``ids``, which are on a CUDA device, as ``uint32``; waits for the device.
-
-    Raises:
-        VertexRangeError: an id is negative or not below ``bound``.
-    """
+    """Return ``ids``, which are on a CUDA device, as ``uint32``; waits for the device."""
     wide = (
         ids if ids.dtype.name in ("uint32", "int64", "uint64") else ids.astype(np.int64)
     )  # so that it holds the bound

@@ -101,11 +101,7 @@ class IdChecks:
         self._unread = True
 
     def raise_pending(self) -> None:
-        """Wait for the device and raise the first error found since the last call of this method, if there is one.
-
-        Raises:
-            VertexRangeError: an id was negative, or not below the number of vertices.
-        """
+        """Wait for the device and raise the first error found since the last call of this method, if there is one."""
         if not self._unread:
             return
         found = self._device.to_numpy(self._report).view(REPORT.dtype)[0]

@@ -29,13 +29,7 @@ _STORE_ARGUMENTS = ("device", "weight_dtype", "degree_hints", "memory_limit")
 
 
 def items_of(hook: str, answers: Sequence[Any]) -> dict[str, Any]:
-    """Return the classes or commands that a plugin returned for ``hook``, by name.
-
-    ``answers``: what each function of the plugin for this hook returned.
-
-    Raises:
-        PluginError: an answer is not a list, or has an entry of a type that the hook must not return.
-    """
+    """Return the classes or commands that a plugin returned for ``hook``, by name."""
     items: dict[str, Any] = {}
     for answer in answers or [None]:  # pluggy leaves out an answer that is None
         if not isinstance(answer, (list, tuple)):

@@ -257,10 +257,7 @@ class EdgeTable:
         other._tail, other._free = self._tail, self._free.copy()
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return ``rows`` itself: the numbers that ``Graph.check`` compares as weights of edges.
-
-        The store keeps rows as weights, and both arcs of an undirected edge must have the same row.
-        """
+        """Return ``rows`` itself: the numbers that ``Graph.check`` compares as weights of edges."""
         return rows
 
     def check(self, rows: np.ndarray) -> None:
@@ -305,11 +302,7 @@ def weighed(values: Array | None, edges: EdgeList) -> EdgeList:
 
 
 def read_as(dtype: np.dtype, name: str = WEIGHT) -> np.dtype:
-    """Return the dtype that the values of the column ``name``, of ``dtype``, have as weights.
-
-    Raises:
-        DTypeError: they cannot be weights.
-    """
+    """Return the dtype that the values of the column ``name``, of ``dtype``, have as weights."""
     if dtype not in WEIGHT_DTYPES and dtype not in CONVERTED:
         held = "texts" if dtype == TEXT else f"dtype {dtype}"
         raise DTypeError(f"weight={name!r}: the column has {held}, no weights")
@@ -342,11 +335,7 @@ def weighed_kinds(weight_dtype: np.dtype | None, kinds: dict[str, Kind]) -> tupl
 
 
 def checked_kinds(given: Any) -> dict[str, Kind]:
-    """Return the dtype and missing value of each column, given as ``{name: dtype}`` or ``{name: (dtype, missing)}``.
-
-    Raises:
-        ParameterError, DTypeError: ``given`` is not such a mapping.
-    """
+    """Return the dtype and missing value of each column, given as ``{name: dtype}`` or ``{name: (dtype, missing)}``."""
     if not isinstance(given, Mapping):
         raise ParameterError(f"edge_columns must be a dict such as {{'amount': 'float64'}}, got {shown(given)}")
     kinds = {}
@@ -363,10 +352,7 @@ def checked_kinds(given: Any) -> dict[str, Kind]:
 
 
 def dtype_named(dtype: Any) -> np.dtype:
-    """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`.
-
-    Raises ``ParameterError`` if ``dtype`` does not name a dtype.
-    """
+    """Return the NumPy dtype that a user named: ``str`` means :data:`TEXT`."""
     if dtype is str:
         return TEXT
     try:

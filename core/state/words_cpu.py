@@ -35,10 +35,7 @@ def decode(data, half, right, left, flipped, sign, values, first, last):
 
 @kernel
 def decode_ids(data, half, right, left, ids, first, last):
-    """Write a ``uint32`` field, which holds vertices, to ``ids[first:last]`` (int64); ``EMPTY`` becomes -1.
-
-    ``data``, ``half``, ``right`` and ``left``: see :func:`field_of`.
-    """
+    """Write a ``uint32`` field, which holds vertices, to ``ids[first:last]`` (int64); ``EMPTY`` becomes -1."""
     for i in range(first, last):
         v = np.uint32(field_of(data, i, half, right, left))
         ids[i] = np.int64(v) if v != EMPTY else np.int64(-1)

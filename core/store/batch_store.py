@@ -241,10 +241,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return None
 
     def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Look up edges and return ``(found, weight)`` as :meth:`suricate.store.Store.find` does.
-
-        They are sorted first, so that each long adjacency is read only once.
-        """
+        """Look up edges and return ``(found, weight)`` as :meth:`suricate.store.Store.find` does."""
         found, weight = self.new_answer(len(src))
         if len(src):
             self.poll()

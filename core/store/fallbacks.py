@@ -35,10 +35,7 @@ TEAMS, MOST_PARTS = 1 << 21, 256
 
 
 def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
-    """Return a view of a contiguous, sorted copy of ``edges``, which may be in any order.
-
-    ``num_vertices`` is that of the graph.
-    """
+    """Return a view of a contiguous, sorted copy of ``edges``, which may be in any order."""
     from suricate.cursors.contiguous import view_of_edges
 
     return view_of_edges(edges, num_vertices, device.xp)
@@ -118,10 +115,7 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
 
 
 def parts_of(offsets: np.ndarray) -> list[threads.Range]:
-    """Divide vertices into ranges with about equally many edges, for threads; return one range if edges are few.
-
-    ``offsets``: ``int64[k + 1]``, where the edges of each vertex begin.
-    """
+    """Divide vertices into ranges with about equally many edges, for threads; return one range if edges are few."""
     size = len(offsets) - 1
     number = threads.parts(size + int(offsets[-1]))
     marks = offsets[-1] * np.arange(1, number) // number
@@ -169,10 +163,7 @@ def inserted_since(edges: EdgeList, marked: Array, xp: Any) -> EdgeList:
 
 
 def check_edges(edges: EdgeList, degrees: Array, device: Device) -> None:
-    """Verify properties that hold for every store: order of edges, no duplicates, valid ids, degrees.
-
-    Raises ``CheckFailed``.
-    """
+    """Verify properties that hold for every store: order of edges, no duplicates, valid ids, degrees."""
     src, dst, degrees = (device.to_numpy(part) for part in (edges.src, edges.dst, degrees))
     require(bool(np.all(src[:-1] <= src[1:])), "edges() is ordered by source")
     keys = np.sort(edge_keys(src, dst))  # np.unique would take ten times as long

@@ -77,10 +77,7 @@ ARGUMENTS = joined(COPIES.packer, SORTING.packer, UNVALIDATED)
 
 @cache
 def taking_program(variant: BatchKind, *, cooperative: bool) -> Program:
-    """Return the program that validates, copies and sorts batches of a variant.
-
-    ``cooperative`` is False for batches that CuPy sorts: the program then only packs and unpacks words.
-    """
+    """Return the program that validates, copies and sorts batches of a variant."""
     prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}"
     return Program(HERE / "take.cu", prelude, variant.defines(), INCLUDE, cooperative)
 
@@ -100,10 +97,7 @@ def finding_program(variant: BatchKind, bits: int) -> Program:
 
 
 def programs(weight_dtype: np.dtype | None) -> list[Program]:
-    """Return programs for typical variants of batches, to check that they compile.
-
-    ``weight_dtype``: dtype of the batches' weights, None for batches without weights.
-    """
+    """Return programs for typical variants of batches, to check that they compile."""
     plain = sample_variants(None)
     weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
     variants = [plain[0], *weighted[:2]]

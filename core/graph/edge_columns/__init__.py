@@ -232,10 +232,7 @@ def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def attributes_of(graph: Graph, edges: EdgeList, label: str = WEIGHT) -> dict[str, np.ndarray]:
-    """Return the attributes of ``edges`` of ``graph`` by name, as NumPy arrays with one value per edge.
-
-    The weights get the name ``label``.
-    """
+    """Return the attributes of ``edges`` of ``graph`` by name, as NumPy arrays with one value per edge."""
     if edges.row is not None:
         columns = columns_by_edge(graph, edges.row)
         return {label if name == WEIGHT else name: column.array for name, column in columns.items()}
@@ -243,10 +240,7 @@ def attributes_of(graph: Graph, edges: EdgeList, label: str = WEIGHT) -> dict[st
 
 
 def columns_by_edge(graph: Graph, rows: Array) -> dict[str, Column]:
-    """Return copies of all columns on the host, by name, with one value for each of ``rows``, row numbers of edges.
-
-    If the edges have no columns, the dictionary is empty.
-    """
+    """Return copies of all columns on the host, by name, with one value for each of ``rows``, row numbers of edges."""
     found: dict[str, Column] = {}
     for name, column in {} if graph.edge_table is None else table_of(graph).columns.items():
         found[name] = Column(CPU, len(rows), column.dtype, column.missing)

@@ -116,13 +116,7 @@ def ones(device: Device, size: int) -> Array:
 def fill_table(
     device: Device, table: EdgeTable, src: Array, dst: Array, status: Array | None, wanted: int, mark: Array | None
 ) -> None:
-    """Enter arcs (``status`` None: all; else those with ``status[i] == wanted``) into the empty hash table ``table``.
-
-    Arc ``i`` leads from ``src[i]`` to ``dst[i]``. Without ``mark`` each arc occurs at most once. With ``mark``,
-    ``uint8`` and 1 for each arc, there may be duplicates, of which the last one counts: ``mark`` becomes 0 for the
-    others, and for the second arc of a self-loop. If edges are undirected, the second half of the arcs then has the
-    reverse of each arc of the first half.
-    """
+    """Fill the hash table ``table`` as the function of this name in ``edge_set_cpu`` does."""
     key, entry, _, directed = table
     size = len(src)
     half = 0 if directed else size // 2
@@ -135,17 +129,7 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Change the status of arcs that a batch deletes and inserts again, in its deletion and its insertion, in place.
-
-    The status becomes ``UNCHANGED``; in the insertion it becomes ``REPLACED`` if the weight differs.
-
-    Args:
-        device: the CUDA device.
-        table: hash table of the deleted arcs.
-        removed: status and old weights (or None) of the deleted arcs.
-        src, dst, status, weight: the inserted arcs; ``weight`` is None on an unweighted graph.
-        old: receives the weights that these arcs had before the batch; None on an unweighted graph.
-    """
+    """Change statuses as the function of this name in ``edge_set_cpu`` does."""
     words = 0 if weight is None else weight.dtype.itemsize // 4
     _launch(device, "net_change", len(src), address(table.key), address(table.entry), *map(address, removed),
         *map(address, (src, dst, status, weight, old)), len(src), len(table.key), words,
@@ -155,11 +139,9 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Group arcs with ``status[i] == wanted`` (``status`` None: all) by source; write ``rows`` and ``table`` in place.
+    """Write rows as the function of this name in ``edge_set_cpu`` does.
 
-    ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each the index in ``rows`` at
-    which its row begins; behind it are two counters of the kernel, for its barrier and for the end of the rows. A row
-    is the number of arcs, and then their positions in ``src``.
+    Behind ``table`` are two counters of the kernel, for its barrier and for the end of the rows.
     """
     start = table.data.ptr
     _launch(device, "fill_rows", max(len(src), slots), start, start + 4 * slots, start + 8 * slots, rows.data.ptr,
