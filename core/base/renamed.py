@@ -19,15 +19,17 @@ def keywords(order: str = "", /, **now: str) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
+        name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
             except Exception:  # an old keyword may be among options, and another error come first
                 for old in kwargs.keys() & now.keys():
-                    raise ParameterError(f"{function.__name__}({old}=...) is written {now[old]} now") from None
+                    raise ParameterError(f"{name}({old}=...) is written {now[old]} now") from None
                 if order and (len(args) > 3 or any(map(callable, args[1:2]))):
-                    raise ParameterError(f"{function.__name__}: {order}") from None
+                    raise ParameterError(f"{name}: {order}") from None
                 raise
 
         return cast("F", call)

@@ -71,7 +71,10 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
 @click.option("--names", is_flag=True, help="Sources and destinations are names (texts, any integers), not ids from 0.")
 @click.option("--texts", is_flag=True, help="Names are texts even if they look like integers.")
 @click.option(
-    "--columns", type=ColumnsType(), metavar="ROLE=COLUMN,...", help="As src=payer,dst=payee,time=ts; also kind."
+    "--columns",
+    type=ColumnsType(),
+    metavar="ROLE=COLUMN,...",
+    help="As src=payer,dst=payee,time=ts; kind, attributes.",
 )
 @click.option(
     "--attribute",
@@ -130,8 +133,8 @@ def stream(
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
     source = st.scan(
-        file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"],
-        texts=options.pop("texts"), encoding=options.pop("encoding"), on_replaced=options.pop("on_replaced"),
+        file, columns=columns, format=source_format, time_unit=time_unit,
+        **{name: options.pop(name) for name in ("on_error", "order", "texts", "encoding", "on_replaced")},
     )  # fmt: skip
     options["lateness"], max_late = options["lateness"] or 0, options.pop("max_late")
     job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)

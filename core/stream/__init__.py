@@ -21,18 +21,21 @@ from suricate.base.public import listing, on_use
 from suricate.base.types import DELETE, INSERT, SET
 
 if TYPE_CHECKING:
+    from suricate.io.sources.combined import Chain, Merge
+    from suricate.io.sources.opening import source
     from suricate.io.sources.scan import scan
-    from suricate.io.sources.source import MARK, Chain, Function, Merge, Source
+    from suricate.io.sources.source import MARK, Source
     from suricate.stream.window import Slide, Window
 
-    chain, merge, source = Chain, Merge, Function
+    chain, merge = Chain, Merge
 
 __all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chain", "merge", "scan", "source"]
 __dir__ = listing(__all__)
 
-_SOURCE, _WINDOW = "suricate.io.sources.source", "suricate.stream.window"
+_SOURCES, _WINDOW = "suricate.io.sources", "suricate.stream.window"
 __getattr__ = on_use(
     __name__,
-    {"MARK": _SOURCE, "Source": _SOURCE, "chain": f"{_SOURCE}:Chain", "merge": f"{_SOURCE}:Merge",
-     "scan": "suricate.io.sources.scan", "source": f"{_SOURCE}:Function", "Slide": _WINDOW, "Window": _WINDOW},
+    {"MARK": f"{_SOURCES}.source", "Source": f"{_SOURCES}.source", "chain": f"{_SOURCES}.combined:Chain",
+     "merge": f"{_SOURCES}.combined:Merge", "scan": f"{_SOURCES}.scan", "source": f"{_SOURCES}.opening",
+     "Slide": _WINDOW, "Window": _WINDOW},
 )  # fmt: skip

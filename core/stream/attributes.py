@@ -44,20 +44,20 @@ def columns_needed(rules: Rules) -> list[str]:
 class AttributeIntake:
     """Converts the attributes of a chunk to one structured array; all chunks have the same dtypes.
 
-    ``dtype`` is None before the first chunk, and if no columns are needed. ``texts`` has a table of ids for each
-    attribute that has texts: because it is declared so, or because the first chunk has texts.
+    ``names`` are those of the columns needed; ``dtype`` is None before the first chunk. ``texts`` has a table of ids
+    for each attribute that has texts: because it is declared so, or because the first chunk has texts.
     """
 
     def __init__(self, rules: Rules, known: Collection[str] = ()) -> None:
-        self._rules, self._names = rules, columns_needed(rules)
+        self._rules, self.names = rules, columns_needed(rules)
         self.dtype: np.dtype | None = None
-        self.texts = {name: Names("text") for name in self._names if name in known}
-        self._most = dict.fromkeys(self._names, TEXTS)  # number of texts at which unused ones are searched for
+        self.texts = {name: Names("text") for name in self.names if name in known}
+        self._most = dict.fromkeys(self.names, TEXTS)  # number of texts at which unused ones are searched for
 
     def values(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the attributes of a chunk as a structured array, and a mask of events with a NaN or infinite one.
 
-        The mask is None if there are no such events; both are None if no columns are needed.
+        The mask is None if there are no such events.
 
         Raises:
             RequirementError: a column is missing.
@@ -65,16 +65,14 @@ class AttributeIntake:
                 reverse.
             WeightError: fractions in a column that had whole numbers so far.
         """
-        if not self._names:
-            return None, None
-        missing = next((name for name in self._names if name not in chunk), None)
+        missing = next((name for name in self.names if name not in chunk), None)
         if missing is not None:
             raise RequirementError(f"attributes: a chunk has no column {missing!r}")
         if self.dtype is None:
-            unknown = [name for name in self._names if self._rules[name] in OF_TEXTS and name not in self.texts]
+            unknown = [name for name in self.names if self._rules[name] in OF_TEXTS and name not in self.texts]
             self.texts |= {name: Names("text") for name in unknown if has_texts(chunk[name])}
         bad, columns = np.zeros(len(chunk["src"]), bool), {}
-        for name in self._names:
+        for name in self.names:
             if name in self.texts:
                 columns[name], nowhere = as_codes(chunk[name], name, self.texts[name])
             else:

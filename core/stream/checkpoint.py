@@ -27,7 +27,7 @@ from suricate.stream.ranks import Head
 if TYPE_CHECKING:
     from suricate.stream.window import Window
 
-FORMAT, VERSION, ABOUT = "suricate stream", 2, "about"
+FORMAT, VERSION, ABOUT = "suricate stream", 3, "about"
 GRAPH = {"directed": True, "weight_dtype": "by default", "self_loops": "allow"}  #: options that must not change
 KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
 
@@ -130,7 +130,7 @@ def identity_of(job: Window) -> dict[str, list[str]]:
     ticks = {"size": rule.grid.size, "slide": (options.mode, rule.grid.slide), "origin": rule.grid.origin,
              "lateness": rule.delay, "ahead": rule.ahead}  # fmt: skip
     found = {name: [str(value), str(getattr(options, name))] for name, value in ticks.items()}
-    for name in ("combine", "attributes", "order", "empty"):
+    for name in ("combine", "attributes", "empty"):
         found[name] = [str(getattr(options, name))] * 2
     for name, default in GRAPH.items():
         value = job.graphs.options.get(name, default)
@@ -146,7 +146,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     about: dict[str, Any] = {
         "job": identity_of(job),
         "position": as_json(job._position),
-        "skipped": [each.save() for each in (job.contents.bad, *job._source.refusals)],
+        "skipped": [each.save() for each in job.refusals],
         "num_vertices": 0 if graph is None else graph.num_vertices,
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
         "trackers": [[tracker.identity, tracker.slides] for tracker in job.graphs.trackers],
@@ -175,7 +175,7 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         reason = "this source cannot go on from a position: st.source takes a function of one"
         raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
     job._position = from_json(about["position"])
-    for refusals, counts in zip((job.contents.bad, *job._source.refusals), about["skipped"], strict=True):
+    for refusals, counts in zip(job.refusals, about["skipped"], strict=True):
         refusals.load(counts)
     job.past.load(state_in(arrays, "history."))
     job.contents.load(about, arrays)

@@ -68,6 +68,7 @@ class Contents:
     Args:
         options: the options of the window.
         time_unit: the unit of times that are numbers.
+        bad: counts invalid events.
         names: the names of vertices; None if the source gives ids.
         texts: names of attributes known to hold texts.
         directed: whether edges have a direction.
@@ -75,11 +76,11 @@ class Contents:
     """
 
     def __init__(
-        self, options: WindowOptions, time_unit: str | None, names: VertexNames | None, texts: Collection[str], *,
-        directed: bool, device: Callable[[], Device],
+        self, options: WindowOptions, time_unit: str | None, bad: Refusals, names: VertexNames | None,
+        texts: Collection[str], *, directed: bool, device: Callable[[], Device],
     ) -> None:  # fmt: skip
         self._options, self._directed, self._device, self.names = options, directed, device, names
-        self.late, self.bad = Refusals("late", options.late, "drop"), Refusals("on_error", options.on_error, "skip")
+        self.late, self.bad = Refusals("late", options.late, "drop"), bad
         attributes = AttributeIntake(options.attributes, texts)
         self.intake = Intake(options.mode, time_unit, self.bad, names, attributes)
         self.rule = options.rule(None)  #: when slides close

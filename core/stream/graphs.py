@@ -127,7 +127,7 @@ class Graphs:
                     gone, new = graph.partition.known(gone), graph.partition.known(new)
                 graph._update(gone, new, (1, 2), applied, disjoint=True, owner=self)
         assert applied.delta is not None
-        delta = shown_delta(applied.delta, graph.edge_table)
+        delta = applied.delta if graph.edge_table is None else shown_delta(applied.delta, graph.edge_table)
         if self._names is not None:
             graph.names = self._names.names
         for column in self._columns:

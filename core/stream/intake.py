@@ -78,7 +78,7 @@ class Intake:
             weight = as_integers(weight, bad_weights)
         self._demand_same(weight)
         weight = weight if weight is None else weight.astype(self.weight_dtype)
-        attributes, bad_attributes = self.attributes.values(chunk)
+        attributes, bad_attributes = self.attributes.values(chunk) if self.attributes.names else (None, None)
         skips = not self._refusals.raises
         kind, bad_kinds = kinds_of(chunk["kind"], skips=skips) if "kind" in chunk else (None, None)
         if bad_attributes is not None and kind is not None:
@@ -88,7 +88,7 @@ class Intake:
         self.gaps = _NONE
         if not (bad_times is bad_src is bad_dst is bad_weights is bad_attributes is bad_kinds is None):
             events = self._valid(events, chunk, masks)
-        self.position += events.number if self._mode == "count" else 0
+        self.position += len(events.time) if self._mode == "count" else 0
         return events
 
     def _valid(self, events: Events, chunk: Mapping[str, Any], masks: Sequence[np.ndarray | None]) -> Events:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from suricate.base.errors import ParameterError
-from suricate.base.parameters import integer, is_number, shown
+from suricate.base.parameters import is_number, shown
 from suricate.io.sources.times import duration
 from suricate.stream.attributes import checked_rules
 from suricate.windows.ring.loops import COMBINE
@@ -27,20 +27,14 @@ class WindowOptions:
     ahead: Any
     combine: str
     late: Any
-    on_error: Any
-    order: str | None
     origin: Any
     empty: str
     at_end: str
     attributes: Any
-    prefetch: Any
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_rules(self.attributes))
-        if self.prefetch is not None:
-            integer("prefetch", self.prefetch, low=0)
         _one_of("combine", self.combine, tuple(COMBINE))
-        _one_of("order", self.order, (None, "time"))
         _one_of("empty", self.empty, ("skip", "emit"))
         _one_of("at_end", self.at_end, ("close", "hold"))
         if self.slide is None:
@@ -48,7 +42,7 @@ class WindowOptions:
         if self.mode == TIME:
             self.rule(None)
             return
-        for label in ("lateness", "ahead", "origin", "order"):
+        for label in ("lateness", "ahead", "origin"):
             value = getattr(self, label)
             if value is not None and not (is_number(value) and value == 0):
                 raise ParameterError(f"{label} is for windows of time; this one counts {self.mode}s")

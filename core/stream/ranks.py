@@ -133,7 +133,7 @@ class Ranks:
     def mute(self, refusals: Sequence[Refusals]) -> None:
         """Make all ranks but rank 0 write no files of refused events."""
         for each in () if self.is_first else refusals:
-            each.mute()
+            each.path = None
 
 
 def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:

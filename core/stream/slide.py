@@ -32,7 +32,7 @@ class Slide:
     """
 
     def __init__(self, job: Window, due: Due, delta: Delta, took: dict[str, float]) -> None:
-        unit, change = job.has_unit, due.change
+        unit, change = job.contents.has_unit, due.change
         self._job, self._delta = job, delta
         self.end = moment(due.end, has_unit=True) if unit else due.end
         self.start = moment(due.start, has_unit=True) if unit and due.start is not None else due.start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import signal
 import threading
 import time
@@ -15,12 +16,14 @@ import numpy as np
 
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import flag, shown
+from suricate.base.renamed import keywords
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.names import Names
+from suricate.io.sources.opening import as_source
 from suricate.io.sources.refusals import with_held
-from suricate.io.sources.source import MARK, Sorted, as_source
+from suricate.io.sources.source import MARK
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.attributes import columns_needed
@@ -37,6 +40,7 @@ from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
 
 ENDED = "ended"  #: in place of a slide: there are no more
+OF_SOURCE = "columns", "time_unit", "order", "prefetch", "on_error"
 ENOUGH = 1000  #: events of which so many may be late that it is told before the source ends
 
 
@@ -53,21 +57,19 @@ class Window:
     its end. An edge is in the graph while one of its events is in the window. Each slide is one batch of net changes.
 
     Args:
-        source: ``st.scan(...)`` of files, ``st.source(fn)``, ``st.chain``, ``st.merge``, or chunks: a dict of arrays,
-            a frame, an Arrow table, or an iterable of them; columns ``time``, ``src``, ``dst``, ``weight``, ``kind``.
+        source: ``st.source(...)``, ``st.scan(...)`` of files, ``st.chain``, ``st.merge``, or what ``st.source`` takes
+            (a table, an iterable of tables, a function, a file), with columns ``time``, ``src``, ``dst``, ``weight``,
+            ``kind``. How it is read, and what happens to invalid events, is said there.
         size: what the window holds: a duration (``"7d"``, ``"90min"``, a timedelta; ``"100"`` if times have no unit),
             a number of events, or of steps if ``slide="step"``; None: everything since the beginning.
         slide: likewise, at most ``size``; ``"step"``: the source marks where slides end (``st.MARK``).
         lateness: a duration: how long a slide waits for events that are behind the newest one.
-        ahead: a duration, longer than ``lateness``: events further past the watermark are handled as ``on_error`` says,
-            unless further ones follow them that agree, see ``docs/streams.md``; None: no limit.
+        ahead: a duration, longer than ``lateness``: events further past the watermark are handled as ``on_error`` of
+            the source says, unless further ones follow them that agree, see ``docs/streams.md``; None: no limit.
         combine: the weight of an edge from those of its events: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
             ``"min"`` or ``"max"``. Sums of whole numbers are exact.
         late: what happens to events that come after their slide: ``"drop"`` (they are counted), ``"raise"``, or the
             name of a CSV file to append them to.
-        on_error: what happens to invalid events: ``"raise"``, ``"skip"`` (they are counted), or the name of a CSV file
-            to append them to.
-        order: ``"time"`` sorts a finite source in memory.
         origin: where the grid of ends begins, a duration since the epoch.
         empty: ``"emit"`` returns slides in which nothing enters or leaves, too.
         at_end: ``"hold"`` leaves slides open that only the end of the source would close.
@@ -79,12 +81,9 @@ class Window:
             written when the loop begins and when it asks for the next slide, so it includes what the loop did with a
             slide.
         checkpoint_every: a number of slides, or a duration; one more is written when the loop ends by itself.
-        columns: names of columns by role. time_unit: the unit of times that are numbers: ``"s"``, ``"ms"``, ...
-        attributes: further columns, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
+        attributes: further values of events, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
             ``combine``, for texts ``"first"`` or ``"last"``. They are columns of the graph's edges. ``"count"`` needs
-            no column.
-        prefetch: about how many slides a thread reads and parses before the loop asks for them, at least one chunk; 0:
-            none. None: 2 for files, 0 if the source is the user's code.
+            no values. ``columns`` of the source says where they are found.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
@@ -95,6 +94,7 @@ class Window:
         CapacityError: while iterating; nothing is lost, and the next iteration returns the same slide.
     """
 
+    @keywords(**{each: f"st.source(x, {each}=...)" for each in OF_SOURCE})
     def __init__(  # noqa: PLR0913 - what a user may choose, by keyword; WindowOptions holds it from here on
         self,
         source: Any,
@@ -105,8 +105,6 @@ class Window:
         ahead: Any = None,
         combine: str = "last",
         late: Any = "drop",
-        on_error: Any = "raise",
-        order: str | None = None,
         origin: Any = 0,
         empty: str = "skip",
         at_end: str = "close",
@@ -114,17 +112,14 @@ class Window:
         names: Names | bool | None = None,
         checkpoint: Any = None,
         checkpoint_every: Any = "10s",
-        columns: Mapping[str, str] | None = None,
-        time_unit: str | None = None,
         attributes: Mapping[str, str] | None = None,
-        prefetch: int | None = None,
     ) -> None:
         self._options = WindowOptions(
-            size, slide, lateness, ahead, combine, late, on_error, order, origin, empty, at_end, attributes,
-            prefetch,
+            size, slide, lateness, ahead, combine, late, origin, empty, at_end, attributes,
         )  # fmt: skip
-        self._source = as_source(source, columns, time_unit)
-        self._source = self._source if order is None else Sorted(self._source)
+        self._source = as_source(source)
+        self._source.demand_used(self._options.attributes)
+        self.refusals = [copy.copy(each) for each in self._source.refusals]  #: the first one has invalid events
         if not isinstance(graph if graph is not None else {}, Mapping):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
         options = dict(graph or {})
@@ -135,10 +130,11 @@ class Window:
         known = [name for name, kind in declared.items() if kind.dtype == TEXT]
         #: the events, and the edges that they make
         self.contents = Contents(
-            self._options, self._source.time_unit, vertices, known, directed=directed, device=lambda: self.graphs.device
-        )
+            self._options, self._source.time_unit, self.refusals[0], vertices, known,
+            directed=directed, device=lambda: self.graphs.device,
+        )  # fmt: skip
         self.graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
-        refusals = self.contents.late, self.contents.bad, *self._source.refusals
+        refusals = self.contents.late, *self.refusals
         self._ranks.mute(refusals)
         self._sinks: list[Sink] = []
         self._pending: Due | None = None  # a slide that was not handed out yet,
@@ -195,7 +191,7 @@ class Window:
     @property
     def skipped(self) -> int:
         """The number of events that were invalid or too far ahead, and of malformed rows of files."""
-        return self.contents.bad.count + sum([each.count for each in self._source.refusals])
+        return sum([each.count for each in self.refusals])
 
     @property
     def history(self) -> Frame:
@@ -423,13 +419,12 @@ class Window:
     def _closing(self) -> Iterator[Due | None]:
         """Read chunks, and yield the slides that they close; None after a chunk that closes none."""
         yield from self._close(0.0)
-        refusals, prefetch = self._source.refusals, self._options.prefetch
         if self._reader is None:
             attributes, first = columns_needed(self._options.attributes), self.contents.first_row()
             saves, holds = self._checkpoints is not None, self._options.at_end == "hold"
             self._source.want(attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds)
-            self._reader = with_held(self._source.read(self._position), refusals)
-            if self._options.order is None and (self._source.reads_ahead if prefetch is None else prefetch > 0):
+            self._reader = with_held(self._source.read(self._position), self._source.refusals)
+            if self._source.prefetch:
                 self._reader = ReadAhead(self._reader)
         begin = time.perf_counter()
         while (found := next_of(self._reader, self._background or self._ranks)) is not None:
@@ -438,7 +433,7 @@ class Window:
                 self.contents.mark()
             elif len(chunk["src"]):  # lists without entries have no type
                 self.contents.take(chunk)
-            for each, rows in zip(refusals, held, strict=True):
+            for each, rows in zip(self.refusals, held, strict=True):
                 each.put(len(rows), rows)
                 if rows:
                     self.contents.skip(len(rows))
@@ -482,7 +477,7 @@ class Window:
         except CapacityError as error:
             raise_explained(error, self.names, max(int(due.change.top) + 1, graph.num_vertices), due.num_pairs)
         if isinstance(self._reader, ReadAhead):
-            self._reader.allow(due.entered * (2 if self._options.prefetch is None else self._options.prefetch))
+            self._reader.allow(due.entered * self._source.prefetch)
         took = {"source": due.took[0], "window": due.took[1], "graph": time.perf_counter() - begin}
         took["total"] = sum(took.values())
         drops = self.graphs.options.get("self_loops", "allow") != "allow"

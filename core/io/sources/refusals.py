@@ -44,10 +44,6 @@ class Refusals:
             raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
         self.path = as_path(choice)
 
-    def mute(self) -> None:
-        """From now on count only: write no file."""
-        self.path = None
-
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
         """Append the malformed ``lines`` of a chunk of the file ``path`` to ``held``, until the chunk is used."""
         self.held += [[""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines]
@@ -82,7 +78,8 @@ def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[t
     new, empty list.
     """
     for chunk in chunks:
-        held = [each.held for each in refusals]
+        held = []
         for each in refusals:
+            held.append(each.held)
             each.held = []
         yield chunk, held

@@ -14,7 +14,7 @@ import itertools
 import operator
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.files import as_path, is_special
 from suricate.base.parameters import flag, one_of, shown
+from suricate.base.renamed import keywords
 from suricate.base.types import DELETE, INSERT, SET
 from suricate.io import events
 from suricate.io.encodings import BYTES, UTF8, checked_encoding
@@ -38,9 +39,9 @@ from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.io.parts import files_in, natural
 from suricate.io.sources.columns import Texts
 from suricate.io.sources.identity import ChangedError, rows_behind, state_of, without
-from suricate.io.sources.refusals import BadLine, Refusals
-from suricate.io.sources.source import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
-from suricate.io.sources.times import NANOSECONDS, demand_unit
+from suricate.io.sources.refusals import BadLine
+from suricate.io.sources.source import COLUMNS, MARK, Chunk, Sorted, Source, _Mark, columns_of
+from suricate.io.sources.times import NANOSECONDS
 
 PARSED = ("src", "dst", "weight", "time")  #: columns that the readers of text know
 TABLES = ("parquet", "arrow")
@@ -54,20 +55,15 @@ Parsed = list[tuple[bytes, Rows, list[BadLine]]]  #: pieces of a chunk: bytes, r
 class Scan(Source):
     """A source of events that reads files; made by :func:`scan`, which explains its options."""
 
-    resumes, reads_ahead = True, True
+    resumes, prefetch = True, 2
 
     def __init__(
-        self, path: Any, format: str | None, columns: Mapping[str, Any], time_unit: str | None,
-        bad: Refusals, *, texts: bool, encoding: str, restarts: bool,
-    ) -> None:  # fmt: skip
-        self._given, self._paths, self._format, self._columns = path, _files_of(path), format, columns
-        self.time_unit, self._texts, self._bad = time_unit, texts, bad
-        self._first, self._encoding, self._restarts = FirstRow(), checked_encoding(encoding), restarts
-
-    @property
-    def refusals(self) -> Sequence[Refusals]:
-        """The one :class:`Refusals` that counts the malformed rows of all files."""
-        return (self._bad,)
+        self, path: Any, format: str | None, *, texts: bool, encoding: str, restarts: bool, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._given, self._paths, self._format, (self._bad,) = path, _files_of(path), format, self.refusals
+        self._texts, self._encoding, self._restarts = texts, checked_encoding(encoding), restarts
+        self._first = FirstRow()
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of the files, one file after the other.
@@ -142,7 +138,7 @@ class Scan(Source):
 
     def describe(self) -> str:
         """Return the format and the columns as a text, so that a checkpoint can tell sources apart."""
-        return f"Scan({self._format}, {dict(self._columns)})"
+        return f"Scan({self._format}, {dict(self.columns)})"
 
     def _file(self, path: Path, read: Any) -> Iterator[Any]:
         """Yield what :meth:`_continued` yields; ``read``: what was read of the file so far, None: nothing.
@@ -179,7 +175,7 @@ class Scan(Source):
         with errors_of(path):
             reader, schema = opened(path, kind)
             names = schema.names
-            chosen = {**usual_values(names), **({"kind": "kind"} if "kind" in names else {}), **self._columns}
+            chosen = {**usual_values(names), **({"kind": "kind"} if "kind" in names else {}), **self.columns}
             chosen = usual_columns(path, names, chosen, None, SCAN)
             chosen |= {name: name for name in self.attributes if name not in chosen}
             roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
@@ -196,7 +192,7 @@ class Scan(Source):
 
     def _text(self, path: Path, parse: Callable[..., Parsed], read: Any) -> Iterator[Any]:
         """Yield what :meth:`_file` does, of a text file; ``parse`` is :func:`parse_pieces`."""
-        columns = self._columns
+        columns = self.columns
         options = ReadOptions(
             "text" if self._texts else True,
             {role: column for role, column in columns.items() if role in PARSED} or None,
@@ -276,42 +272,56 @@ def columns_in(chunk: bytes, rows: Rows, layout: Layout, marks: int, path: Path)
     return found
 
 
+def ordered(source: Source, order: str | None, prefetch: int | None) -> Source:
+    """Return the source, sorted by time if ``order`` says so, which excludes ``prefetch``."""
+    if order is None:
+        return source
+    if not isinstance(order, str) or order != "time":
+        raise ParameterError(f"order must be None or 'time', got {shown(order)}")
+    if prefetch:
+        raise ParameterError(f"prefetch={prefetch}: a sorted source is read as a whole")
+    return Sorted(source)
+
+
+@keywords(attributes="columns={'fee': ...}")
 def scan(  # noqa: PLR0913 - what a user may choose, by keyword
     path: str | os.PathLike[str] | list[Any],
     *,
+    columns: Mapping[str, str | int] | None = None,
     src: str | int | None = None,
     dst: str | int | None = None,
     weight: str | int | None = None,
     time: str | int | None = None,
     kind: str | int | None = None,
-    format: str | None = None,
     time_unit: str | None = None,
+    order: str | None = None,
+    prefetch: int | None = None,
+    on_error: Any = "raise",
+    format: str | None = None,
     texts: bool = False,
     encoding: str = "utf-8",
-    on_error: Any = "raise",
     on_replaced: str = "raise",
-    attributes: Mapping[str, str | int] | None = None,
-) -> Scan:
+) -> Source:
     """Return a source that reads files: text and CSV (compressed ones too), Parquet, Arrow, or event files.
 
     Args:
         path: a file, a folder, a pattern (``"pay/*.parquet"``) or a list of files; a list is read in its own order,
             others in the natural order of their names (``p9`` before ``p10``), as by ``suricate.read``.
-        src, dst, weight, time, kind: the columns, by name or position; None: by the usual names.
-        format: ``"events"`` for event files (windows with ``slide="step"`` move by their steps), else one of the
-            formats of ``suricate.read``; None: by the extension, else by the first bytes.
+        columns: where each value is found, by name or position: ``src``, ``dst``, ``weight``, ``time``, ``kind`` and
+            the attributes of the window; by default under the usual names, attributes under their own.
+        src, dst, weight, time, kind: short for an entry of ``columns``.
         time_unit: the unit of times that are numbers: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``. They may
             have fractions; the nearest nanosecond is taken. Texts in ISO 8601 are times, too, all of them with a zone
             or none.
+        order, prefetch, on_error: as of ``st.source``; lines that cannot be parsed are refused as events are.
+        format: ``"events"`` for event files (windows with ``slide="step"`` move by their steps), else one of the
+            formats of ``suricate.read``; None: by the extension, else by the first bytes.
         texts: read sources and destinations as texts even if they look like integers; by default the first row decides
             for all files. Windows take texts with ``names=True``.
         encoding: of text and CSV files: a codec of Python (``"latin-1"``, ``"cp1252"``, ``"utf-16"``), or ``"bytes"``:
             names may have any bytes, which sinks write to CSV again; other ways out refuse them.
-        on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
-            them), or the name of a CSV file to write them to.
         on_replaced: what happens if a job goes on from a checkpoint, and a file has not the content any more that was
             read: ``"raise"``, or ``"restart"``: it is read from its beginning, as one that is new is.
-        attributes: the column, by name or position, of each attribute that has another name in the file.
 
     Raises:
         ParameterError: there is no such file, or an argument is of the wrong type.
@@ -319,20 +329,19 @@ def scan(  # noqa: PLR0913 - what a user may choose, by keyword
         MissingLibraryError: raised while reading: a file needs a package that is not installed.
     """
     named = {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind}
-    columns = {role: name for role, name in named.items() if name is not None}
-    unit = demand_unit(time_unit) or "s"
-    bad = Refusals("on_error", on_error, "skip")
-    attributes = {} if attributes is None else attributes
-    if not isinstance(attributes, Mapping) or not all(isinstance(name, str) for name in attributes):
-        raise ParameterError(f"scan: attributes must map names to columns, got {shown(attributes)}")
-    if set(attributes) & set(COLUMNS):
-        raise ParameterError(f"scan: attributes must differ from {', '.join(COLUMNS)}, got {shown(attributes)}")
-    columns |= attributes
+    named = {role: name for role, name in named.items() if name is not None}
     check_columns(columns)
+    if twice := named.keys() & (columns or {}):
+        raise ParameterError(f"scan: {min(twice)} is given twice, in columns as well")
     if format is not None:
         one_of("format", format, (*FORMATS, "events", "metis"))
     restarts = one_of("on_replaced", on_replaced, ("raise", "restart")) == "restart"
-    return Scan(path, format, columns, unit, bad, texts=flag("texts", texts), encoding=encoding, restarts=restarts)
+    unit = "s" if time_unit is None else time_unit
+    found = Scan(
+        path, format, texts=flag("texts", texts), encoding=encoding, restarts=restarts,
+        columns={**named, **(columns or {})}, time_unit=unit, prefetch=prefetch, on_error=on_error,
+    )  # fmt: skip
+    return ordered(found, order, prefetch)
 
 
 def _files_of(path: Any) -> list[Path]:

@@ -118,7 +118,7 @@ class Ring:
         Raises:
             WeightError: a sum of integers leaves int64; the ring must not be used afterwards.
         """
-        self._reserve(events.number)
+        self._reserve(len(events.time))
         state, kept, pairs = self._state, self._kept, self._pairs
         state[[TOUCHED, loops.UNMATCHED, loops.TAKEN, loops.OVERFLOW]] = 0
         left = 0 if cutoff is None else loops.expire(kept, pairs, cutoff, self._slide, self._exact, state)

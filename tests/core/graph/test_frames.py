@@ -266,7 +266,7 @@ def test_a_vertex_whose_id_was_given_on_and_freed_again_has_left(graph):
 
 def test_changes_of_slides_have_the_names_that_left(device):
     events = {"time": [0, 1, 2, 3, 4, 5], "src": [*"abcada"], "dst": [*"bcdeef"]}
-    job = stream.Window([events], size=2, slide=2, names=True, time_unit="s", graph={"device": device})
+    job = stream.Window([events], size=2, slide=2, names=True, graph={"device": device})
     tracker = job.track("wcc")
     changes = []
     with job:

@@ -24,9 +24,7 @@ def names_read(path: Path, **options) -> list[tuple[str, str]]:
 
 
 def job_over(path: Path, *, on_error: str = "raise", attributes=None, **options) -> st.Window:
-    source = st.scan(
-        path, **COLUMNS, on_error=on_error, attributes=attributes and dict.fromkeys(attributes, 3), **options
-    )
+    source = st.scan(path, **COLUMNS, on_error=on_error, columns=attributes and dict.fromkeys(attributes, 3), **options)
     return st.Window(source, size=None, slide="1h", names=True, attributes=attributes, graph=CPU)
 
 

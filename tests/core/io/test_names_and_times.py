@@ -112,7 +112,7 @@ def test_tables_and_arrays_are_what_they_say(tmp_path):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {"src": [7, 8], "dst": ["007", " 7"], "time": ["2026-02-01T10:00:00.1234567Z", None]}
     parquet.write_table(pa.table(columns), tmp_path / "e.parquet")
-    job = st.Window(st.scan(tmp_path / "e.parquet"), size=None, slide="1s", names=True, on_error="skip", graph=CPU)
+    job = st.Window(st.scan(tmp_path / "e.parquet", on_error="skip"), size=None, slide="1s", names=True, graph=CPU)
     assert [(job.names[:].tolist(), w.skipped) for w in job] == [(["7", "007"], 1)]
     job = st.Window({"src": ["7", "007"], "dst": [" 7", "7 "]}, size=2, slide=2, names=True, graph=CPU)
     assert [job.names[:].tolist() for w in job] == [["7", " 7", "007", "7 "]]
@@ -210,10 +210,10 @@ def test_fractions_may_begin_in_any_row(tmp_path, reader, monkeypatch):
     right = [at * 10**9 + 250_000_000 * (at >= 20) for at in range(40)] + [41 * 10**9]
     for chunk in (files.CHUNK, 16):
         monkeypatch.setattr(files, "CHUNK", chunk)
-        job = st.Window(st.scan(path), size=None, slide="1s", empty="emit", on_error="skip", graph=CPU)
+        job = st.Window(st.scan(path, on_error="skip"), size=None, slide="1s", empty="emit", graph=CPU)
         assert [(w.events, w.skipped) for w in job][-1][1] == 1
         events = [
-            (w.end, w.events) for w in st.Window(st.scan(path), size=None, slide="1s", on_error="skip", graph=CPU)
+            (w.end, w.events) for w in st.Window(st.scan(path, on_error="skip"), size=None, slide="1s", graph=CPU)
         ]
         seconds, counts = np.unique(np.array(right) // 10**9 + 1, return_counts=True)
         assert [int(end.astype(np.int64)) // 10**9 for end, _ in events] == seconds.tolist()

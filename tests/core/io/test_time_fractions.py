@@ -53,7 +53,7 @@ def test_all_sources_agree(tmp_path: Path) -> None:
     options: dict[str, Any] = {"size": "1s", "slide": "250ms", "graph": {"device": "cpu"}}
     sources = [st.scan(tmp_path / "e.csv"), st.scan(tmp_path / "e.parquet"), frame, dict(frame)]
     found = [
-        [(w.end, w.events, w.graph.num_edges) for w in st.Window(source, **options, time_unit=unit)]
+        [(w.end, w.events, w.graph.num_edges) for w in st.Window(st.source(source, time_unit=unit), **options)]
         for source, unit in zip(sources, [None, None, "s", "s"], strict=True)
     ]
     assert [str(end)[17:23] for end, _, _ in found[0]][:2] == ["20.500", "20.750"]

@@ -39,7 +39,7 @@ def chunks(events: list[tuple], cut: int) -> list[dict[str, Any]]:
 def options_of(size: int | None, slide: int, lateness: int, ahead: int | None, combine: str) -> dict[str, Any]:
     given = {"size": size, "slide": slide, "lateness": lateness, "ahead": ahead}
     texts = {name: None if value is None else str(value) for name, value in given.items()}
-    return texts | {"combine": combine, "on_error": "skip", "names": True, "graph": GRAPH}
+    return texts | {"combine": combine, "names": True, "graph": GRAPH}
 
 
 def shown(job: st.Window, most: int = 10**6) -> list[Shown]:
@@ -68,7 +68,9 @@ def test_every_field_is_that_of_the_model(events, size, slide, lateness, ahead, 
     model = Replay(size, slide, lateness, 0, ahead, combine)
     expected = model.run(events)
     for cut in (1, 2, 7, max(len(events), 1)):
-        job = st.Window(chunks(events, cut), **options_of(size, slide, lateness, ahead, combine))
+        job = st.Window(
+            st.source(chunks(events, cut), on_error="skip"), **options_of(size, slide, lateness, ahead, combine)
+        )
         assert shown(job) == expected
         assert (job.late, job.skipped, job.read) == (len(model.late), len(model.skipped), len(events))
         assert job.history["late"].tolist() == [each.late for each in expected] if expected else not job.slides
@@ -89,7 +91,8 @@ def test_resumed_jobs_have_the_same_fields(tmp_path: Path, seed: int) -> None:
     assert model.skipped
     found: dict[int, Shown] = {}
     for most in (1, 0, 2, 1, 0, 3, 10**6):
-        job = st.Window(chunks(events, 5), checkpoint=tmp_path, checkpoint_every=1, **options_of(30, 10, 3, 60, "sum"))
+        source = st.source(chunks(events, 5), on_error="skip")
+        job = st.Window(source, checkpoint=tmp_path, checkpoint_every=1, **options_of(30, 10, 3, 60, "sum"))
         for each in shown(job, most):
             assert found.setdefault(each.end, each) == each
     assert [*found.values()] == expected
@@ -97,8 +100,8 @@ def test_resumed_jobs_have_the_same_fields(tmp_path: Path, seed: int) -> None:
 
 def slides(times: list[Any], ahead: str = "1d", **options: Any) -> tuple[list[tuple[str, int]], int]:
     events = {"time": np.array(times, "M8[s]"), "src": range(len(times)), "dst": range(1, len(times) + 1)}
-    job = st.Window(events, size="1d", slide="1d", ahead=ahead, on_error="skip", graph=GRAPH | {"weight_dtype": None},
-                    **options)  # fmt: skip
+    source, graph = st.source(events, on_error="skip"), GRAPH | {"weight_dtype": None}
+    job = st.Window(source, size="1d", slide="1d", ahead=ahead, graph=graph, **options)
     return [(str(w.end)[:10], w.events) for w in job if w.events], job.skipped
 
 

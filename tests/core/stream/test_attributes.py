@@ -154,7 +154,7 @@ def test_bad_attributes():
     with pytest.raises(su.errors.WeightError, match=r"edge \(0, 1\) is out of the range of int64"):
         list(st.Window(big, size=2, slide=2, combine="sum", graph={"device": "cpu"}))
     nan = {"src": [0, 0], "dst": [1, 2], "n": [1.5, np.nan]}
-    job = st.Window(nan, size=2, slide=1, attributes={"n": "sum"}, on_error="skip", graph={"device": "cpu"})
+    job = st.Window(st.source(nan, on_error="skip"), size=2, slide=1, attributes={"n": "sum"}, graph={"device": "cpu"})
     assert [w.graph.num_edges for w in job] == [1]
     assert job.skipped == 1
 
@@ -180,11 +180,11 @@ def test_kinds_and_attributes_in_files(form, tmp_path):
     path.write_text(("" if form == "text" else HEADER.replace(",", separator)) + "\n".join([*lines, ""]))
     if form == "text":
         places = {"src": 0, "dst": 1, "time": 3, "kind": 4}
-        source = st.scan(path, **places, attributes={"fee": 2})
+        source = st.scan(path, columns={**places, "fee": 2}, on_error="skip")
     else:
-        source = st.scan(path, src="src", dst="dst", time="time", on_error="skip" if form == "skip" else "raise")
+        source = st.scan(path, src="src", dst="dst", time="time", on_error="skip")
     rules = {"fee": "sum"} if form == "text" else {"fee": "sum", "n": "count"}
-    job = st.Window(source, size=None, slide="1s", attributes=rules, on_error="skip", graph={"device": "cpu"})
+    job = st.Window(source, size=None, slide="1s", attributes=rules, graph={"device": "cpu"})
     fees = []
     for w in job:
         edges = w.graph.edges()
@@ -261,7 +261,9 @@ def test_texts_of_files_and_what_is_refused(tmp_path):
     assert w.graph.edge_columns.at("zip", [0, 1], [1, 2]).tolist() == ["5 N", "99"]
     assert w.graph.edge_columns.at("by", [0, 1], [1, 2]).tolist() == ['a "b"', ""]
     both = {"src": [0, 0], "dst": [1, 2], "x": ["u", None]}
-    job = st.Window(both, size=2, slide=1, attributes={"x": "last"}, on_error="skip", graph={"device": "cpu"})
+    job = st.Window(
+        st.source(both, on_error="skip"), size=2, slide=1, attributes={"x": "last"}, graph={"device": "cpu"}
+    )
     assert [w.graph.edge_columns["x"].tolist() for w in job] == [["u"]]
     assert job.skipped == 1
     for chunks, rule, text in [

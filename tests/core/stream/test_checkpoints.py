@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from ring_check import check_ring
 from window_model import Event, model
+from window_of import window_of
 
 import suricate as su
 import suricate.stream as st
@@ -192,10 +193,10 @@ def test_equal_options_in_other_words_go_on(tmp_path: Path) -> None:
     other = {"size": datetime.timedelta(minutes=2), "slide": "60s", "lateness": np.timedelta64(90, "s")}
     graph = {"device": "cpu", "weight_dtype": "float32"}
     source = [{"time": [at, at + 50], "src": [0, 1], "dst": [1, 2], "weight": [1, 2]} for at in range(0, 900, 30)]
-    job = st.Window(source, time_unit="s", checkpoint=tmp_path, graph=graph, **first)
+    job = st.Window(st.source(source, time_unit="s"), checkpoint=tmp_path, graph=graph, **first)
     assert len(list(job)) > 9
     graph = {**graph, "directed": True, "weight_dtype": np.float32, "num_vertices": 2}
-    again = st.Window(source, time_unit="s", checkpoint=tmp_path, graph=graph, **other)
+    again = st.Window(st.source(source, time_unit="s"), checkpoint=tmp_path, graph=graph, **other)
     assert list(again) == []
     assert edges_of(again.graph) == edges_of(job.graph)
     assert again.graph.num_live == job.graph.num_live
@@ -203,7 +204,7 @@ def test_equal_options_in_other_words_go_on(tmp_path: Path) -> None:
     assert again.past.events == 60
     for options in ({"time_unit": "ms"}, {"empty": "emit"}, {"names": True}, {"origin": "1s"}, {"ahead": "1d"}):
         with pytest.raises(ParameterError, match=f"{'vertices' if 'names' in options else next(iter(options))} was"):
-            st.Window(source, **{"time_unit": "s", "checkpoint": tmp_path, "graph": graph, **first, **options})
+            window_of(source, **{"time_unit": "s", "checkpoint": tmp_path, "graph": graph, **first, **options})
 
 
 def test_files_that_the_checkpoint_does_not_know_stay(tmp_path: Path) -> None:
@@ -335,7 +336,7 @@ def test_checkpoints_of_other_versions_are_refused(tmp_path: Path) -> None:
     newest = max(job_folder.glob("*.npz"))
     arrays = dict(np.load(newest))
     about = json.loads(bytes(arrays.pop("about")))
-    for version, reason in ((99, "use another folder$"), (1, "lost weights of edges with attributes")):
+    for version, reason in ((99, "use another folder$"), (2, "use another folder$")):
         text = json.dumps({**about, "version": version}).encode()
         np.savez(newest, about=np.frombuffer(text, np.uint8), **arrays)
         with pytest.raises(FileFormatError, match=f"format version {version}, this suricate .*{reason}"):
@@ -355,7 +356,7 @@ def test_sorted_sources_steps_and_merges_go_on(tmp_path: Path) -> None:
     found = sorted(events(5), key=lambda event: event.time)
     marked = [part for chunk in chunks(found) for part in (chunk, st.MARK)]
     cases = {
-        "sorted": (chunks(events(5)), {"order": "time"}),
+        "sorted": (st.source(chunks(events(5)), order="time"), {}),
         "steps": (marked, {"size": 3, "slide": "step", "lateness": 0}),
         "merged": (st.merge(chunks(found[::2]), st.chain(chunks(found[1:99:2]), chunks(found[99::2]))), {}),
         "counts": (chunks(found), {"size": 50, "slide": 20, "lateness": 0}),

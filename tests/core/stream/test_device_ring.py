@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 from window_model import Event, model
+from window_of import window_of
 
 import suricate as su
 import suricate.stream as st
@@ -130,7 +131,7 @@ def test_ids_that_are_none_are_found_on_the_device(
         for first in ([0, 1, 2], [1, bad, 0], [bad, bad, bad]):
             yield {"src": xp.asarray(np.array(first, dtype)), "dst": xp.asarray(np.array([1, 2, 3], dtype))}
 
-    skipping = st.Window(chunks(), size=4, slide=slide, on_error="skip", graph={"device": "cuda"})
+    skipping = st.Window(st.source(chunks(), on_error="skip"), size=4, slide=slide, graph={"device": "cuda"})
     found = {w.end: pairs_of(w.graph) for w in skipping}
     assert [*found] == [*range(slide, 6, slide)] + [8] * (slide == 4)
     assert found[4] == {(0, 1), (1, 2), (2, 3), (1, 1)}
@@ -154,7 +155,9 @@ def test_chunks_with_invalid_ids_make_the_slides_that_they_make_on_the_host(mode
             for at in range(0, 300, 7)
         )
         size, slide = ("30", "10") if mode == "time" else (30, 10)
-        job = st.Window(chunks, size=size, slide=slide, on_error="skip", graph={"device": device, "num_vertices": 9})
+        job = st.Window(
+            st.source(chunks, on_error="skip"), size=size, slide=slide, graph={"device": device, "num_vertices": 9}
+        )
         return [(w.end, pairs_of(w.graph), w.events, w.left, w.late, w.skipped) for w in job]
 
     found = slides("cpu", np)
@@ -313,10 +316,9 @@ def test_bad_ids_on_the_device_are_named() -> None:
     with pytest.raises(VertexRangeError, match="src: -3 is no id of a vertex"):
         next(job)
     skipping = st.Window(
-        {"src": xp.asarray([0, -3]), "dst": xp.asarray([1, 2])},
+        st.source({"src": xp.asarray([0, -3]), "dst": xp.asarray([1, 2])}, on_error="skip"),
         size=2,
         slide=1,
-        on_error="skip",
         graph={"device": "cuda"},
     )
     assert [(w.end, pairs_of(w.graph)) for w in skipping] == [(1, {(0, 1)})]
@@ -329,7 +331,7 @@ def test_ids_on_the_device_may_be_names_sorted_or_merged() -> None:
 
     def found(device_of: Any, source: Any = lambda chunk: chunk, **options: Any) -> list[Any]:
         chunk = {"time": time, "src": device_of(src), "dst": device_of(dst)}
-        job = st.Window(source(chunk), size="2", slide="1", graph={"device": "cuda"}, **options)
+        job = window_of(source(chunk), size="2", slide="1", graph={"device": "cuda"}, **options)
         return [(w.end, w.graph.names and [*w.graph.names], sorted(pairs_of(w.graph))) for w in job]
 
     def merged(chunk: Any) -> Any:

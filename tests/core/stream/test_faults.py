@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from window_of import window_of
 
 import suricate.stream as st
 from suricate.errors import ParameterError
@@ -303,7 +304,7 @@ def test_lists_of_chunks_are_those_that_were_read(tmp_path: Path) -> None:
         return [{name: values[at : at + cut] for name, values in every.items()} for at in range(0, 200, cut)]
 
     def run(source: Any, name: str, most: int, **options: Any) -> list[Any]:
-        job, found = st.Window(source, size="20", slide="10", checkpoint=tmp_path / name, checkpoint_every=1,
+        job, found = window_of(source, size="20", slide="10", checkpoint=tmp_path / name, checkpoint_every=1,
                                graph={"device": "cpu"}, **options), []  # fmt: skip
         for w in job:
             if len(found) == most:

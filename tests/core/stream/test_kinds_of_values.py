@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from window_of import window_of
 
 import suricate as su
 import suricate.stream as st
@@ -45,7 +46,7 @@ def values() -> dict[str, Any]:
 
 
 def slides_of(source: Any, **options: Any) -> None:
-    for _, _ in zip(range(20), st.Window(source, graph=options.pop("graph", CPU), **options), strict=False):
+    for _, _ in zip(range(20), window_of(source, graph=options.pop("graph", CPU), **options), strict=False):
         pass
 
 
@@ -76,7 +77,7 @@ def read(**given: Any) -> None:
 
 
 def sourced(**given: Any) -> None:
-    list(st.source(**({"fn": lambda _: iter([(1, EVENTS)])} | given)).read())
+    list(st.source(**({"x": lambda _: iter([(1, EVENTS)])} | given)).read())
 
 
 def tracked(**given: Any) -> None:
@@ -162,7 +163,7 @@ CALLS: dict[str, tuple[Callable[..., None], list[str]]] = {
     "chunks of names": (in_chunks_of_names, [*EVENTS, "kind"]),
     "st.scan": (scanned, names_of(st.scan)),
     "su.read": (read, names_of(su.read)),
-    "st.source": (sourced, ["columns", "time_unit"]),
+    "st.source": (sourced, [name for name in names_of(st.source) if name != "x"]),
     "job.track": (tracked, ["algorithm", "every", "symmetric", "damping", "tol", "personalization", "k", "by"]),
     "job.track, names": (searched, ["source"]),
     "job.sink": (sunk, ["target"]),
@@ -171,7 +172,14 @@ CALLS: dict[str, tuple[Callable[..., None], list[str]]] = {
     **{f"Graph.{name}": (method(name), method(name).parameters) for name in METHODS if hasattr(su.Graph, name)},  # type: ignore[attr-defined]
     **{f"generate.{name}": (generator(name), generator(name).parameters) for name in GENERATORS},  # type: ignore[attr-defined]
 }
-FILES = {"path", "target", "checkpoint", "late", "on_error"}  #: parameters of which the system may refuse the value
+FILES = {
+    "x",
+    "path",
+    "target",
+    "checkpoint",
+    "late",
+    "on_error",
+}  #: parameters whose value the system may refuse
 
 
 @pytest.mark.parametrize("label", CALLS)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from window_of import window_of
 
 import suricate as su
 import suricate.stream as st
@@ -20,7 +21,7 @@ CPU = {"device": "cpu"}
 
 def found(source: Any, **options: Any) -> tuple[int, list[tuple[Any, Any]]]:
     """Return how many events were skipped, and the edges of the last slide, by name or id."""
-    job = st.Window(source, size="1d", slide="1d", graph=CPU, **options)
+    job = window_of(source, size="1d", slide="1d", graph=CPU, **options)
     edges: list[tuple[Any, Any]] = []
     for w in job:
         src, dst, _ = w.graph.edges()
@@ -84,7 +85,7 @@ def test_dates_beyond_nanoseconds_do_not_wrap() -> None:
     pandas = pytest.importorskip("pandas")
     near, far = pandas.Timestamp("2020-01-01 00:00:00.000000001"), pandas.Timestamp("3000-01-01")
     events = {"time": [near, far, near, pandas.NaT], "src": [0, 1, 2, 3], "dst": [1, 2, 3, 4]}
-    job = st.Window(events, size="1d", slide="1d", on_error="skip", graph=CPU)
+    job = st.Window(st.source(events, on_error="skip"), size="1d", slide="1d", graph=CPU)
     assert [(str(w.end)[:10], w.events) for w in job] == [("2020-01-02", 2)]
     assert job.skipped == 2
     with pytest.raises(ParameterError, match="out of the range of nanoseconds, about 1824 to 2116"):
@@ -107,7 +108,7 @@ def test_rows_of_no_kind(kinds: Any, valid: list[int], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="kind must be"):
         [*st.Window(events, size=9, slide=9, graph=CPU)]
     bad = tmp_path / "bad.csv"
-    job = st.Window(events, size=9, slide=9, on_error=bad, graph=CPU)
+    job = st.Window(st.source(events, on_error=bad), size=9, slide=9, graph=CPU)
     (w,) = job
     assert (w.events, w.skipped, w.taken, w.unmatched) == (len(valid), 2, 1, 1)
     rows = [line.split(",") for line in bad.read_text().splitlines()[1:]]
@@ -161,7 +162,7 @@ def test_nulls_among_integers_of_every_library(kind: str) -> None:
     events = {"time": column([LARGE, None]), "src": [0, 1], "dst": [1, 2]}
     with pytest.raises(ParameterError, match="time: a time is missing"):
         found(events, time_unit="ns")
-    job = st.Window(events, size=None, slide="1ns", time_unit="ns", on_error="skip", graph=CPU)
+    job = st.Window(st.source(events, time_unit="ns", on_error="skip"), size=None, slide="1ns", graph=CPU)
     assert [int(w.end.astype(np.int64)) for w in job] == [LARGE + 1]
 
 
@@ -175,7 +176,7 @@ def test_nulls_among_weights_and_attributes(kind: str) -> None:
     options: dict[str, Any] = {"size": 5, "slide": 5, "combine": "sum", "attributes": {"fee": "sum"}}
     with pytest.raises(su.errors.WeightError, match="a value is missing"):
         list(st.Window(chunks, graph=graph, **options))
-    job = st.Window(chunks, graph=graph, on_error="skip", **options)
+    job = st.Window(st.source(chunks, on_error="skip"), graph=graph, **options)
     assert [w.graph.edge_columns["fee"].tolist() for w in job] == [[15, 6]]
     assert job.skipped == 1
 
@@ -185,11 +186,11 @@ def test_floats_in_place_of_integers_as_pandas_has_them() -> None:
     frame = pandas.DataFrame({"src": [0, None, 2, 1], "dst": [1, 2, 0, 2], "weight": [1, 2, None, 3]})
     for names in (None, True):
         chunks = [frame[:1], frame[1:]]  # of floats in both
-        job = st.Window(chunks, size=2, slide=2, names=names, on_error="skip", combine="sum", graph=CPU)
+        job = st.Window(st.source(chunks, on_error="skip"), size=2, slide=2, names=names, combine="sum", graph=CPU)
         assert [w.graph.num_edges for w in job] == [2]
         assert job.skipped == 2
     first = frame[:1].astype({"src": "int64", "weight": "int64"})
-    job = st.Window([first, frame[1:]], size=2, slide=2, on_error="skip", combine="sum", graph=CPU)
+    job = st.Window(st.source([first, frame[1:]], on_error="skip"), size=2, slide=2, combine="sum", graph=CPU)
     assert [sorted(w.graph.edges().weight.tolist()) for w in job] == [[1.0, 3.0]]
 
 
@@ -200,9 +201,9 @@ def test_weights_may_be_decimals() -> None:
         events = {"src": [0, 1, 2], "dst": [1, 2, 3], "weight": column, "fee": column}
         with pytest.raises(su.errors.WeightError, match="a value is missing"):
             list(st.Window(events, size=3, slide=3, graph=CPU))
-        job = st.Window(events, size=2, slide=2, on_error="skip", attributes={"fee": "sum"}, graph=CPU)
+        job = st.Window(st.source(events, on_error="skip"), size=2, slide=2, attributes={"fee": "sum"}, graph=CPU)
         assert [w.graph.edge_columns["fee"].tolist() for w in job] == [[1.1, 2.25]]
-        job = st.Window(events, size=2, slide=2, on_error="skip", combine="max", graph=CPU)
+        job = st.Window(st.source(events, on_error="skip"), size=2, slide=2, combine="max", graph=CPU)
         assert [w.graph.edges().weight.tolist() for w in job] == [[1.1, 2.25]]
 
 
@@ -269,7 +270,7 @@ def test_nulls_among_bools(kind: str) -> None:
             else library.Series(values, dtype="boolean" if kind == "pandas" else None)
         )
     events = {"time": [1, 2, 3], "src": [0, 1, 2], "dst": [1, 2, 0], "paid": values}
-    job = st.Window(events, size="9", slide="9", attributes={"paid": "last"}, on_error="skip", graph=CPU)
+    job = st.Window(st.source(events, on_error="skip"), size="9", slide="9", attributes={"paid": "last"}, graph=CPU)
     assert [(w.skipped, w.graph.edge_columns["paid"].tolist()) for w in job] == [(1, [1, 0])]
 
 

@@ -36,12 +36,12 @@ def test_two_sinks_do_not_share_a_file(tmp_path: Path, name: str) -> None:
 
 def test_sinks_are_not_files_of_refused_events(tmp_path: Path) -> None:
     late, bad = tmp_path / "late.csv", tmp_path / "bad.csv"
-    job = st.Window(EVENTS, late=late, on_error=bad, **OPTIONS)
+    job = st.Window(st.source(EVENTS, on_error=bad), late=late, **OPTIONS)
     for path in late, bad:
         with pytest.raises(ParameterError, match=r"belongs to late= or on_error="):
             job.sink(path)
     assert not bad.exists()
-    both = st.Window(EVENTS, late=late, on_error=late, **OPTIONS)  # rows of one format are appended
+    both = st.Window(st.source(EVENTS, on_error=late), late=late, **OPTIONS)  # rows of one format are appended
     assert len(list(both)) > 2
     assert late.read_text().count("late") == 1
     (tmp_path / "in.csv").write_text("time,src,dst\n1,0,1\n")

@@ -40,9 +40,9 @@ def test_slides_are_the_same(tmp_path, bad):
     found = []
     for prefetch in (0, 1, 2, 50, None):
         refused = tmp_path / f"refused{prefetch}.txt"
-        source = st.scan(files, on_error=str(refused))
+        source = st.scan(files, on_error=str(refused), prefetch=prefetch)
         options = {"size": "20s", "slide": "5s", "lateness": "2s", "names": True, "graph": CPU}
-        found.append(slides(st.Window(source, prefetch=prefetch, **options)))
+        found.append(slides(st.Window(source, **options)))
         assert refused.exists() == bool(bad)
         if bad:
             assert refused.read_text() == (tmp_path / "refused0.txt").read_text()
@@ -55,7 +55,7 @@ def test_slides_are_the_same(tmp_path, bad):
 def test_jobs_that_read_ahead_go_on(tmp_path):
     files = str(write(tmp_path, bad=(7, 900, 1500, 3999)) / "*.csv")
     options = {"size": "20s", "slide": "5s", "lateness": "2s", "graph": CPU}
-    whole = slides(st.Window(st.scan(files, on_error="skip"), prefetch=0, **options))
+    whole = slides(st.Window(st.scan(files, on_error="skip", prefetch=0), **options))
     seen = {}
     for stop in (3, 10, 30, 1000):
         job = st.Window(st.scan(files, on_error="skip"), checkpoint=tmp_path / "state", checkpoint_every=1, **options)
@@ -75,7 +75,7 @@ def test_the_reader_works_while_the_loop_does():
             yield at + 1, {"src": [at], "dst": [at + 1]}
         asked[5].set()
 
-    job = st.Window(st.source(read), size=1, slide=1, graph=CPU, prefetch=1)
+    job = st.Window(st.source(read, prefetch=1), size=1, slide=1, graph=CPU)
     for w in job:
         assert asked[w.end].wait(PATIENCE)  # the next chunk is being read before the loop asks for it
     alone = [threading.Event() for _ in range(6)]
@@ -93,7 +93,7 @@ def test_little_waits():
             read.append(at)
             yield at + 1, {"src": np.arange(10), "dst": np.arange(10) + 1}
 
-    job = st.Window(st.source(chunks), size=20, slide=20, graph=CPU, prefetch=2)
+    job = st.Window(st.source(chunks, prefetch=2), size=20, slide=20, graph=CPU)
     for w in job:
         time.sleep(0.01)
         assert len(read) <= w.end // 10 + 4 + 2
@@ -119,4 +119,4 @@ def test_errors_come_at_their_place_and_threads_end(tmp_path):
         time.sleep(0.05)
     assert not readers()
     with pytest.raises(ParameterError, match="prefetch"):
-        st.Window(st.scan(files), size="20s", slide="5s", graph=CPU, prefetch=-1)
+        st.Window(st.scan(files, prefetch=-1), size="20s", slide="5s", graph=CPU)

@@ -52,7 +52,7 @@ def test_events_in_order(name: str, tmp_path: Path) -> None:
     src, dst, time = events_of(name)
     path = file_with(tmp_path, (src, dst, time))
     source = st.scan(path, src=0, dst=1, time=2)
-    job = st.Window(source, size=f"{size}s", slide=f"{slide}s", order="time", graph=CPU)
+    job = st.Window(st.source(source, order="time"), size=f"{size}s", slide=f"{slide}s", graph=CPU)
     assert check_slides(job, src, dst, time, size) > 10
     assert job.late == 0
 

@@ -71,7 +71,8 @@ def test_malformed_rows_of_merged_files_count_once(tmp_path: Path) -> None:
 
     def job(bad: str, folder: Path | None) -> st.Window:
         sources = [st.scan(tmp_path / f"{name}.csv", on_error=tmp_path / f"{name}{bad}.csv") for name in "ab"]
-        return st.Window(st.merge(*sources), size="40s", slide="7s", graph={"device": "cpu"}, checkpoint=folder,
+        source = st.merge(*sources, on_error="raise")
+        return st.Window(source, size="40s", slide="7s", graph={"device": "cpu"}, checkpoint=folder,
                          checkpoint_every=1)  # fmt: skip
 
     whole = [(w.end, w.events, w.skipped) for w in job("1", None)]

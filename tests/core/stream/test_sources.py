@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ring_check import check_ring
+from window_of import window_of
 
 import suricate as su
 import suricate.stream as st
@@ -74,9 +75,10 @@ def test_seconds_need_a_unit() -> None:
     events = {"time": [0, 5000, 90_000], "src": [0, 1, 2], "dst": [1, 2, 3]}
     with pytest.raises(ParameterError, match="time_unit='s'"):
         ends(st.Window(events, size="7d", slide="1d", graph=CPU))
-    assert [edges for _, edges in ends(st.Window(events, size="1d", slide="1d", time_unit="s", graph=CPU))] == [2, 1]
+    days = ends(st.Window(st.source(events, time_unit="s"), size="1d", slide="1d", graph=CPU))
+    assert [edges for _, edges in days] == [2, 1]
     with pytest.raises(ParameterError, match="has no unit"):
-        ends(st.Window(events, size="10", slide="1", time_unit="s", graph=CPU))
+        ends(st.Window(st.source(events, time_unit="s"), size="10", slide="1", graph=CPU))
 
 
 @pytest.mark.parametrize("empty", ["skip", "emit"])
@@ -146,7 +148,7 @@ def test_late_events_are_counted_written_or_an_error(tmp_path: Path) -> None:
 
 def test_events_far_ahead_do_not_move_the_watermark() -> None:
     events = {"time": [0, 1, 10**6, 2, 3], "src": [0, 1, 2, 3, 4], "dst": [1, 2, 3, 4, 5]}
-    job = st.Window(events, slide="2", ahead="100", on_error="skip", graph=CPU)
+    job = st.Window(st.source(events, on_error="skip"), slide="2", ahead="100", graph=CPU)
     assert ends(job) == [(2, 2), (4, 4)]
     assert job.skipped == 1
     with pytest.raises(ParameterError, match="ahead"):
@@ -167,7 +169,7 @@ def test_bad_columns(column: str, values: list, error: type[Exception], tmp_path
     with pytest.raises(error):
         list(st.Window(events, slide="1", graph=CPU))
     if error in (VertexRangeError, WeightError) or column == "time":
-        job = st.Window(events, slide="1", on_error=tmp_path / "bad.csv", graph=CPU)
+        job = st.Window(st.source(events, on_error=tmp_path / "bad.csv"), slide="1", graph=CPU)
         assert ends(job)[-1][1] == 2
         assert job.skipped == 1
         assert len((tmp_path / "bad.csv").read_text().splitlines()) == 2
@@ -181,7 +183,10 @@ def test_bad_columns(column: str, values: list, error: type[Exception], tmp_path
         ({"slide": "1x"}, "unknown unit"), ({"slide": "0"}, "longer than nothing"), ({"slide": True}, "slide"),
         ({"slide": "1", "combine": "mean"}, "combine"), ({"slide": "-1"}, "slide"), ({"slide": 0}, "slide"),
         ({"slide": "1", "late": "skip"}, "late must be"), ({"slide": "1", "graph": 3}, "graph must be"),
-        ({"slide": "1", "columns": {"source": "a"}}, "columns must map"),
+        ({"slide": "1", "columns": {"source": "a"}}, "'source' is neither one of time, src, .* nor an attribute"),
+        ({"slide": "1", "columns": ["a"]}, "columns must be a dict"), ({"slide": "1", "order": "src"}, "order must be"),
+        ({"slide": "1", "order": "time", "prefetch": 2}, "read as a whole"),
+        ({"slide": "1", "prefetch": -1}, "prefetch"),
         ({"slide": "1", "on_error": "ignore"}, "on_error must be"),
         ({"slide": "1", "graph": {"weights": "float32"}}, "has an option 'weights'"),
         ({"slide": "1", "graph": {"threads": "all"}}, "threads"),
@@ -189,7 +194,7 @@ def test_bad_columns(column: str, values: list, error: type[Exception], tmp_path
 )  # fmt: skip
 def test_wrong_options(options: dict, reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
-        st.Window({"time": [1], "src": [0], "dst": [1]}, **options)
+        window_of({"time": [1], "src": [0], "dst": [1]}, **options)
 
 
 def test_wrong_parameters_of_trackers_and_times_that_are_texts() -> None:
@@ -230,7 +235,7 @@ def test_functions_go_on_from_a_position() -> None:
 
 def test_times_are_sorted_on_demand() -> None:
     events = {"time": [5, 1, 3], "src": [0, 1, 2], "dst": [1, 2, 3]}
-    job = st.Window(events, slide="2", order="time", graph=CPU)
+    job = st.Window(st.source(events, order="time"), slide="2", graph=CPU)
     assert ends(job) == [(2, 1), (4, 2), (6, 3)]
     assert job.late == 0
 
@@ -242,7 +247,7 @@ def test_scans(form: str, tmp_path: Path) -> None:
     for part in range(2):
         rows = slice(25 * part, 25 * part + 25)
         _write(tmp_path / f"part{part}.{form}", {name: column[rows] for name, column in columns.items()})
-    expected = ends(st.Window(columns, size="20min", slide="5min", time_unit="s", graph=CPU))
+    expected = ends(st.Window(st.source(columns, time_unit="s"), size="20min", slide="5min", graph=CPU))
     source = st.scan(tmp_path, src=0, dst=1, time=2)
     assert ends(st.Window(source, size="20min", slide="5min", graph=CPU)) == expected
     assert (
@@ -304,15 +309,15 @@ def test_names_in_files(tmp_path: Path) -> None:
     second.write_text("src,dst,time\ndan,ann,2\ncid,dan,4\n")
     pairs = [("x\udcffy", "ann"), ("dan", "ann"), ("ann", 'b "o" b'), ("cid", "dan"), ("ann", "cid")]
 
-    def found(source: st.Source | list, **options) -> list[tuple]:
-        job, seen = st.Window(source, size="1s", slide="1s", names=True, time_unit="s", graph=CPU, **options), []
+    def found(source: st.Source, **options) -> list[tuple]:
+        job, seen = st.Window(source, size="1s", slide="1s", names=True, graph=CPU, **options), []
         for w in job:
             src, dst, _ = w.graph.edges()
             seen += zip(job.names[src].tolist(), job.names[dst].tolist(), strict=True)
         return seen
 
     scans = [st.scan(path, encoding="bytes") for path in (first, second)]
-    assert found(st.chain(*scans), order="time") == pairs
+    assert found(st.source(st.chain(*scans), order="time")) == pairs
     assert found(st.merge(*scans), lateness="9s") == pairs
     behind = ("b.csv", None, len("src,dst,time\ndan,ann,2\n"), 0, 0)
     assert next(iter(scans[1].read(((), behind))))[1]["src"].spans.shape == (1,)
@@ -466,9 +471,9 @@ def test_chunks_without_rows_say_nothing(names: bool | None) -> None:
 
 def test_what_a_source_takes_itself_is_refused() -> None:
     source = st.source(lambda position: iter([]))
-    for options in ({"time_unit": "s"}, {"columns": {"src": "payer"}}):
-        with pytest.raises(ParameterError, match="takes them itself"):
-            st.Window(source, size="5s", slide="1s", **options)  # type: ignore[arg-type]
+    for options in ({"time_unit": "s"}, {"columns": {"src": "payer"}}, {"prefetch": 1}, {"on_error": "skip"}):
+        with pytest.raises(ParameterError, match="to the source that this wraps"):
+            st.source(source, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", [6, "6"])

@@ -61,8 +61,8 @@ def test_windows_of_time(seed: int) -> None:
     combine = rng.choice(["last", "first", "sum", "count", "min", "max"])
     model = Replay(size, slide, lateness, origin, ahead, combine, directed, every, hold, keep=seed % 5 == 0)
     job = st.Window(
-        chunks(events, rng), size=None if size is None else str(size), slide=str(slide), lateness=str(lateness),
-        origin=str(origin), ahead=None if ahead is None else str(ahead), on_error="skip", combine=combine,
+        st.source(chunks(events, rng), on_error="skip"), size=None if size is None else str(size), slide=str(slide),
+        lateness=str(lateness), origin=str(origin), ahead=None if ahead is None else str(ahead), combine=combine,
         empty="emit" if every else "skip", at_end="hold" if hold else "close", names=su.Names(keep=model.keep),
         graph={**CPU, "directed": directed},
     )  # fmt: skip
