@@ -40,13 +40,7 @@ def end_on_disk(path: Path) -> tuple[int, int]:
 
 
 def cut_to(path: Path, end: Sequence[int]) -> None:
-    """Truncate a file to its size at a checkpoint; ``end`` is what :func:`end_on_disk` returned then.
-
-    Devices and pipes are not changed.
-
-    Raises:
-        ParameterError: it is shorter than that, or has other bytes there.
-    """
+    """Cut a file to its size at a checkpoint, ``end``; ``ParameterError`` if it has not the bytes that were there."""
     if is_special(path):
         return
     size, checksum = end

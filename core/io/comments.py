@@ -69,13 +69,7 @@ class Konect:
 
 
 def konect_header(lines: list[str]) -> Konect | None:
-    """Return the header if the comments ``lines`` begin with KONECT's ``% sym unweighted`` or the like, else None.
-
-    A second line ``% EDGES LEFT RIGHT`` declares sizes.
-
-    Raises:
-        ValueError: the graph is bipartite, but the sizes of its two sets of vertices are missing.
-    """
+    """Return the header in comments of a KONECT file, else None; ``ValueError`` if sizes of its parts lack."""
     found = _KONECT.fullmatch(lines[0].strip().lower()) if lines else None
     if found is None:
         return None

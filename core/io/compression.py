@@ -139,11 +139,7 @@ def compressed(raw: IO[bytes], kind: str) -> Any:
 
 
 def _zstd() -> Any:
-    """Return the first module that is installed of ``compression.zstd``, ``backports.zstd`` and ``zstandard``.
-
-    Raises:
-        MissingLibraryError: none of them is installed.
-    """
+    """Return the installed one of ``compression.zstd``, ``backports.zstd`` and ``zstandard``."""
     return _first_of(("compression.zstd", "backports.zstd", "zstandard"), "zstd", "backports.zstd")
 
 

@@ -30,11 +30,7 @@ def checked_encoding(encoding: object) -> str:
 def as_utf8(pieces: Iterator[bytes], encoding: str, path: Path, *, open_ended: bool = False) -> Iterator[bytes]:
     """Yield ``pieces`` of the file ``path`` as UTF-8; bytes that are no text become sequences that UTF-8 has not.
 
-    So they matter only where they are part of a text that is read (see :func:`first_wrong`). ``open_ended``: the last
-    character may be half there, and is left out.
-
-    Raises:
-        FileFormatError: they cannot be passed over.
+    So they matter only in texts that are read (:func:`first_wrong`). ``open_ended``: half a character is left out.
     """
     decoder, lines = codecs.getincrementaldecoder(encoding)("surrogateescape"), 1
     for piece in itertools.chain(pieces, [b""]):

@@ -26,16 +26,8 @@ def parsed(
 ) -> Iterator[tuple[bytes, Result]]:
     """Yield each chunk with the result of ``parse(parser, chunk, lines_before)``, in the order of the file.
 
-    Chunks are parsed on all threads. A result is valid until the next chunk is requested. An error is raised after all
-    earlier chunks were yielded.
-
-    Args:
-        source: what is read; the next chunks are fetched while others are parsed.
-        chunks: chunks of whole lines.
-        parse: parses a chunk; ``lines_before`` is the number of lines before it.
-        parsers: existing parsers, at least one; each thread has its own.
-        make: makes further parsers, which are appended to ``parsers``.
-        lines: the number of lines before the first chunk.
+    Chunks are parsed on all threads, each with one of ``parsers``, to which those of ``make`` are added. A result is
+    valid until the next chunk is requested. An error is raised after all earlier chunks. ``lines``: before the first.
     """
 
     def work(parser: Parser | None, chunk: bytes, number: int) -> Any:

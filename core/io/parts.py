@@ -17,10 +17,6 @@ def parts_of(path: Path) -> list[Path] | None:
 
     A folder, or one that the pattern matches, stands for its files with an extension of Parquet or Arrow, those in
     subfolders ``KEY=VALUE`` included. There, names that start with ``.`` or ``_`` are left out.
-
-    Raises:
-        OSError: there are none.
-        FileFormatError: a file that matches the pattern is not a table, or the formats differ.
     """
     if path.is_dir():
         found = _tables_in(path)

@@ -14,15 +14,10 @@ from suricate.io.tables import VERTICES, load_pyarrow
 def write_table(
     file: IO[bytes], format: str, columns: dict[str, np.ndarray], labels: np.ndarray | None, **facts: Any
 ) -> None:
-    """Write columns (``src``, ``dst``, optionally ``weight`` and ``time``) to an open file.
+    """Write columns (``src``, ``dst``, maybe ``weight`` and ``time``) to an open file, with original ids if given.
 
-    Args:
-        file: the file.
-        format: ``"parquet"`` or ``"arrow"``.
-        columns: the columns by name.
-        labels: original ids, written instead of the dense ones, or None.
-        facts: ``num_vertices``, ``directed``, ``time_unit`` (``time`` becomes a timestamp in UTC), and ``stream``
-            (Arrow's stream format instead of its file format).
+    ``facts``: ``num_vertices``, ``directed``, ``time_unit`` (``time`` becomes a timestamp in UTC), and ``stream``
+    (Arrow's stream format instead of its file format).
     """
     pa = load_pyarrow()
     arrays = {name: pa.array(values) for name, values in columns.items()}

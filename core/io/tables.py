@@ -103,11 +103,7 @@ def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions
 
 
 def _joined(parts: list[_Part], *, text: bool) -> dict[str, Column]:
-    """Return the columns of all ``parts`` by role, concatenated in order; with ``text`` ids become texts.
-
-    Raises:
-        FileFormatError: a part has other columns than the first, or a column of another family of types.
-    """
+    """Return the columns of all ``parts``, which must be alike, by role; with ``text`` ids become texts."""
     pa, first = load_pyarrow(), parts[0]
     if len(parts) == 1:
         return first.columns
@@ -176,11 +172,7 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
 
 
 def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[int, str, str]]:
-    """Return (position, name, role) of each column that ``options.further`` asks for; ``names`` are those of the file.
-
-    Raises:
-        ParameterError: the file has no such column.
-    """
+    """Return (position, name, role) of each column that ``options.further`` asks for among ``names``."""
     found = []
     for label, column in options.further.items():
         place = names.index(column) if column in names else column
@@ -340,11 +332,7 @@ def _numbered(column: Column, options: ReadOptions, most: int) -> np.ndarray:
 
 
 def _mapped(columns: list[pa.ChunkedArray], *, text: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sources and destinations mapped to 0..n-1 (uint32), and the original ids by new id.
-
-    ``columns`` are both columns, texts if ``text``, else numbers. Ids are numbered by their first appearance, the
-    source of an edge before its destination.
-    """
+    """Return the ends mapped to 0..n-1 (uint32) by first appearance, sources first, and the original ids by new id."""
     pa = load_pyarrow()
     both = pa.chunked_array([*columns[0].chunks, *columns[1].chunks], columns[0].type)
     encoded = both.dictionary_encode().combine_chunks()

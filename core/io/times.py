@@ -99,11 +99,9 @@ def zone_message(text: str, *, zoned: bool) -> str:
 
 
 def decimal_ticks(text: bytes, ticks: int) -> int | None:
-    """Return the decimal number ``text`` multiplied by ``ticks``, a power of ten, and rounded; None: out of range.
+    """Return the number ``text`` times ``ticks``, a power of ten, rounded, as ``parse_loops.parse_ticks`` does.
 
-    Of a whole number of 64 bits whose product does not fit, it is the largest or least int64.
-
-    ``parse_loops.parse_ticks`` is the compiled equivalent.
+    None if it is out of range; a whole number of 64 bits whose product does not fit becomes the largest or least int64.
     """
     digits = len(str(ticks)) - 1
     whole, _, fraction = text.lstrip(b"-").partition(b".")

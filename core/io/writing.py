@@ -147,11 +147,7 @@ def _check_names(columns: Iterable[str]) -> None:
 
 
 def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
-    """Return the name of every vertex of a graph, whose edges are ``content``; None if the graph has no names.
-
-    Raises:
-        ParameterError: a vertex has edges and no name.
-    """
+    """Return the name of every vertex of a graph, None if it has none; each vertex of an edge must have a name."""
     names = getattr(graph, "names", None)
     if names is None:
         return None
@@ -166,11 +162,7 @@ def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
 
 
 def _arrays_of(edges: Any, parts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Return (src, dst, weight or None, time or None) as host arrays.
-
-    ``parts``: the edges of ``edges``, which may have times: an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[,
-    weight])``, on any device.
-    """
+    """Return (src, dst, weight or None, time or None) of edges on any device as host arrays."""
     if hasattr(parts, "src"):
         src, dst, weight = parts.src, parts.dst, parts.weight
     elif isinstance(parts, (tuple, list)) and len(parts) in (2, 3):

@@ -17,16 +17,9 @@ _BLANKS = (ord(" "), ord("\t"), ord("\r"))
 
 
 class Fields:
-    """Finds further columns in the lines of a file.
+    """Finds further columns in the lines of a file, of which ``head`` is the beginning with the header.
 
-    Args:
-        path: the file, for messages.
-        head: the beginning of the file, including the header.
-        layout: what a line contains.
-        columns: ``{name: column}``: the column, by its name in the header or its position, to be returned as ``name``.
-
-    Raises:
-        ParameterError: there is no such column.
+    ``columns`` maps the name of each to its name in the header or its position; ``ParameterError`` if there is none.
     """
 
     def __init__(self, path: Path, head: bytes, layout: Layout, columns: Mapping[str, str | int]) -> None:

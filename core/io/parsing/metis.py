@@ -37,11 +37,7 @@ class Rows:
     def parse(self, chunk: bytes, lines_before: int) -> tuple[int, Columns]:
         """Return ``(rows, (src, dst, weight))``: the number of rows, and arrays with an element per listed neighbour.
 
-        ``src``: the number of the row in the chunk; ``dst``: the neighbour; both from 0. ``weight``: empty if there are
-        none. ``chunk`` has whole lines; ``lines_before`` is the number of lines of the file before it.
-
-        Raises:
-            FileFormatError: with the number of the first line that is wrong.
+        ``src``: the number of the row in the chunk; ``dst``: the neighbour; both from 0. ``weight``: may be empty.
         """
         from suricate.io.parsing.parse_loops import parse_adjacency  # late: small files do without Numba
 
@@ -69,10 +65,6 @@ def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, litt
 
     ``body`` are the chunks of its rows. ``arcs``: every entry of a row is an arc and returned; the reverse entry may be
     missing. ``little``: the file is small, so nothing is compiled.
-
-    Raises:
-        FileFormatError: a row is malformed, there are more rows than vertices, the header declares another number of
-            edges, or an edge is listed at one end only or with two weights.
     """
     source.longest_line = LONGEST
     path, found, last, balance = source.path, [], 0, np.uint64(0)

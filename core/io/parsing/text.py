@@ -196,16 +196,7 @@ def _parse(
 
 
 def original_ids(labels: np.ndarray, marks: int, path: Path, layout: Layout) -> np.ndarray:
-    """Return ids (uint64) with their signs: viewed as int64 if some are negative, else unchanged.
-
-    Args:
-        labels: the ids, negative ones in two's complement.
-        marks: the kinds of numbers found in the file (see ``codes``).
-        path, layout: of the file, for messages.
-
-    Raises:
-        FileFormatError: some ids are negative and some at least 2**63.
-    """
+    """Return ids (uint64) with the signs that ``marks`` tells of: as int64 if some are negative, else unchanged."""
     if not marks & NEGATIVE:
         return labels
     if marks & LARGE:

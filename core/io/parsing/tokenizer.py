@@ -165,12 +165,7 @@ class Tokenizer:
         return End(*loop(np.frombuffer(chunk, np.uint8), form, rows, self._hard))
 
     def _parse_odd(self, ticks: int, line: bytes, at: int, row: int) -> End:
-        """Parse one line into row ``row`` of the buffers, by the loop ``parse_lines`` run as plain Python.
-
-        ``ticks`` says how times are read.
-
-        The line begins at byte ``at`` of its chunk. ``start`` and ``stop`` of the result count from that chunk's begin.
-        """
+        """Parse the line at byte ``at`` of its chunk to row ``row``, by ``parse_lines`` run as plain Python."""
         rows = Rows(*(column[row : row + 1] for column in self._rows))
         with np.errstate(over="ignore"):  # the loop wraps unsigned integers on purpose
             end = self._run(getattr(_loop(), "py_func", _loop()), line, rows, ticks)

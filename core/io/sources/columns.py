@@ -107,11 +107,7 @@ def as_integers(array: np.ndarray, missing: np.ndarray) -> np.ndarray:
 def as_numbers(column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a column as ``int64`` if all its numbers are whole, else as ``float64``, and a mask of missing ones.
 
-    Missing are also NaN and infinite ones; empty texts become NaN. The mask may be None. ``label`` names the column in
-    messages.
-
-    Raises:
-        DTypeError: it holds something else.
+    Missing are also NaN and infinite ones; empty texts become NaN. ``label`` names the column in messages.
     """
     array, missing = as_array(column), None
     if array.dtype.kind == "O":
@@ -146,13 +142,7 @@ def has_texts(column: Any) -> bool:
 
 
 def as_codes(column: Any, label: str, names: Names) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the ids of texts in ``names``, ``int64[n]``, and a mask of missing texts, ``bool[n]`` (None: none are).
-
-    New texts are added to ``names``; ``label`` names the column in messages.
-
-    Raises:
-        DTypeError: there are numbers. ParameterError: a text is too long.
-    """
+    """Return the ids of texts in ``names``, which gets new texts, and a mask of missing texts (None: none are)."""
     if isinstance(column, Texts):
         return names.intern_spans(column.data, column.spans).astype(np.int64), None
     array, missing = np.array(column, object) if isinstance(column, list) else np.asarray(column), None

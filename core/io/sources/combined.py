@@ -20,14 +20,9 @@ from suricate.io.sources.times import ticks_of
 
 
 class Several(Source):
-    """Base class of sources that combine several sources: ``st.chain`` and ``st.merge``.
+    """Base class of ``st.chain`` and ``st.merge``, which combine what ``st.source`` takes.
 
-    Args:
-        sources: what ``st.source`` takes.
-        on_error: what happens to events that the window refuses, as of ``st.source``; None: what the sources say.
-
-    Raises:
-        ParameterError: the sources differ in their units of time, or in what they say of invalid events.
+    ``on_error``: what happens to events that the window refuses; None: what the sources say, which must be the same.
     """
 
     def __init__(self, *sources: Any, on_error: Any = None) -> None:
@@ -186,11 +181,7 @@ class _Head:
         return True
 
     def _leave_out(self, count: int) -> None:
-        """Remove the first ``count`` events from a new chunk: they were merged before the source was read again.
-
-        Raises:
-            ParameterError: they are not the events that were merged.
-        """
+        """Remove the first ``count`` events from a new chunk, merged before; ``ParameterError`` if they are others."""
         merged = {name: part_of(column, 0, count) for name, column in self.rest.items()}
         self._skipped, self._skip = sums_of(merged, self._skipped), self._skip - count
         if self._source.checked and not self._skip and self._skipped != self._expected:

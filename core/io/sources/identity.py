@@ -37,11 +37,7 @@ def state_of(path: Path) -> tuple[int, ...] | None:
 
 
 def without(chunks: Iterator[bytes], size: int, checksum: int | None) -> tuple[Iterator[bytes], int, int, bytes]:
-    """Leave out the first ``size`` bytes; return the further chunks, checksum, newlines and last byte of these bytes.
-
-    Raises:
-        ChangedError: there are fewer bytes, or their checksum is not ``checksum`` (unless that is None).
-    """
+    """Leave out the first ``size`` bytes; return the further chunks, checksum, newlines and last byte of these."""
     left, found, lines, last = size, 0, 0, b"\n"
     while left and (chunk := next(chunks, b"")):
         part = chunk[:left]
@@ -74,10 +70,7 @@ def rows_behind(
 ) -> Iterator[tuple[tuple[int, Sums], Any]]:
     """Yield the rows behind ``position`` as (position behind the chunk, chunk); a mark counts as a row.
 
-    A position is a number of rows and, if ``checked``, their checksums.
-
-    Raises:
-        ChangedError: the rows before it are not those that were read.
+    A position is a number of rows and, if ``checked``, their checksums; ``ChangedError`` if those before it are others.
     """
     most, expected = position or (0, {})
     done, sums = 0, Sums()

@@ -19,10 +19,7 @@ def kinds_of(values: Any, *, skips: bool = False) -> tuple[np.ndarray | None, np
     """Return kinds as ``int8``: 1 (insert), -1 (delete), 0 (set); None if all are insertions; and a mask of bad ones.
 
     Accepted are these numbers, also as texts, the words insert, delete and set, their first letters, and ``+ - =``.
-    With ``skips`` others are :data:`NO_KIND`, and the mask tells them; it is None if there are none.
-
-    Raises:
-        ParameterError: a kind is something else, unless ``skips``.
+    Others raise ``ParameterError`` or, with ``skips``, are :data:`NO_KIND`.
     """
     array = np.empty(0, object) if isinstance(values, Texts) else np.asarray(values)
     if array.dtype.kind == "b":

@@ -56,7 +56,7 @@ def source(
         return scan(x, order=order, **given)
     if is_stream(x) or is_lazy(x) or column_names(x) is not None:
         return ordered(Chunks([x], **given), order, prefetch)
-    if isinstance(x, Iterable) and getattr(x, "ndim", 1):
+    if isinstance(x, Iterable) and getattr(x, "ndim", None) != 0:
         return ordered(Chunks(x, **given), order, prefetch)
     if not callable(x) or isinstance(x, type):
         raise ParameterError(f"a source is a table, an iterable of tables, a function or a file, got {shown(x)}")

@@ -27,10 +27,7 @@ class BadLine(NamedTuple):
 class Refusals:
     """Counts the rows or events that a source or window refuses, and writes them to a CSV file if the user wants it.
 
-    Args:
-        label: name of the user's option, for messages.
-        choice: value of the option: ``"raise"`` (the caller raises errors), ``silent``, or the name of the file.
-        silent: the value that means to count only, such as ``"skip"``.
+    The option ``label`` has the value ``"raise"`` (the caller raises errors), ``silent`` (count only) or a file's name.
     """
 
     def __init__(self, label: str, choice: Any, silent: str) -> None:
@@ -59,24 +56,14 @@ class Refusals:
         return (self.count, "", (0, 0)) if self.path is None else (self.count, str(self.path), end_on_disk(self.path))
 
     def load(self, saved: Any) -> None:
-        """Restore the count from ``saved``, a result of :meth:`save`; remove from the file what was written later.
-
-        If the name of the file differs from the saved one, the file is left as it is.
-
-        Raises:
-            ParameterError: the file is shorter than when it was saved, or another one.
-        """
+        """Restore what :meth:`save` returned; cut the file, if it is the same, to where it ended then."""
         self.count, name, end = saved
         if self.path is not None and str(self.path) == name:  # another file gets what comes from now on
             cut_to(self.path, end)
 
 
 def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:
-    """Yield each of ``chunks`` as ``(chunk, held)``, with the malformed lines that were met while reading it.
-
-    ``held[i]`` is the former list ``refusals[i].held``, rows with the columns of :data:`HEADER`; ``refusals[i]`` gets a
-    new, empty list.
-    """
+    """Yield each chunk with the rows of malformed lines met while reading it, a list for each of ``refusals``."""
     for chunk in chunks:
         held = []
         for each in refusals:

@@ -108,11 +108,7 @@ class Scan(Source):
         return names if len({*names}) == len(names) else [*map(str, self._paths)]
 
     def _continued(self, path: Path, record: Any) -> Iterator[Any]:
-        """Yield (what was read, chunk, malformed lines behind it) of a file behind its ``record``, None: all of it.
-
-        Raises:
-            ParameterError: the file has not the content that the record tells of.
-        """
+        """Yield (what was read, chunk, malformed lines behind it) of a file behind its ``record``, None: all of it."""
         reader = self._file(path, record and record[2:])
         try:
             ahead = [*itertools.islice(reader, 1)]  # what was read is checked before this
@@ -141,11 +137,7 @@ class Scan(Source):
         return f"Scan({self._format}, {dict(self.columns)})"
 
     def _file(self, path: Path, read: Any) -> Iterator[Any]:
-        """Yield what :meth:`_continued` yields; ``read``: what was read of the file so far, None: nothing.
-
-        Raises:
-            ChangedError: that is not there any more.
-        """
+        """Yield what :meth:`_continued` does; ``read``: what was read so far, ``ChangedError`` if that is gone."""
         if self._format == "events":
             self._demand_utf8(path)
             return self._checked(_steps(path, open_ended=self.open_ended), read)
@@ -365,9 +357,7 @@ def _expanded(path: Path) -> Iterable[Path]:
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
     """Return the rows of ``chunk``, cut at malformed lines: a list of tuples (bytes, rows, malformed).
 
-    ``bytes`` is the part of the chunk that ``rows`` were parsed from; ``malformed`` is a list of the one malformed line
-    behind that part, or empty. ``lines`` is the number of lines before the chunk, which ``parser`` parses.
-    With ``raises`` a malformed line raises ``FileFormatError``.
+    ``malformed`` has the malformed line behind these bytes, if any, which ``raises``. ``lines``: before the chunk.
     """
     try:
         return [(chunk, parser.parse(chunk, lines), [])]

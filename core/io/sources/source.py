@@ -265,8 +265,7 @@ def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str]
 def _column(values: Any, role: str) -> Any:
     """Return the column of ``role`` ("src", ...) as an array; on a CUDA device only sources and destinations stay.
 
-    A list with texts, unless of times, becomes an array of objects, so that its other values do not become texts, and
-    so does a column of integers or decimals with nulls, so that they do not become floats.
+    Lists with texts, unless of times, and columns with nulls become arrays of objects: no value changes its type.
     """
     if type(values) is np.ndarray:
         return values

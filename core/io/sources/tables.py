@@ -20,16 +20,8 @@ def event_columns(
 ) -> pa.RecordBatch:
     """Return ``batch`` with times in ISO 8601 as timestamps, and with ids as ``first``, the first row, says.
 
-    Args:
-        path: the file, for messages.
-        batch: a part of it.
-        roles: the name of each column that has a role ("src", "time", ...).
-        first: updated by the first batch.
-        names: whether ids are names: then all are texts if those of one column are.
-        texts: whether all are texts in any case.
-
-    Raises:
-        FileFormatError: a time is malformed, or ids are texts after integers.
+    ``roles``: the name of each column that has a role. ``names``: ids are names; then all are texts if those of one
+    column are, or if ``texts``.
     """
     pa = load_pyarrow()
     columns = {
