@@ -119,7 +119,9 @@ def as_ids(values: Any, argument: str) -> Array:
         items = list(values)
         if all(is_number(item, numbers.Integral) for item in items):
             return _integers([int(item) for item in items], argument)
-    if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(item, str) for item in array[:1])):
+    if array.dtype.kind == "S":
+        raise DTypeError(f"{argument} has bytes: decode them, names of vertices are texts")
+    if array.dtype.kind == "U" or (array.dtype == object and any(isinstance(item, str) for item in array[:1])):
         advice = "Graph(names=su.Names()) takes texts, su.Names().intern(texts) numbers them"
         raise DTypeError(f"{argument} has texts, and vertices are numbers: {advice}")
     advice = "np.flatnonzero gives those of a mask" if array.dtype == bool else "convert with .astype('int64')"

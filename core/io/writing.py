@@ -16,6 +16,7 @@ from suricate.base.files import as_path, replacing
 from suricate.base.parameters import flag, integer
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import as_array, as_ids, on_host
+from suricate.intake.name_values import utf8_only
 from suricate.io import files
 from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import BY_SUFFIX, FORMATS, STREAM_SUFFIX, TABLE_FORMATS, TEXT_SUFFIXES
@@ -248,7 +249,7 @@ def _write_table(format: str, edges: _Edges, path: Path, progress: Any) -> None:
 
     named = {"src": edges.src, "dst": edges.dst, "weight": edges.weight, "time": edges.time, **edges.columns}
     columns = {name: values for name, values in named.items() if values is not None}
-    with replacing(path) as file:
+    with utf8_only(), replacing(path) as file:
         write_table(
             file, format, columns, edges.labels,
             num_vertices=edges.num_vertices, directed=edges.directed, time_unit=edges.time_unit,

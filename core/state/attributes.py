@@ -13,6 +13,7 @@ from suricate.base.parameters import shown
 from suricate.intake.arrays import as_array, on_host
 from suricate.intake.tables import as_numpy, with_nulls
 
+RULE = "columns are numbers of at most 64 bits, bools or texts"
 TEXT = np.dtype(object)  #: of columns of ``str``, which are in host memory
 _DEFAULTS = {"f": np.nan, "i": 0, "u": 0, "b": False, "O": ""}  # what is missing, by kind of dtype
 
@@ -184,9 +185,10 @@ def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> 
         array = array.astype(object)
         wrong = next((value for value in np.ravel(array).tolist() if not isinstance(value, str)), None)
         if wrong is not None:
-            raise DTypeError(f"{argument} has {shown(wrong)} among texts: all must be str")
+            rule = "all must be str" if any(isinstance(value, str) for value in np.ravel(array).tolist()) else RULE
+            raise DTypeError(f"{argument} has {shown(wrong)}: {rule}")
     elif array.dtype.kind not in "biuf":
-        raise DTypeError(f"{argument} has dtype {array.dtype}: columns are numbers, bools or texts")
+        raise DTypeError(f"{argument} has dtype {array.dtype}: {RULE}")
     return array
 
 
@@ -212,7 +214,7 @@ def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
     if array.dtype.kind in "UT":
         array = array.astype(object)
     if array.dtype.kind not in "biufO":
-        raise DTypeError(f"{argument} has dtype {array.dtype}: columns are numbers, bools or texts")
+        raise DTypeError(f"{argument} has dtype {array.dtype}: {RULE}")
     if (array.dtype.kind == "O") != (dtype == TEXT) or (array.dtype.kind == "f" and dtype.kind == "b"):
         raise DTypeError(f"{argument} has dtype {array.dtype}: the column has {_named(dtype)}")
     if array.dtype == dtype or dtype == TEXT:

@@ -229,6 +229,14 @@ def test_values_that_are_missing_are_named(values):
     assert graph.num_edges == 0
 
 
+def test_values_that_no_column_holds_are_told():
+    graph = su.Graph(2, device="cpu", edge_columns={"fee": "float64"})
+    with pytest.raises(DTypeError, match=r"fee has 10{3}.*: columns are numbers of at most 64 bits, bools or texts"):
+        graph.insert_edges([0, 1], [1, 0], {"fee": [10**400, 1]})
+    with pytest.raises(DTypeError, match="src has bytes: decode them"):
+        graph.insert_edges([b"ann"], [b"bob"])
+
+
 def test_numbers_are_bools_if_they_are_0_or_1():
     graph = su.Graph(2, device="cpu", edge_columns={"open": "bool"})
     graph.insert_edges([0, 1], [1, 0], {"open": np.array([0, 1])})

@@ -95,6 +95,18 @@ def test_the_way_out_of_bytes(put, tmp_path):
     assert b",a\xff," in (tmp_path / "ranks.csv").read_bytes()
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_tables_refuse_texts_of_edges_that_are_no_utf8_and_keep_the_file(suffix, tmp_path):
+    graph = su.Graph(2, device="cpu", edge_columns={"city": str})
+    graph.insert_edges([0], [1], {"city": ["a"]})
+    path = su.write(graph, tmp_path / f"graph{suffix}")
+    graph.edge_columns.put("city", [0], [1], "\udcff")
+    with pytest.raises(ParameterError, match="is not UTF-8"):
+        su.write(graph, path)
+    assert su.read(path, edge_columns=["city"]).columns["city"].tolist() == ["a"]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
 def test_malformed_texts_are_skipped_with_their_line(put, tmp_path):
     path = put(b"u,v,t\na,b,1\na\xff,b,2\nb,c,3\n\xff,c,4\n", "e.csv")
     job = job_over(path, on_error=tmp_path / "bad.csv")
