@@ -74,7 +74,9 @@ _HOME = {  # public name -> module that defines it; imported on first use
 _OLD = {"edges": "suricate.arcs(graph)", "generators": "suricate.generate"}
 
 __all__ = ["__version__", "errors", *_HOME]
-__getattr__, __dir__ = public.on_use(__name__, _HOME, old=_OLD), public.listing(__all__)
+__dir__ = public.listing(__all__)
+if not TYPE_CHECKING:
+    __getattr__ = public.on_use(__name__, _HOME, old=_OLD)
 sys.meta_path.append(renamed.Imports(__name__, _OLD))
 
 

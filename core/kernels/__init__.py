@@ -58,7 +58,8 @@ __all__ = [
     "updated_segment", "weight", "without_weights",
 ]  # fmt: skip
 __dir__ = listing(__all__)
-__getattr__ = on_use(
-    __name__,
-    dict.fromkeys(DECORATORS, "suricate.cpu.jit") | dict.fromkeys(FUNCTIONS, "suricate.cursors.bindings"),
-)
+if not TYPE_CHECKING:
+    __getattr__ = on_use(
+        __name__,
+        dict.fromkeys(DECORATORS, "suricate.cpu.jit") | dict.fromkeys(FUNCTIONS, "suricate.cursors.bindings"),
+    )

@@ -20,9 +20,10 @@ __all__ = ["Converted", "DiGraph", "Graph", "Served", "Table", "release", "serve
 __dir__ = listing(__all__)
 
 _LIVE, _FUNCTIONS = "suricate.networkx.live", "suricate.networkx.functions"
-__getattr__ = on_use(
-    __name__,
-    {"Converted": "suricate.networkx.converted", "DiGraph": _LIVE, "Graph": _LIVE, "Served": _FUNCTIONS,
-     "Table": "suricate.networkx.table", "release": _LIVE, "served": _FUNCTIONS},
-    extra="networkx",
-)  # fmt: skip
+if not TYPE_CHECKING:
+    __getattr__ = on_use(
+        __name__,
+        {"Converted": "suricate.networkx.converted", "DiGraph": _LIVE, "Graph": _LIVE, "Served": _FUNCTIONS,
+         "Table": "suricate.networkx.table", "release": _LIVE, "served": _FUNCTIONS},
+        extra="networkx",
+    )  # fmt: skip

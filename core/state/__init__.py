@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EdgeSet", "Frontier", "Scalar", "UnionFind", "Words"]
 __dir__ = listing(__all__)
-__getattr__ = on_use(
-    __name__,
-    {"EdgeSet": "suricate.state.edges.edge_set", "Frontier": "suricate.state.frontier",
-     "Scalar": "suricate.state.scalar", "UnionFind": "suricate.state.union_find", "Words": "suricate.state.words"},
-)  # fmt: skip
+if not TYPE_CHECKING:
+    __getattr__ = on_use(
+        __name__,
+        {"EdgeSet": "suricate.state.edges.edge_set", "Frontier": "suricate.state.frontier",
+         "Scalar": "suricate.state.scalar", "UnionFind": "suricate.state.union_find", "Words": "suricate.state.words"},
+    )  # fmt: skip

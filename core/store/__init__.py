@@ -61,7 +61,9 @@ if TYPE_CHECKING:
     from suricate.store.batch_store import BatchStore
 
 __all__ = ["BatchStore", "SingleEdges", "Store", "StoreArguments"]
-__dir__, __getattr__ = listing(__all__), on_use(__name__, {"BatchStore": "suricate.store.batch_store"})
+__dir__ = listing(__all__)
+if not TYPE_CHECKING:
+    __getattr__ = on_use(__name__, {"BatchStore": "suricate.store.batch_store"})
 
 WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
 

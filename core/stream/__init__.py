@@ -33,9 +33,10 @@ __all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chai
 __dir__ = listing(__all__)
 
 _SOURCES, _WINDOW = "suricate.io.sources", "suricate.stream.window"
-__getattr__ = on_use(
-    __name__,
-    {"MARK": f"{_SOURCES}.source", "Source": f"{_SOURCES}.source", "chain": f"{_SOURCES}.combined:Chain",
-     "merge": f"{_SOURCES}.combined:Merge", "scan": f"{_SOURCES}.scan", "source": f"{_SOURCES}.opening",
-     "Slide": _WINDOW, "Window": _WINDOW},
-)  # fmt: skip
+if not TYPE_CHECKING:
+    __getattr__ = on_use(
+        __name__,
+        {"MARK": f"{_SOURCES}.source", "Source": f"{_SOURCES}.source", "chain": f"{_SOURCES}.combined:Chain",
+         "merge": f"{_SOURCES}.combined:Merge", "scan": f"{_SOURCES}.scan", "source": f"{_SOURCES}.opening",
+         "Slide": _WINDOW, "Window": _WINDOW},
+    )  # fmt: skip

@@ -52,11 +52,12 @@ _NAMES = {
     "stores": ("STEPS", "StoreConformance"),
     "walks": ("walk_updated", "walk_view"),
 }
-__getattr__ = on_use(
-    __name__,
-    {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names},
-    extra="dev",
-)
+if not TYPE_CHECKING:
+    __getattr__ = on_use(
+        __name__,
+        {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names},
+        extra="dev",
+    )
 
 if pytest := sys.modules.get("pytest"):  # ahead of the imports, so that a failing assertion of a kit shows its values
     pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))
