@@ -14,22 +14,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 def keywords(order: str = "", /, **now: str) -> Callable[[F], F]:
     """Decorate a function whose keywords were renamed, each ``old="what to write now"``.
 
-    A call with an old keyword raises :class:`ParameterError`; others cost one more call. ``order``: what a call is told
-    that passes a function as the second argument, or more than three without names, which was right before.
+    A call with an old keyword raises :class:`ParameterError`; others cost one more call, unless the function has a list
+    ``refusals`` (see ``suricate.state.locks``). ``order``: what a call is told that passes a function as the second
+    argument, or more than three without names, which was right before.
     """
 
-    def decorate(function: F) -> F:
+    def refuse(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        for old in kwargs.keys() & now.keys():
+            raise ParameterError(f"{name}({old}=...) is written {now[old]} now") from None
+        if order and (len(args) > 3 or any(map(callable, args[1:2]))):
+            raise ParameterError(f"{name}: {order}") from None
+
+    def decorate(function: F) -> F:
+        if hasattr(function, "refusals"):
+            function.refusals.append(refuse)
+            return function
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
             except Exception:  # an old keyword may be among options, and another error come first
-                for old in kwargs.keys() & now.keys():
-                    raise ParameterError(f"{name}({old}=...) is written {now[old]} now") from None
-                if order and (len(args) > 3 or any(map(callable, args[1:2]))):
-                    raise ParameterError(f"{name}: {order}") from None
+                refuse(function, args, kwargs)
                 raise
 
         return cast("F", call)

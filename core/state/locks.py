@@ -65,10 +65,13 @@ def on_graph_device(function: Function) -> Function:
 def on_device_of(attribute: str) -> Callable[[Function], Function]:
     """Return a decorator of methods: they run under the lock of the graph in ``attribute`` of the object.
 
-    It does all that :func:`on_graph_device` does. With ``attribute`` "" the object is the graph itself.
+    It does all that :func:`on_graph_device` does. With ``attribute`` "" the object is the graph itself. What
+    ``base.renamed`` puts into the list ``refusals`` of a method is called if it raises.
     """
 
     def decorate(function: Function) -> Function:
+        refusals: list[Callable[..., None]] = []
+
         @wraps(function)
         def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
             graph = getattr(owner, attribute) if attribute else owner
@@ -84,7 +87,12 @@ def on_device_of(attribute: str) -> Callable[[Function], Function]:
                     return result
             except MemoryError as error:
                 raise capacity_error(graph.device, error) from error
+            except Exception:
+                for refuse in refusals:
+                    refuse(function, (owner, *args), kwargs)
+                raise
 
+        call.refusals = refusals  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate
