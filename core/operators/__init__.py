@@ -149,10 +149,6 @@ def advance(
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
-    if graph.partition is not None:
-        return graph.partition.advance(
-            frontier, fn, out=out, args=args, reduce=reduce, over=over, then=then, scheme=scheme
-        )
     key = None if then is not None else prepared.key_of(graph, "advance", fn, args, out, reduce, over, scheme)
     found = prepared.run(graph, key, fn, frontier, args)
     if found is not prepared.MISSED:
@@ -163,8 +159,7 @@ def advance(
     start = starts.start_of(graph, frontier)
     if start.arcs:
         checks.scheme_of_edges(scheme)
-    whole = start.single is not None and start.single.is_all and start.single.capacity == graph.num_vertices
-    checks.scheme_of_vertices(scheme, whole)
+    checks.scheme_of_vertices(scheme, start.is_all(graph.num_vertices))
     if then is not None or over != "out":
         checks.plain_scheme(scheme, "then" if then is not None else f"over={over!r}")
     changed = driver_of(graph).advance(graph, call, start, out, over, scheme)
@@ -216,11 +211,6 @@ def propagate(
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
-    if graph.partition is not None:
-        return graph.partition.propagate(
-            frontier, fn, out=out, args=args, reduce=reduce, over=over, then=then, max_steps=max_steps, layers=layers,
-            once=once,
-        )  # fmt: skip
     steps = checks.step_limit(max_steps)
     promise, keep = checks.once(once, reduce), flag("layers", layers)
     call = binding.bind_push(graph, fn, args, reduce, out, then)
@@ -279,10 +269,6 @@ def neighbor_reduce(
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
-    if graph.partition is not None:
-        return graph.partition.neighbor_reduce(
-            frontier, fn, out=out, args=args, reduce=reduce, over=over, then=then, dtype=dtype, scheme=scheme
-        )
     key = None
     if then is None and dtype is None:
         key = prepared.key_of(graph, "neighbor_reduce", fn, args, out, reduce, over, scheme)
@@ -367,11 +353,6 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
-    if graph.partition is not None:
-        return graph.partition.converge(
-            frontier, fn, args=args, reduce=reduce, over=over, then=then, commit=commit, wake=wake, dtype=dtype,
-            max_steps=max_steps, stop=stop, swap=swap, after=after,
-        )  # fmt: skip
     steps, (until, most) = checks.step_limit(max_steps), checks.stop_of(graph, stop)
     call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
     over = checks.pull_direction(graph, over)
@@ -383,7 +364,7 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
     if pairs and over != "out":
         checks.apart(call)
     driver = driver_of(graph)
-    checks.taken_over(graph, after, pairs, is_recording=graph.device.is_cuda and driver.is_recording())
+    checks.taken_over(graph, after, pairs)
     return driver.converge(graph, call, start, over, wake, steps, until, most, pairs, after)
 
 
@@ -406,8 +387,6 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
     Raises:
         As :func:`advance`.
     """
-    if graph.partition is not None:
-        return graph.partition.vertex_map(frontier, fn, args=args)
     key = prepared.key_of(graph, "vertex_map", fn, args, None)
     found = prepared.run(graph, key, fn, frontier, args)
     if found is not prepared.MISSED:
@@ -443,9 +422,6 @@ def edge_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ...]
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
-    if graph.partition is not None:
-        graph.partition.edge_map(frontier, fn, args=args, over=over)
-        return
     key = prepared.key_of(graph, "edge_map", fn, args, None, over)
     if prepared.run(graph, key, fn, frontier, args) is not prepared.MISSED:
         return

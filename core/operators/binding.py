@@ -141,10 +141,10 @@ def _words_function(
     return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, result_layout=layout)
 
 
-def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
+def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, then: Any) -> Call:
     """Return the call of a push of ``fn`` into ``out``: functions compiled for the types of ``args``, checked values.
 
-    ``args`` None: ``out`` is the only argument. ``reduce`` is the reduction, ``then`` the second phase or None; ``out``
+    ``reduce`` is the reduction, ``then`` the second phase or None; ``out``
     must have one entry per vertex of ``graph``.
     """
     one_of("reduce", reduce, PUSHES)
@@ -155,14 +155,14 @@ def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, 
     else:
         checks.vertex_array(graph, out, "out")
         dtype = out.dtype
-    leading, arguments, values = _edge_arguments(graph, fn, (out,) if args is None else args)
+    leading, arguments, values = _edge_arguments(graph, fn, args)
     if layout is not None:
         function = _words_function(graph, fn, arguments, leading, layout)
     else:
         function = _valued(fn, typed(graph, fn, arguments, leading, "edge"))
         reducible(function.result, reduce, dtype)
     second = None if then is None else typed(graph, then, arguments, ("v", "step"), "vertex")
-    return Call(function, values, reduce, dtype, second, None, layout)
+    return Call(function, values, reduce, dtype, second, None, layout, (fn, args, then, None, None))
 
 
 def bind_pull(
@@ -191,7 +191,7 @@ def bind_pull(
         )  # fmt: skip
     if commit is not None:
         third = typed(graph, commit, arguments, ("v",), "vertex")
-    return Call(function, values, reduce, taken, second, third, layout)
+    return Call(function, values, reduce, taken, second, third, layout, (fn, args, then, commit, dtype))
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
@@ -200,7 +200,7 @@ def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
     If the first parameter of ``fn`` is named ``i``, it gets the position of the vertex, too.
     """
     arguments, values = arguments_of(graph, args)
-    return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values)
+    return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values, given=(fn, args))
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
@@ -217,7 +217,7 @@ def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
             f"{getattr(fn, '__name__', 'the function')} has no effect, so edge_map would do nothing: use su.atomic, "
             "su.unite or Scalar.add, or an operator that returns values, as neighbor_reduce does"
         )
-    return Call(function, values)
+    return Call(function, values, given=(fn, args))
 
 
 def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:
@@ -231,7 +231,7 @@ def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everythin
     if everything and leading[0] == "i":
         raise RequirementError("i is the position in u and v: pass them, or take the parameter i away")
     arguments, values = arguments_of(graph, args)
-    return Call(typed(graph, fn, arguments, leading, "effect"), values)
+    return Call(typed(graph, fn, arguments, leading, "effect"), values, given=(fn, args))
 
 
 def position_of(call: Call, start: Start) -> None:

@@ -1,7 +1,8 @@
 """What the operators share on both devices: validated calls, what they start from, and the drivers that run them.
 
-A *driver* is the module ``suricate.operators.<device kind>.driver``. The public functions check everything and then
-call the function of the same name in the driver of the graph's device. These signatures are fixed:
+A *driver* is the module ``suricate.operators.<device kind>.driver``, or the partition of a graph of several processes.
+The public functions check everything and then call the function of the same name in the driver of the graph. These
+signatures are fixed, but that a partition takes graphs and edge sets in place of the views of ``intersect``:
 
 .. code-block:: python
 
@@ -98,6 +99,7 @@ class Call(NamedTuple):
         then: the second phase, with the same arguments, or None.
         commit: the third phase of ``converge``, or None.
         layout: the fields of the words that ``"argmin"`` reduces, else None.
+        given: ``(fn, args, then, commit, dtype)`` as the user wrote them, from which a partition calls operators again.
     """
 
     function: TypedFunction
@@ -107,6 +109,7 @@ class Call(NamedTuple):
     then: TypedFunction | None = None
     commit: TypedFunction | None = None
     layout: Any = None
+    given: tuple[Any, ...] = ()
 
     @property
     def result(self) -> np.dtype:
@@ -131,6 +134,10 @@ class Start(NamedTuple):
         if len(self.frontiers) == 1 and not self.arcs and self.frontiers[0].distinct:
             return self.frontiers[0]
         return None
+
+    def is_all(self, num_vertices: int) -> bool:
+        """Return whether this is the frontier of all vertices of a graph of ``num_vertices``."""
+        return self.single is not None and self.single.is_all and self.single.capacity == num_vertices
 
     @property
     def at_most(self) -> int:
@@ -214,9 +221,9 @@ def stamps_of(graph: Graph) -> Stamps:
     return stamps
 
 
-def driver_of(graph: Graph) -> ModuleType:
-    """Return the module whose functions run operators on the device of ``graph``."""
-    return driver_on(graph.device)
+def driver_of(graph: Graph) -> Any:
+    """Return what runs operators on ``graph``: the module of its device, or how it is divided among processes."""
+    return driver_on(graph.device) if graph.partition is None else graph.partition
 
 
 def driver_on(device: Device) -> ModuleType:

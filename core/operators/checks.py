@@ -17,7 +17,7 @@ from suricate.base.errors import (
 )
 from suricate.base.parameters import integer, one_of, shown
 from suricate.intake.arrays import is_flat
-from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Stop, Swap, Until
+from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Stop, Swap, Until, driver_of
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.state.words import Words
@@ -177,11 +177,11 @@ def apart(call: Call) -> None:
                 raise RequirementError(f"args[{position}] is written by then and read at other vertices: use commit")
 
 
-def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool, by_host: bool = False) -> None:
+def taken_over(graph: Graph, after: Any, swap: Swap) -> None:
     """Raise unless ``after`` is None or the result of a loop over all vertices that ``converge`` can continue.
 
-    ``swap`` is that parameter of the call; ``is_recording``: the call is in the body of ``iterate``; ``by_host``: the
-    host makes the rounds one by one; if not, ``after`` must on CUDA be a result whose numbers are on the device.
+    ``swap`` is that parameter of the call. On CUDA the numbers of ``after`` must be on the device, and ``iterate`` must
+    not record the call, except on graphs of several processes, whose rounds the host makes.
     """
     if after is None:
         return
@@ -189,9 +189,11 @@ def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool, by_h
         raise ParameterError(f"after is {after!r}: pass what converge returned")
     if not swap:
         raise RequirementError("after is for rounds over all vertices: pass swap, too")
-    if graph.device.is_cuda and after.address is None and not by_host:
+    if not graph.device.is_cuda or graph.partition is not None:
+        return
+    if after.address is None:
         raise DeviceError(f"after is no loop on {graph.device}: pass what converge returned there")
-    if is_recording:
+    if driver_of(graph).is_recording():
         raise RequirementError("after cannot be used in the body of iterate")
 
 

@@ -81,11 +81,6 @@ def intersect(
         RequirementError: the backend does not allow the method, or ``oriented`` does not fit the graph or the pairs.
         EdgeFunctionError: ``fn`` cannot be translated.
     """
-    divided = next((one for one in (left, right) if getattr(one, "partition", None) is not None), None)
-    if divided is not None:
-        return divided.partition.intersect(
-            left, right, u=u, v=v, fn=fn, args=args, method=method, oriented=oriented, out=out
-        )
     graph = _graph_of(left, right)
     return _intersect(graph, left, left if right is None else right, (u, v), fn, args, method, oriented, out)
 
@@ -100,10 +95,10 @@ def _intersect(
     pairs = pairs_of(graph, *pair)
     check_orientation(graph, oriented, pair[0], left is right, method)
     check_method(method, views)
-    views = walked_together(graph, views)
     call = binding.bind_intersection(graph, fn, args, everything=pairs is None)
     call, out = target_of(graph, call, out, pairs, oriented)
-    driver_of(graph).intersect(graph, call, *views, pairs, out, oriented, method)
+    operands = walked_together(graph, views) if graph.partition is None else (left, right)
+    driver_of(graph).intersect(graph, call, *operands, pairs, out, oriented, method)
     return out
 
 
@@ -116,7 +111,7 @@ class EdgeSetScope:
         edges: the left operand, which gives device, number of vertices and view.
     """
 
-    checks, weight_dtype = "eager", None
+    checks, weight_dtype, partition = "eager", None, None
     _shared: ClassVar[dict[Device, tuple[Workspace, Lock]]] = {}
 
     def __init__(self, edges: EdgeSet) -> None:
@@ -156,7 +151,8 @@ def views_of(graph: Graph, left: Any, right: Any) -> tuple[StoreView, StoreView]
 def _view_of(graph: Graph, given: Any) -> StoreView:
     if given.device != graph.device:
         raise DeviceError(f"left is on {given.device}, right on {graph.device}: use one device")
-    return given.view()
+    partition = getattr(given, "partition", None)
+    return (given if partition is None else partition.follow()).view()
 
 
 def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:

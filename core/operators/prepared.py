@@ -67,6 +67,8 @@ def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: 
     """
     if not graph.device.is_cuda or graph.walks_rows or type(fn) is not FunctionType or type(args) is not tuple:
         return None
+    if graph.partition is not None:
+        return None
     if bounds.CHECKED or driver_of(graph).is_recording() or str in map(type, args):  # columns move as they grow
         return None
     given = [type(value) if type(value) in NUMBERS else id(value) for value in args]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import ParameterError
 from suricate.intake.arrays import sorted_distinct
 from suricate.parallel.unions import unite
 from suricate.state.frontier import Frontier
@@ -29,12 +28,10 @@ def reduced(xp: Any, kind: str, one: Array, other: Array) -> Array:
     return getattr(xp, REDUCE[kind])(one, other)
 
 
-def with_local(part: Partition, args: Any, local: Graph) -> tuple[Any, ...]:
-    """Return ``args`` in which ``local``, this rank's graph, replaces the divided graph."""
-    if not isinstance(args, tuple):
-        raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
+def with_local(part: Partition, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return ``args`` in which this rank's graph replaces the divided graph."""
     graph = part.graph
-    return tuple(local if value is graph else value for value in args)
+    return tuple(part.local if value is graph else value for value in args)
 
 
 def frontier_of(graph: Graph, ids: Array) -> Frontier:

@@ -16,6 +16,7 @@ import numpy as np
 from suricate.base.types import EMPTY, ArcList, EdgeList
 from suricate.edgefn.layout import keys_differ, words_less
 from suricate.intake.arrays import joined, picked, sorted_distinct
+from suricate.operators import binding
 from suricate.operators.results import Propagated
 from suricate.parallel.arguments import frontier_of
 from suricate.parallel.bottom_up import BottomUp
@@ -67,7 +68,8 @@ class Repairs:
         uniform = self.forest.uniform and roots is not None and width is None and self._are_level(roots)
         if roots is not None and uniform and self._can_search():
             return Search(part, self.forest).run(roots)
-        self.push = Push(part, self.forest.offer, words, (words, *self.forest.args), "argmin", "out", None)
+        call = binding.bind_push(part.graph, self.forest.offer, (words, *self.forest.args), "argmin", words, None)
+        self.push = Push(part, call, words, "out")
         self.push.altered = []
         if roots is None and self.push.asking.first.edges:  # offers ask for edges, which an exchange has to answer
             roots = self._roots()

@@ -11,7 +11,6 @@ from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.types import ArcList
 from suricate.comm.rounds import in_rounds
-from suricate.operators import binding, checks, starts
 from suricate.parallel.arguments import combine, frontier_of, own_effects, vertices_in, with_local, written_by
 from suricate.parallel.on_demand.asks import Asking, Columns, columns_of
 from suricate.parallel.on_demand.rows import at_a_time, slices
@@ -22,36 +21,33 @@ from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
+    from suricate.graph import Graph
     from suricate.operators.call import Call, Start
     from suricate.parallel.partition import Partition
 
 
-def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Frontier:
-    """Call a function per vertex of ``frontier``, and return the vertices for which it returned true.
+def vertex_map(part: Partition, divided: Graph, call: Call, start: Start) -> Frontier:
+    """Call a function per vertex of ``start``, as a driver does (see ``suricate.operators.call``).
 
-    If ``fn`` reads the graph at its vertex only, each rank calls it for the vertices it owns, else for all of them.
-    Parameters as of ``suricate.operators.vertex_map``.
+    If the function reads the graph at its vertex only, each rank calls it for the vertices it owns, else for all.
     """
     graph = part.follow()
-    given = with_local(part, args, graph)
-    call = binding.bind_map(graph, fn, given)
-    if any(value is graph for value in given) and _asks_about_its_vertex(call):
-        return _map_owned(part, call, frontier, fn, given)
-    totals = Totals(part, given)
-    given = Asking(part, args, call).of(_places_of(part, call, frontier))
+    if any(value is divided for value in call.values) and _asks_about_its_vertex(call):
+        return _map_owned(part, call, start)
+    totals = Totals(part, call.values)
+    given = Asking(part, call).of(_places_of(part, call, start))
     with totals.call(alike=True):
-        kept = operators.vertex_map(graph, frontier, fn, args=given)
+        kept = operators.vertex_map(graph, (*start.frontiers, *start.arcs), call.given[0], args=given)
     totals.end()
     return kept
 
 
-def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
+def _places_of(part: Partition, call: Call, start: Start) -> Iterator[Columns]:
     """Yield as columns the vertices ``v`` of a map, their positions ``i``, if the function of ``call`` looks up edges.
 
-    These are all vertices of the frontier, as every rank calls the function for all of them.
+    These are all vertices of ``start``, as every rank calls the function for all of them.
     """
     if call.function.asks.edges:
-        start = starts.start_of(part.local, frontier)
         alone = len(start.frontiers) == 1 and not start.arcs
         ids = start.frontiers[0].vertices if alone else ends_of(part.local, start)
         yield {"v": ids.astype(np.int64), "i": part.xp.arange(len(ids))}
@@ -64,34 +60,28 @@ def _asks_about_its_vertex(call: Call) -> bool:
     return call.function.leading[0] != "i" and elsewhere is not None and not graphs & elsewhere
 
 
-def _map_owned(part: Partition, call: Call, frontier: Any, fn: Any, args: tuple[Any, ...]) -> Frontier:
-    """Call ``fn`` for the vertices of ``frontier`` that this rank owns, and copy what it writes to all ranks.
+def _map_owned(part: Partition, call: Call, start: Start) -> Frontier:
+    """Call the function for the vertices of ``start`` that this rank owns, and copy what it writes to all ranks.
 
-    ``call``: ``fn`` bound to ``args``. Returns the vertices of all ranks for which ``fn`` returned true.
+    Returns the vertices of all ranks for which the function returned true.
     """
-    graph, totals = part.local, Totals(part, args)
-    ids = None if frontier is None else ends_of(graph, starts.start_of(graph, frontier))
+    graph, totals, (fn, args) = part.local, Totals(part, call.values), call.given
+    ids = None if start.is_all(graph.num_vertices) else ends_of(graph, start)
     mine = frontier_of(graph, part.own if ids is None else part.owned(ids))
     with totals.call():
-        kept = operators.vertex_map(graph, mine, fn, args=args)
+        kept = operators.vertex_map(graph, mine, fn, args=with_local(part, args))
     part.share_rows(ids, written_by(call, call.function))
     totals.end()
     return frontier_of(graph, part.joined(kept.vertices))
 
 
-def edge_map(part: Partition, frontier: Any, fn: Any, *, args: Any, over: str) -> None:
-    """Call a function for its effects on the arcs of this rank; then combine the effects of all ranks.
-
-    Parameters as of ``suricate.operators.edge_map``.
-    """
+def edge_map(part: Partition, _: Graph, call: Call, start: Start, over: str) -> None:
+    """Call a function for its effects on the arcs of this rank, as a driver does; then combine those of all ranks."""
     graph = part.follow()
-    call = binding.bind_effect(graph, fn, with_local(part, args, graph))
     if call.function.by_hand:
         raise RequirementError("edge_map of a graph of several processes takes plain functions, whose effects it knows")
-    asking, totals = Asking(part, args, call), Totals(part, args)
+    asking, totals = Asking(part, call), Totals(part, call.values)
     asking.args, added = own_effects(part, call, asking.args)
-    start = starts.start_of(graph, frontier)
-    binding.position_of(call, start)
     positions = call.function.leading[0] == "i"
     if positions:  # those of all arcs
         arcs = start.arcs if part.comm.rank == 0 else tuple(cut_out(each, 0, 0) for each in start.arcs)
@@ -100,13 +90,13 @@ def edge_map(part: Partition, frontier: Any, fn: Any, *, args: Any, over: str) -
 
     def work(some: Any, given: tuple[Any, ...]) -> None:
         with totals.call():
-            operators.edge_map(graph, some, fn, args=given, over=over)
+            operators.edge_map(graph, some, call.given[0], args=given, over=over)
 
     if not asking.first.edges:
         chosen = (*start.frontiers, *arcs)
         work(chosen[0] if len(chosen) == 1 else chosen, asking.of())
     else:
-        pieces = _pieces(asking, start, arcs, checks.push_direction(graph, over), positions=positions)
+        pieces = _pieces(asking, start, arcs, over, positions=positions)
 
         def ask(piece: _Piece | None) -> tuple[Any, ...]:
             return asking.of(() if piece is None else _columns(asking, piece))

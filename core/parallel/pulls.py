@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import operators
-from suricate.base.errors import RequirementError
-from suricate.base.parameters import one_of
 from suricate.edgefn.derived import keeping_answers
 from suricate.intake.arrays import sorted_distinct
-from suricate.operators import binding, checks, starts
 from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
-from suricate.operators.schemes import SCHEMES
-from suricate.parallel.arguments import frontier_of, vertices_in, with_local, written_by
+from suricate.parallel.arguments import frontier_of, vertices_in, written_by
 from suricate.parallel.on_demand.asks import Asking
 from suricate.parallel.pending import PendingNumber
 from suricate.parallel.totals import Totals
@@ -23,7 +19,7 @@ from suricate.parallel.totals import Totals
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
-    from suricate.operators.call import Start, Swap, Until
+    from suricate.operators.call import Call, Start, Swap, Until
     from suricate.parallel.partition import Partition
     from suricate.state.frontier import Frontier
 
@@ -31,91 +27,75 @@ STAYS, WAKES = 1, 2  #: what ``then`` of a round returns
 
 
 def neighbor_reduce(
-    part: Partition, frontier: Any, fn: Any, *, out: Any, args: Any, reduce: str, over: str, then: Any, dtype: Any,
-    scheme: str,
-) -> Any:  # fmt: skip
-    """Pull once on a divided graph; parameters and result as of ``suricate.operators.neighbor_reduce``."""
-    one_of("scheme", scheme, SCHEMES)
-    pull = Pull(part, fn, args, reduce, over, out, dtype, then)
-    checks.scheme_of_vertices(scheme, frontier is None)
-    if then is not None:
-        checks.plain_scheme(scheme, "then")
-    if isinstance(frontier, Layers):
-        found = pull.layers(frontier, scheme)
-    elif then is not None:
-        found = pull.second(frontier)
-    elif frontier is None:
-        found = pull.everything(scheme)
+    part: Partition, _: Graph, call: Call, vertices: Any, out: Any, over: str, scheme: str
+) -> Frontier | None:
+    """Pull once on a divided graph, as a driver does (see ``suricate.operators.call``)."""
+    pull, found = Pull(part, call, out, over), None
+    if isinstance(vertices, Layers):
+        found = pull.layers(vertices, scheme)
+    elif call.then is not None:
+        found = pull.second(None if vertices is None else ends_of(pull.graph, vertices))
+    elif vertices is None:
+        pull.run(part.own, None, out, scheme)
+        part.share_rows(None, [out])
     else:
-        found = pull.listed(starts.vertex_ids(pull.graph, frontier, "frontier"), scheme)
+        pull.listed(vertices, scheme)
     pull.totals.end()
-    return found
+    return None if call.then is None else found
 
 
 class Pull:
-    """One pull for the vertices of this rank; arguments, also of methods, as in ``operators.neighbor_reduce``."""
+    """One pull for the vertices of this rank; arguments, also of methods, as drivers take them."""
 
-    def __init__(
-        self, part: Partition, fn: Any, args: Any, reduce: str, over: str, out: Any, dtype: Any, then: Any
-    ) -> None:
-        self.part, self.fn, self.reduce, self.out, self.dtype, self.then = part, fn, reduce, out, dtype, then
+    def __init__(self, part: Partition, call: Call, out: Any, over: str) -> None:
+        self.part, self.call, self.out, self.over = part, call, out, over
         self.graph = part.follow()
-        self.call = binding.bind_pull(self.graph, fn, with_local(part, args, self.graph), reduce, out, dtype, then)
-        self.over = checks.pull_direction(self.graph, over)
-        self.written = written_by(self.call, self.call.then)
-        self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
+        self.written = [*written_by(call, call.then), *([] if out is None else [out])]
+        self.asking, self.totals = Asking(part, call), Totals(part, call.values)
 
     def run(self, ids: Array, vertices: Any, out: Any, scheme: str) -> Any:
         """Run the local operator for ``vertices`` (None: all), of which this rank owns ``ids``; return its result."""
+        fn, _, then, _, dtype = self.call.given
         args = self.asking.of_pull(ids, self.over)
         with self.totals.call():
             return operators.neighbor_reduce(
-                self.graph, vertices, self.fn, out=out, args=args, reduce=self.reduce, over=self.over, then=self.then,
-                dtype=None if out is not None else self.dtype, scheme=scheme,
+                self.graph, vertices, fn, out=out, args=args, reduce=self.call.reduce, over=self.over, then=then,
+                dtype=None if out is not None else dtype, scheme=scheme,
             )  # fmt: skip
 
-    def everything(self, scheme: str) -> Any:
-        """Pull for all vertices, each rank for its own; return the value of every vertex, on all ranks."""
-        made = checks.result_array(self.graph, self.call, self.out, self.graph.num_vertices)
-        self.run(self.part.own, None, made, scheme)
-        self.part.share_rows(None, [made])
-        return made
-
-    def second(self, vertices: Any) -> Frontier:
-        """Pull for ``vertices`` and call ``then`` for each; return the vertices for which it returned true."""
-        part, start = self.part, starts.vertices_of(self.graph, vertices)
-        stored = checks.stored(self.graph, self.call, self.out)
-        ids = None if vertices is None else ends_of(self.graph, start)
+    def second(self, ids: Array | None) -> Frontier:
+        """Pull for ``ids`` (None: all) and call ``then`` for each; return the vertices for which it returned true."""
+        part = self.part
         mine = part.own_frontier if ids is None else frontier_of(self.graph, part.owned(ids))
-        kept = self.run(mine.vertices, mine, stored, "auto")
-        part.share_rows(ids, self.written if stored is None else [*self.written, stored])
+        kept = self.run(mine.vertices, mine, self.out, "auto")
+        part.share_rows(ids, self.written)
         return frontier_of(self.graph, part.joined(kept.vertices))
 
-    def listed(self, ids: Array, scheme: str) -> Any:
-        """Pull for ids in any order, possibly repeated; return one value per id."""
-        part = self.part
+    def listed(self, ids: Array, scheme: str) -> None:
+        """Pull for ids in any order, possibly repeated; write one value per id to ``out``."""
+        part, out, is_words = self.part, self.out, self.call.layout is not None
         owner = part.owner_of(ids)
-        made: Any = checks.result_array(self.graph, self.call, self.out, len(ids))
         own = ids[owner == part.comm.rank]
-        values = made.of_size(len(own)) if self.call.layout else part.xp.empty(len(own), made.dtype)
+        values = out.of_size(len(own)) if is_words else part.xp.empty(len(own), out.dtype)
         self.run(own, own, values, scheme)
-        into, mine = (made.data, values.data) if self.call.layout else (made, values)
+        into, mine = (out.data, values.data) if is_words else (out, values)
         for rank, each in enumerate(part.comm.allgatherv(mine)):
             into[owner == rank] = each
-        return made
 
-    def layers(self, layers: Layers, scheme: str) -> Any:
-        """Pull for each of ``layers`` in turn, which reads values of earlier ones; return the operator's result."""
-        checks.belongs(self.graph, layers, "the set of layers")
+    def layers(self, layers: Layers, scheme: str) -> Frontier:
+        """Pull for each of ``layers`` in turn, which reads values of earlier ones.
+
+        Returns the vertices for which ``then``, if there is one, returned true.
+        """
         xp = self.part.xp
-        stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]
+        kept = [xp.empty(0, np.uint32)]
         for number in range(len(layers)):
             ids = sorted_distinct(layers[number].copy(), xp)
-            found = self._into(self.part.owned(ids), stored, scheme)
-            self.part.share_rows(ids, self.written if stored is None else [*self.written, stored])
-            if self.then is not None:
+            found = self._into(self.part.owned(ids), self.out, scheme)
+            self.part.share_rows(ids, self.written)
+            if self.call.then is not None:
                 kept.append(self.part.joined(found.vertices))
-        return stored if self.then is None else frontier_of(self.graph, xp.concatenate(kept))
+        return frontier_of(self.graph, xp.concatenate(kept))
 
     def _into(self, ids: Array, out: Any, scheme: str) -> Any:
         """Pull for distinct ``ids``; write the value of vertex ``v`` to ``out[v]``; return what :meth:`run` does."""
@@ -125,22 +105,16 @@ class Pull:
 
 
 def converge(
-    part: Partition, frontier: Any, fn: Any, *, max_steps: int | None, stop: Any, swap: Any,
-    after: Propagated | None, **pull: Any,
+    part: Partition, _: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int,
+    until: Until | None, most: int, swap: Swap, after: Propagated | None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds, by a call of the local operator per round.
-
-    Parameters and result as of ``suricate.operators.converge``. ``pull``: further arguments of :class:`Rounds`.
-    """
-    limit = checks.step_limit(max_steps)
-    until, most = checks.stop_of(part.graph, stop)
-    rounds = Rounds(part, fn, most, **pull)
-    rounds.check(swap, after, given=any(one is not None for one in (frontier, rounds.wake, rounds.commit)))
+    """Pull in rounds, by a call of the local operator per round, as a driver does (see ``suricate.operators.call``)."""
+    rounds, limit = Rounds(part, call, over, wake, most, swap), max_steps
     if after is not None:
         limit = max(0, limit - after.steps) if after.crowded else 0
-    if rounds.pairs:
+    if swap:
         return rounds.over_all(limit, until, after)
-    ids = ends_of(rounds.graph, starts.start_of(rounds.graph, frontier))
+    ids = ends_of(rounds.graph, start)
     rounds.keep_answers()
     steps, touched, stopped = 0, 0, False
     while len(ids) and steps < limit and not (stopped or rounds.crowded):
@@ -158,25 +132,17 @@ def converge(
 class Rounds:
     """Rounds of pulls over an active set, or over all vertices, on the vertices of this rank.
 
-    The arguments are those of ``suricate.operators.converge``. The loop ends, and ``crowded`` is set, if a round has
-    more than ``most`` vertices and edges over which these activate others, counted together.
+    Arguments as drivers take them. The loop ends, and ``crowded`` is set, if a round has more than ``most`` vertices
+    and edges over which these activate others, counted together.
     """
 
-    def __init__(
-        self, part: Partition, fn: Any, most: int, *, args: Any, reduce: str, over: str, dtype: Any, then: Any,
-        commit: Any, wake: str | None,
-    ) -> None:  # fmt: skip
-        self.part, self.reduce, self.dtype, self.pull, self.then = part, reduce, dtype, fn, then
-        self.graph = part.follow()
-        given = with_local(part, args, self.graph)
-        self.call = binding.bind_pull(self.graph, fn, given, reduce, None, dtype, then, commit)
-        self.over = checks.pull_direction(self.graph, over)
-        self.wake = None if wake is None else checks.push_direction(self.graph, wake, "wake")
-        self.commit, self.most, self.crowded = commit, most, False
-        self.pairs: Swap = ()
+    def __init__(self, part: Partition, call: Call, over: str, wake: str | None, most: int, pairs: Swap) -> None:
+        self.part, self.call, self.over, self.wake, self.most, self.pairs = part, call, over, wake, most, pairs
+        self.pull, _, self.then, self.commit, self.dtype = call.given
+        self.graph, self.crowded = part.follow(), False
         self._kept: list[Array] = []  # what the last round over all vertices has overwritten here
-        self.written = sorted(self.call.then.writes) if self.call.then is not None else []
-        self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
+        self.written = sorted(call.then.writes) if call.then is not None else []
+        self.asking, self.totals = Asking(part, call), Totals(part, call.values)
 
     def keep_answers(self) -> None:
         """Wrap ``then`` so that what it returns for each vertex is stored in :attr:`answers`."""
@@ -244,22 +210,9 @@ class Rounds:
         args = self.asking.of_pull(vertices.vertices, self.over)
         with self.totals.call():
             operators.neighbor_reduce(
-                self.graph, vertices, self.pull, args=(*args, *more), reduce=self.reduce, over=self.over,
+                self.graph, vertices, self.pull, args=(*args, *more), reduce=self.call.reduce, over=self.over,
                 then=self.then, dtype=self.dtype,
             )  # fmt: skip
-
-    def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
-        """Store the pairs of arrays in the parameter ``swap`` of ``converge``, or raise if other options exclude them.
-
-        ``given``: a frontier, ``wake`` or ``commit`` is given: then ``RequirementError`` if there are pairs. ``after``:
-        the loop that this one continues (None: there is none): then ``RequirementError`` if there are no pairs.
-        """
-        pairs = self.pairs = checks.places_of(self.graph, self.call, swap)
-        if pairs and given:
-            raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
-        if pairs and self.over != "out":
-            checks.apart(self.call)
-        checks.taken_over(self.graph, after, pairs, is_recording=False, by_host=True)
 
     def run(self, ids: Array) -> Array:
         """Compute ``ids``, the active vertices of a round, ascending; return those of the next round."""

@@ -9,14 +9,11 @@ import numpy as np
 
 from suricate import operators
 from suricate.base.errors import CapacityError
-from suricate.base.parameters import flag, one_of
 from suricate.base.types import ArcList
 from suricate.edgefn.layout import keys_differ, words_less
 from suricate.intake.arrays import sorted_distinct
-from suricate.operators import binding, checks, starts
 from suricate.operators.results import Layers, Propagated
-from suricate.operators.schemes import SCHEMES
-from suricate.parallel.arguments import frontier_of, vertices_in, with_local
+from suricate.parallel.arguments import frontier_of, vertices_in
 from suricate.parallel.bottom_up import BottomUp
 from suricate.parallel.on_demand.asks import Asking, columns_of
 from suricate.parallel.totals import Totals
@@ -26,51 +23,36 @@ from suricate.store.fallbacks import degrees, edges_of
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.operators.call import Call, Start
     from suricate.parallel.partition import Partition
 
 MANY = 8  #: all words are compared or exchanged if more than one in ``MANY`` was altered, or may have been,
 WHOLE = 1 << 25  #: or on a device if there are at most ``WHOLE``: a pass over all takes less time than listing some
 
 
-def advance(
-    part: Partition, frontier: Any, fn: Any, *, out: Any, args: Any, reduce: str, over: str, then: Any, scheme: str
-) -> Frontier:  # fmt: skip
-    """Push once on a divided graph; parameters and result as of ``suricate.operators.advance``."""
-    one_of("scheme", scheme, SCHEMES)
-    push = Push(part, fn, out, args, reduce, over, then)
-    if then is not None:
-        checks.plain_scheme(scheme, "then")
-    start = starts.start_of(push.graph, frontier)
-    if start.arcs:
-        checks.scheme_of_edges(scheme)
-    everything = start.single is not None and start.single.is_all and start.single.capacity == push.graph.num_vertices
-    checks.scheme_of_vertices(scheme, everything)
-    joined = push.step(None if everything else vertices_in(push.graph, start.frontiers), start.arcs, 1, scheme)
+def advance(part: Partition, graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
+    """Push once on a divided graph, as a driver does (see ``suricate.operators.call``)."""
+    push = Push(part, call, out, over)
+    ids = None if start.is_all(graph.num_vertices) else vertices_in(push.graph, start.frontiers)
+    joined = push.step(ids, start.arcs, 1, scheme)
     push.totals.end()
     return frontier_of(push.graph, joined)
 
 
 def propagate(
-    part: Partition, frontier: Any, fn: Any, *, out: Any, args: Any, reduce: str, over: str, then: Any,
-    max_steps: int | None, layers: bool, once: bool | str,
-) -> Propagated:  # fmt: skip
-    """Push until nothing changes, by a call of the local operator per step.
-
-    Parameters and result as of ``suricate.operators.propagate``.
-    """
-    limit, layers = checks.step_limit(max_steps), flag("layers", layers)
-    promise = checks.once(once, reduce)
-    push = Push(part, fn, out, args, reduce, over, then)
-    push.bottom_up = BottomUp.of(push, uniform=False) if promise == "equal" else None
-    start = starts.start_of(push.graph, frontier)
-    if limit == 0 or not start.at_most:
+    part: Partition, _: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, layers: bool, once: str
+) -> Propagated:
+    """Push until nothing changes, by a call of the local operator per step, as a driver does."""
+    push = Push(part, call, out, over)
+    push.bottom_up = BottomUp.of(push, uniform=False) if once == "equal" else None
+    if max_steps == 0 or not start.at_most:
         push.totals.end()
         return Propagated.of(0, 0, not start.at_most, layers=_layers(push.graph, []) if layers else None)
     ids, arcs = vertices_in(push.graph, start.frontiers), start.arcs
     kept, seen, steps, touched = [ids], part.xp.zeros(push.graph.num_vertices if layers else 0, bool), 0, 0
     if layers:
         seen[ids] = True
-    while (len(ids) or arcs) and steps < limit:
+    while (len(ids) or arcs) and steps < max_steps:
         steps, touched = steps + 1, touched + (start.at_most if arcs else len(ids))
         ids, arcs = push.step(ids, arcs, steps), ()
         if layers and seen[ids].any():
@@ -92,13 +74,12 @@ class Push:
     frontier, arc lists, or a tuple of these; None: all vertices. ``scheme`` is that of the local ``advance``.
     """
 
-    def __init__(self, part: Partition, fn: Any, out: Any, args: Any, reduce: str, over: str, then: Any) -> None:
-        self.part, self.fn, self.out, self.reduce, self.then = part, fn, out, reduce, then
+    def __init__(self, part: Partition, call: Call, out: Any, over: str) -> None:
+        self.part, self.out, self.over, self.reduce = part, out, over, call.reduce
+        self.fn, _, self.then, *_ = call.given
         self.graph = part.follow()
-        call = binding.bind_push(self.graph, fn, with_local(part, args, self.graph), reduce, out, then)
-        self.over = checks.push_direction(self.graph, over)
-        self.asking, self.totals = Asking(part, args, call, out), Totals(part, args)
-        self.data: Array = out.data if reduce == "argmin" else out
+        self.asking, self.totals = Asking(part, call, out), Totals(part, call.values)
+        self.data: Array = out.data if call.layout is not None else out
         self.bottom_up: BottomUp | None = None  # how steps may pull
         self.altered: list[Array] | None = None  # if a list: the vertices whose word was altered are added to it
 

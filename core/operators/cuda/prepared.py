@@ -71,7 +71,7 @@ class Prepared:
     uses = 0  #: calls since it was prepared
 
     def __init__(self, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str) -> None:
-        self.call, self.over, self.scheme = call._replace(values=()), over, scheme  # it keeps no array alive
+        self.call, self.over, self.scheme = call._replace(values=(), given=()), over, scheme  # it keeps no array alive
         self.takes_position = call.function.leading[0] == "i"  # and serves repeats, too
         self.size, self.xp, self.device = graph.num_vertices, graph.device.xp, graph.device
         self.counters, self.full = graph.workspace.state(Counters), full_grid(graph.device)

@@ -33,16 +33,15 @@ class Asking:
 
     Args:
         part: how the graph is divided.
-        args: the arguments, as users gave them.
-        call: the call, bound to the graph of this rank.
+        call: the call, bound to the divided graph.
         out: the array that a push writes while its function runs, or None.
 
     Raises:
         RequirementError: it is not known before the call which edges a function looks up.
     """
 
-    def __init__(self, part: Partition, args: Any, call: Call, out: Any = None) -> None:
-        self.part, self.call, self.args = part, call, with_local(part, args, part.local)
+    def __init__(self, part: Partition, call: Call, out: Any = None) -> None:
+        self.part, self.call, self.args = part, call, with_local(part, call.given[1])
         self.places = [at for at, value in enumerate(self.args) if value is part.local]
         later = [one.asks for one in (call.then, call.commit) if one is not None]
         self.first, self.later = call.function.asks, Asks(sum((one.edges for one in later), ()))

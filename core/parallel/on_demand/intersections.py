@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.parameters import one_of
 from suricate.base.types import ArcList, EdgeList, StoreView, edge_keys
 from suricate.comm.rounds import in_rounds
 from suricate.edgefn.derived import adding_at_corners
@@ -22,7 +21,7 @@ from suricate.intake.arrays import bits, on_host, sorted_distinct
 from suricate.operators import binding
 from suricate.operators import intersection as alone
 from suricate.operators.call import driver_of
-from suricate.parallel.arguments import combine, own_effects, with_local
+from suricate.parallel.arguments import combine, own_effects
 from suricate.parallel.on_demand.asks import Asking
 from suricate.parallel.on_demand.rows import Rows, at_a_time, ends_of_keys, known, slices
 from suricate.parallel.totals import Totals
@@ -31,32 +30,26 @@ from suricate.store import fallbacks
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
+    from suricate.graph import Graph
     from suricate.operators.call import Call
     from suricate.parallel.partition import Partition
 
 
 def intersect(
-    part: Partition, left: Any, right: Any = None, *, u: Any, v: Any, fn: Any, args: Any, method: str,
-    oriented: str | None, out: Any,
-) -> Any:  # fmt: skip
-    """Intersect the rows of every pair on one rank; parameters and result as of ``suricate.operators.intersect``."""
-    one_of("method", method, alone.METHODS)
-    graph, right, xp = part.follow(), left if right is None else right, part.xp
-    views = alone.views_of(graph, *(one.partition.follow() if _is_divided(one) else one for one in (left, right)))
-    pairs = alone.pairs_of(graph, u, v)
-    alone.check_orientation(graph, oriented, u, left is right, method)
-    alone.check_method(method, views)
+    part: Partition, graph: Graph, call: Call, left: Any, right: Any, pairs: ArcList | None, out: Any,
+    oriented: str | None, method: str,
+) -> None:  # fmt: skip
+    """Intersect the rows of every pair on one rank, as a driver does (see ``suricate.operators.call``)."""
+    local = part.follow()
     with part.comm.alike():  # that copies, or does not, by what stores of this rank have chosen
-        views = alone.walked_together(graph, views)
-    given = with_local(part, args, graph)
-    call = binding.bind_intersection(graph, fn, given, everything=pairs is None)
-    call, out = alone.target_of(graph, call, out, pairs, oriented)
+        views = alone.walked_together(local, alone.views_of(local, left, right))
     corners = pairs is None and oriented is not None and out is not None and len(out) != 1
     if corners:
-        fn, args = adding_at_corners(fn or binding.one, len(args)), (*args, out)
-        call = binding.bind_intersection(graph, fn, (*given, out), everything=True)._replace(dtype=call.dtype)
+        (fn, args), dtype = call.given, call.dtype
+        fn = adding_at_corners(fn, len(args))
+        call = binding.bind_intersection(graph, fn, (*args, out), everything=True)._replace(dtype=dtype)
         out[:] = 0
-    run = Run(part, call, fn, args, method, [Side(one, view) for one, view in zip((left, right), views, strict=True)])
+    run = Run(part, call, method, [Side(one, view) for one, view in zip((left, right), views, strict=True)])
     if pairs is not None:
         run.pairs = pairs if oriented is None else _ascending(pairs)
     elif oriented is None:
@@ -64,15 +57,12 @@ def intersect(
     else:
         run.oriented_arcs(by_degree=oriented == "degree")
     if out is not None and not corners:
-        run.sums = xp.zeros(run.pairs.size, call.dtype)
+        run.sums = part.xp.zeros(run.pairs.size, call.dtype)
     run.everything()
-    if run.sums is None:
-        return out
-    if pairs is not None:
+    if run.sums is not None and pairs is not None:
         out[:] = part.comm.merged(bits(run.sums)).view(out.dtype)
-    else:
+    elif run.sums is not None:
         out[:] = sum(part.comm.allgatherv(run.sums.sum(dtype=out.dtype).reshape(1)))
-    return out
 
 
 def _is_divided(one: Any) -> bool:
@@ -130,11 +120,9 @@ class Run:
     pairs: ArcList
     sums: Array | None = None
 
-    def __init__(
-        self, part: Partition, call: Call, fn: Any, args: tuple[Any, ...], method: str, sides: list[Side]
-    ) -> None:
-        self.part, self.call, self.fn, self.method, self.sides = part, call, fn, method, sides
-        self.asking, self.totals, self.all_know = Asking(part, args, call), Totals(part, args), True
+    def __init__(self, part: Partition, call: Call, method: str, sides: list[Side]) -> None:
+        self.part, self.call, self.method, self.sides = part, call, method, sides
+        self.asking, self.totals, self.all_know = Asking(part, call), Totals(part, call.values), True
         self.asking.args, self.added = own_effects(part, call, self.asking.args)
         self.asked = [at for at, side in enumerate(sides) if side.graph is part.graph]
         ends, edges = {"uv"[at] for at in self.asked}, self.asking.first.edges
@@ -257,7 +245,8 @@ class Run:
         args = self.asking.args
         if self.asking.places:
             args = self.asking.with_answers(*self._answers(piece, found))
-        call = binding.bind_intersection(graph, self.fn, args, everything=False)._replace(dtype=self.call.dtype)
+        call = binding.bind_intersection(graph, self.call.given[0], args, everything=False)
+        call = call._replace(dtype=self.call.dtype)
         places, (u, v) = piece.pairs, self.ends
         by_position = call.function.leading[0] == "i"  # among all pairs
         if by_position:
