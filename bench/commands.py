@@ -121,6 +121,9 @@ def limits_options(time_limit: float) -> Any:
 
 
 @click.command()
+@click.option(
+    "--graph", default=str(constants.COLLEGEMSG), show_default="CollegeMsg", help="A file of edges with times."
+)
 @DEVICE
 @BACKEND
 @ALGORITHM
@@ -131,6 +134,7 @@ def limits_options(time_limit: float) -> Any:
 @limits_options(constants.DEMO_TIME_LIMIT)
 @table_format
 def demo(
+    graph: str,
     device: str,
     backends: tuple[str, ...],
     algorithms: tuple[str, ...],
@@ -142,10 +146,11 @@ def demo(
     time_limit: float,
     table_format: str,
 ) -> None:
-    """Compare the backends on a real temporal graph (CollegeMsg).
+    """Compare the backends on a real temporal graph.
 
     Every backend x (bulk build, insert, delete, query, stream) x algorithms (from scratch and kept current), each row
-    verified against an independent oracle before it is timed.
+    verified against an independent oracle before it is timed. A star is at what loses: an update to computing from
+    scratch, a computation to SciPy's. `suricate bench --report FILE` prints all tables of the results.
     """
     with usage_errors():
         where = resolve(device)
@@ -158,10 +163,10 @@ def demo(
             algorithms=suites.algorithm_names(algorithms),
         )  # fmt: skip
         results = open_results(output)
-        data = [inputs.load(str(constants.COLLEGEMSG), seed=seed)]
+        data = [inputs.load(graph, seed=seed)]
         tasks = [(item.name, task) for item in data for task in suites.demo_tasks(selection, item)]
         check_versions(results.path, [(task.backend, task.algorithm) for _, task in tasks])
-    run_session(tasks, data, selection, limits, results, table_format)
+    run_session(tasks, data, selection, limits, results, table_format, brief=True)
 
 
 @click.command()
@@ -315,17 +320,20 @@ def run_session(
     limits: Limits,
     results: ResultsFile,
     table_format: str,
+    *,
+    brief: bool = False,
 ) -> None:
     """Run ``tasks``, pairs (graph name, task) on the inputs ``data``, write their rows to ``results`` and print them.
 
-    ``selection``: what the user chose, for the header of the results; ``limits``: how often a task is repeated.
-    The process exits with code 1 if a row failed, else 0.
+    ``selection``: what the user chose, for the header of the results; ``limits``: how often a task is repeated;
+    ``brief``: whether to print an overview only. The process exits with code 1 if a row failed, else 0.
     """
     from suricate.bench import session
     from suricate.cli import console
 
     to_stdout = table_format == "table" and results.path != STDOUT  # else stdout has the tables or rows alone
-    failed = session.run(tasks, data, selection, limits, results, console(stderr=not to_stdout), table_format)
+    where = console(stderr=not to_stdout)
+    failed = session.run(tasks, data, selection, limits, results, where, table_format, brief=brief)
     raise SystemExit(1 if failed else 0)
 
 

@@ -38,6 +38,8 @@ def run(
     results: ResultsFile,
     console: Console,
     table_format: str = "table",
+    *,
+    brief: bool = False,
 ) -> bool:
     """Run ``(graph name, task)`` pairs one after the other; return whether a row failed. Empties ``tasks`` in place.
 
@@ -49,6 +51,7 @@ def run(
         results: the file to which the header and the rows are appended; it is closed at the end.
         console: where progress and rows are printed, and the final tables if ``table_format`` is "table".
         table_format: format of the final tables; in any other than "table" the rows are printed to stdout.
+        brief: whether to print an overview in place of rows and tables, and of rows only those that failed.
     """
     run_id = new_run()
     peak = copy_bandwidth(selection.device) if selection.device.is_cuda else None
@@ -61,8 +64,9 @@ def run(
         "scenario": selection.scenario, "limits": asdict(limits),
     }  # fmt: skip
     results.append({**header, **asked})
-    console.print(text.environments([header]), markup=False)
-    console.print(text.heading(), style="bold", markup=False, soft_wrap=True)
+    if not brief:
+        console.print(text.environments([header]), markup=False)
+        console.print(text.heading(), style="bold", markup=False, soft_wrap=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=len(tasks))
@@ -77,17 +81,19 @@ def run(
             if shown[-1:] != [row.graph] and len(inputs) > 1:
                 shown.append(row.graph)
                 console.print(row.graph, style="bold", markup=False)
-            if row.status != "skip":
+            if row.status in (STYLES if brief else ("ok", *STYLES)):
                 console.print(text.line(to_line(row)), style=STYLES.get(row.status), markup=False, soft_wrap=True)
             progress.advance(bar)
 
         rows = run_tasks(tasks, limits, run_id, peak=peak, starting=starting, finished=finished)
     results.close()
     lines = [to_line(row) for row in rows]
-    if table_format == "table":
-        print_tables(console, lines)
-    else:
+    if table_format != "table":
         show(table_format, [grid(lines)])
+    elif brief:
+        console.print("\n".join(comparison.overview(lines)), markup=False, soft_wrap=True)
+    else:
+        print_tables(console, lines)
     failed = [row for row in rows if row.status in ("FAIL", "ERROR")]
     for reason, count in Counter(row.reason for row in rows if row.status == "skip").items():
         console.print(f"{count} rows left out: {reason}", markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from suricate.bench.defaults import BASELINE
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, time_and_rate
 from suricate.bench.workloads.references import DUMMY, SCIPY
+from suricate.cli.terminal import plain_table
 
 Rows = list[dict[str, Any]]
 
@@ -52,6 +54,43 @@ def ratios(rows: Rows) -> list[Table]:
         if table.row_count:
             tables.append(table)
     return tables
+
+
+def overview(rows: Rows) -> list[str]:
+    """Return a text per graph and device: milliseconds by backend (lines) and workload; losing times have a star.
+
+    A star is at an update of a result that takes longer than computing it from scratch, by the same backend or by
+    SciPy, and at a computation from scratch that takes longer than SciPy's.
+    """
+    texts = []
+    for title, group in _groups(rows):
+        found = {(row["backend"], _column(row)): row for row in group if _column(row)}
+        columns = [*dict.fromkeys(column for _, column in found)]
+        lines = [
+            [{SCIPY: "SciPy"}.get(backend, backend), *(_starred(found, backend, column) for column in columns)]
+            for backend in backends_of(group)
+        ]
+        batches = [(row["batch"], "kept" if row["algorithm"] else "others") for row in found.values() if row["batch"]]
+        edges = ", ".join(f"{count(size)} ({which})" for size, which in dict.fromkeys(batches))
+        texts.append(f"{title}: ms (* loses); edges of a batch: {edges}\n{plain_table(['', *columns], lines)}")
+    return texts
+
+
+def _column(row: dict[str, Any]) -> str:
+    """Return the column of a row in the overview; empty if it is not shown."""
+    if row["algorithm"]:
+        return f"{row['algorithm']} kept" if row["workload"] == "stream" else row["algorithm"]
+    return row["workload"] if row["batch"] and row["workload"] != "stream" else ""
+
+
+def _starred(found: dict[tuple[str, str], dict[str, Any]], backend: str, column: str) -> str:
+    row = found.get((backend, column))
+    if row is None or row["median_s"] is None:
+        return "" if row is None else row["status"]
+    scratch = column.removesuffix(" kept")
+    others = [found.get(other) for other in ((backend, scratch), (SCIPY, scratch)) if other != (backend, column)]
+    lost = row["algorithm"] and any(other and (other["median_s"] or math.inf) < row["median_s"] for other in others)
+    return f"{1000 * row['median_s']:.3g}{'*' if lost else ''}"
 
 
 def bandwidths(rows: Rows) -> Table | None:

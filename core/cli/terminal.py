@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 160  #: columns of running text that is not printed to a terminal; tables there are as wide as they need
 GAP = "  "  #: between the columns of a plain table
+FRAME = 3  #: characters that a frame takes per column
 
 #: the option of every command that prints tables; its value is for :func:`show`
 table_format = click.option(
@@ -98,20 +100,18 @@ def _csv(grid: Grid) -> str:
 
 
 def _print_table(grid: Grid) -> None:
-    """Print a table to stdout; long cells are folded into several lines, not cut."""
+    """Print a table to stdout; cells that are too long go on in further lines, between words."""
     cells = [[rounded(value) for value in row] for row in grid.rows]
     if not sys.stdout.isatty():
-        click.echo(plain_table(grid.columns, cells))
+        click.echo(plain_table(grid.columns, cells, columns_of_pipes()))
         return
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table()
-    for column in grid.columns:
-        table.add_column(escape(column), overflow="fold")
+    table = Table(*map(escape, grid.columns))
     for row in cells:
         table.add_row(*map(escape, row))
-    console().print(table)
+    show_rich(console(), table)
 
 
 def rounded(value: Any) -> str:
@@ -138,29 +138,48 @@ def printable_rows(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     return [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
 
 
-def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
     """Return a table with the headers ``columns`` and these ``rows`` as text without a frame.
 
-    If the environment variable ``COLUMNS`` is set, cells are folded to make the lines fit.
+    Args:
+        columns: texts. rows: a text per column.
+        width: most characters of a line, None: no limit. Cells are broken between words only; where words are too long
+            for that, each cell follows the name of its column, and a blank line each row.
     """
     cells = [list(map(str, row)) for row in (columns, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    most = columns_of_pipes()
-    while most is not None and sum(widths) + len(GAP) * (len(widths) - 1) > most and max(widths) > 1:
-        widths[widths.index(max(widths))] -= 1
-    lines = [line for row in cells[1:] for line in _folded(row, widths)]
-    return "\n".join([*_folded(cells[0], widths), GAP.join("-" * width for width in widths), *lines])
+    widths = fitting_widths(cells, None if width is None else width - len(GAP) * (len(columns) - 1))
+    if widths is None:
+        pairs = ([f"{name}: {cell}" for name, cell in zip(cells[0], row, strict=True)] for row in cells[1:])
+        return "\n\n".join("\n".join(line for pair in row for line in wrapped(pair, width or 0)) for row in pairs)
+    lines = [line for row in cells[1:] for line in _wrapped(row, widths)]
+    return "\n".join([*_wrapped(cells[0], widths), GAP.join("-" * width for width in widths), *lines])
 
 
-def _folded(row: list[str], widths: list[int]) -> list[str]:
+def fitting_widths(cells: Sequence[Sequence[str]], most: int | None) -> list[int] | None:
+    """Return a width for each column of ``cells``, ``most`` together; None if that needs breaks inside words."""
+    columns = list(zip(*cells, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    least = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    while most is not None and sum(widths) > most:
+        spare = [place for place, width in enumerate(widths) if width > least[place]]
+        if not spare:
+            return None
+        widths[max(spare, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _wrapped(row: list[str], widths: list[int]) -> list[str]:
     """Return the lines of text of ``row``; a cell longer than the width of its column goes on in the next line."""
-    parts = [
-        [cell[at : at + width] for at in range(0, len(cell), max(width, 1))] or [""]
-        for cell, width in zip(row, widths, strict=True)
-    ]
-    height = max(map(len, parts), default=0)
-    lines = ([part[line] if line < len(part) else "" for part in parts] for line in range(height))
+    parts = [wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+    lines = zip_longest(*parts, fillvalue="")
     return [GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return a text as lines of at most ``width`` characters, or of one word."""
+    import textwrap
+
+    return [text] if len(text) <= width else textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def grid_of(table: Table) -> Grid:
@@ -176,16 +195,18 @@ def grid_of(table: Table) -> Grid:
 
 
 def show_rich(console: Console, table: Table) -> None:
-    """Print a ``rich`` table to a console; if that is a pipe or a file, without colours and frame."""
+    """Print a ``rich`` table; without colours and frame if that is a pipe or a file, or too narrow for its words."""
+    grid, limit = grid_of(table), columns_of_pipes()
     if console.is_terminal or console.record:
-        console.print(table)
-        return
-    grid = grid_of(table)
-    console.print(
-        "\n".join([*([grid.name] if grid.name else []), plain_table(grid.columns, grid.rows)]),
-        markup=False,
-        soft_wrap=True,
-    )
+        limit = console.width
+        widths = fitting_widths([grid.columns, *grid.rows], limit - FRAME * len(grid.columns) - 1)
+        if widths is not None:
+            for column, width in zip(table.columns, widths, strict=True):
+                column.width = width
+            console.print(table)
+            return
+    lines = [*([grid.name] if grid.name else []), plain_table(grid.columns, grid.rows, limit)]
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
 
 
 @contextmanager

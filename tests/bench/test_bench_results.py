@@ -138,6 +138,25 @@ def test_tables_show_rates_failures_and_ratios():
     assert "reference: not verified" in text.line(rows[3])
 
 
+def test_the_overview_marks_what_loses():
+    times = {
+        ("a", "insert", None): 4e-3, ("a", "from scratch", "x"): 2e-3, ("a", "stream", "x"): 1e-3,
+        ("b", "insert", None): 3e-3, ("b", "from scratch", "x"): 5e-4, ("b", "stream", "x"): 6e-4,
+        ("scipy", "from scratch", "x"): 1.5e-3,
+    }  # fmt: skip
+    rows = [
+        {"run": 1, "graph": "g", "device": "cpu", "backend": backend, "workload": workload, "algorithm": algorithm,
+         "batch": 8, "median_s": seconds, "status": "ok"}
+        for (backend, workload, algorithm), seconds in times.items()
+    ]  # fmt: skip
+    (found,) = comparison.overview(rows)
+    assert "edges of a batch: 8 (others), 8 (kept)" in found
+    assert [line.split() for line in found.splitlines()[1:]] == [
+        ["insert", "x", "x", "kept"], ["-----", "------", "---", "------"],
+        ["a", "4", "2*", "1"], ["b", "3", "0.5", "0.6*"], ["SciPy", "1.5"],
+    ]  # fmt: skip
+
+
 def test_lines_of_rows_that_were_left_out_are_not_shown():
     rows = [row(batch=1024), row("csr_baseline", batch=1024, status="skip"), row(batch=4096, status="skip")]
     shown = text_of(*comparison.matrix(rows))
