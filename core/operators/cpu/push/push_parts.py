@@ -9,11 +9,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cpu.jit import kernel
-from suricate.operators.cpu.bindings import arc_weight, both, edge, store, then
+from suricate.cpu.jit import inner, kernel
+from suricate.operators.cpu.bindings import arc_weight, both, edge, neighbors, store, then, weight
 from suricate.operators.cpu.measuring import edges_of, edges_of_rest, measure  # noqa: F401 - drivers call kernels there
 from suricate.operators.cpu.push.pulling_once import let_join_range, pull_range
-from suricate.operators.cpu.push.stamping import stamp_row
+
+
+@inner
+def stamp_row(g, u, without_loop, out, stamp, step, *args):
+    """Offer along the edges of ``u`` in the view ``g``; if ``without_loop`` is set, its self-loop is left out.
+
+    Values in ``out`` change in place; each vertex ``v`` whose value changes gets ``stamp[v] = step``.
+    """
+    for v, slot in neighbors(g, u):
+        if without_loop and v == u:
+            continue
+        if store(out, v, edge(u, v, weight(g, slot), *args)):
+            stamp[v] = step
 
 
 @kernel
