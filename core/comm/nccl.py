@@ -205,10 +205,7 @@ class NCCLComm(Comm):
         return received
 
     def _exchange(self, address: int, ends: Sequence[int]) -> None:
-        """Copy each rank's bytes to all ranks; rank r has its bytes at ``address + ends[r]``, up to ``ends[r + 1]``.
-
-        The result is in one buffer on the device, at ``address``.
-        """
+        """Copy each rank's bytes to all ranks; rank r has its bytes at ``address + ends[r]``, up to ``ends[r + 1]``."""
         if not ends[-1]:
             return
         size = ends[1]
@@ -220,10 +217,7 @@ class NCCLComm(Comm):
         self._nccl.groupEnd()
 
     def _queue(self, address: int, ends: Sequence[int], given: Array | None = None) -> None:
-        """Queue, in an NCCL group, copies of each rank's bytes to all ranks, at ``address + ends[r]`` for rank r.
-
-        ``given``: an array with the bytes of this rank, which are copied there, too; None: they are there already.
-        """
+        """Queue, in an NCCL group, copies of each rank's bytes to all ranks, at ``address + ends[r]`` for rank r."""
         nccl, comm, stream, sizes = self._nccl, self._comm, self._stream, [high - low for low, high in pairwise(ends)]
         place = address + ends[self.rank]
         own = place if given is None else module_of(given).ascontiguousarray(given).data.ptr

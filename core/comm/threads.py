@@ -82,10 +82,7 @@ class Meeting:
             return [_copied(each) for each in found or []]
 
     def _compared(self) -> list[Any]:
-        """Return the values of all ranks, after comparing their collectives and the values of ``same_soon``.
-
-        Sets ``reason`` if the collectives differ, ``differ`` if the values do.
-        """
+        """Return the values of all ranks, after comparing their collectives and the values of ``same_soon``."""
         parts, self.differ = [self.deposited[rank] for rank in range(self.size)], None
         try:
             error = apart(

@@ -121,10 +121,7 @@ class Watch:
             self.abort(reason)
 
     def _beat(self) -> None:
-        """Say what this process does, and end the job if a source is quiet for too long, or another process hangs.
-
-        It runs in a thread of its own.
-        """
+        """Say what this process does, and end the job if a source is quiet for too long, or another process hangs."""
         while not self._over:
             time.sleep(TICK)
             self._listen()
@@ -140,9 +137,6 @@ class Watch:
         self._send(ENDED, self._number, "has ended")
 
     def _end_by_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Handle an uncaught exception: print it, and end all processes, as others would wait for this one.
-
-        It is called as ``sys.excepthook`` is: with the class, the exception and its traceback.
-        """
+        """Handle an uncaught exception: print it, and end all processes, as others would wait for this one."""
         self._hook(kind, error, trace)
         self.abort(f"has raised {kind.__name__}")

@@ -194,10 +194,7 @@ def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by
 
 
 def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | type[Algorithm]) -> dict[str, np.ndarray]:
-    """Return the columns ``rows``, masked where there is no vertex, with a column of names behind each of vertex ids.
-
-    ``kind`` declares which arrays are vertex ids. A name is None where there is no vertex, or where it has no name.
-    """
+    """Return the columns ``rows``, masked where there is no vertex, and a column of names behind each of ids."""
     columns = {}
     for name, column in rows.items():
         columns[name] = without_empty(column)
@@ -286,10 +283,7 @@ def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None
 
 
 def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: np.ndarray, version: int) -> np.ndarray:
-    """Return ``column``, the present names of the vertices ``rows``, with former names where ``left`` is true.
-
-    A vertex that left gets the name it had at ``version`` of ``names``, None if that name is no longer known.
-    """
+    """Return ``column``, the present names of the vertices ``rows``, with former names where ``left`` is true."""
     ids, last = names.forgotten(version)
     known = dict(zip(ids.tolist(), last.tolist(), strict=True))
     column = column.astype(object)

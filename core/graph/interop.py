@@ -145,10 +145,7 @@ def from_edges(
 
 
 def _with_vertices(cls: type[Graph], num_vertices: int, edges: int, options: dict[str, Any]) -> Graph:
-    """Return a graph of ``num_vertices`` vertices without edges; if memory is short, the error mentions sparse ids.
-
-    ``edges``: number of edges it will get.
-    """
+    """Return a graph of ``num_vertices`` vertices without edges; if memory is short, the error mentions sparse ids."""
     try:
         return cls(num_vertices, **options)
     except CapacityError as error:

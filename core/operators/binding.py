@@ -103,10 +103,7 @@ def walked(graph: Graph, fn: Any, args: Any) -> tuple[Graph, Any]:
 
 
 def _edge_arguments(graph: Graph, fn: Any, args: Any) -> tuple[tuple[str, ...], tuple[Argument, ...], tuple[Any, ...]]:
-    """Return the leading parameters of an edge function, and the types and checked values of its arguments ``args``.
-
-    A function that takes weight and row reads the weight through the row, from one more argument.
-    """
+    """Return the leading parameters of an edge function, and the types and checked values of its arguments ``args``."""
     arguments, values = arguments_of(graph, args)
     if not graph.walks_rows or (taken := _taken_for_weight(fn)) == "w":
         return EDGE, arguments, values

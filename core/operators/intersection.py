@@ -127,10 +127,7 @@ class EdgeSetScope:
 
 
 def _graph_of(left: Any, right: Any) -> Any:
-    """Return that one of the operands ``left`` and ``right`` (None: the same as ``left``) that is a graph.
-
-    If both are edge sets, it is an :class:`EdgeSetScope`, which has those attributes of a graph that operators use.
-    """
+    """Return that one of the operands ``left`` and ``right`` (None: the same as ``left``) that is a graph."""
     for given, label in ((left, "left"), (left if right is None else right, "right")):
         if not isinstance(given, EdgeSet) and not hasattr(given, "exclusive"):
             kind = type(given).__name__

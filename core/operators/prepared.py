@@ -114,10 +114,7 @@ def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: An
 
 
 def _is_plain(key: Key, call: Call) -> bool:
-    """Return whether ``call`` can be prepared: it has one function, whose arguments are arrays and numbers.
-
-    ``key`` is its key; False is also returned if the type of a number is not in it.
-    """
+    """Return whether ``call`` can be prepared: it has one function, whose arguments are arrays and numbers."""
     if call.then is not None or call.layout is not None:
         return False
     arguments = call.function.arguments

@@ -102,10 +102,7 @@ class Repeated:
         return graph.device.is_cuda and graph.partition is None and graph.num_vertices > 0 and not bounds.CHECKED
 
     def _find(self, held: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Return the kept launch for the objects ``held``; None if this is the first call with exactly these.
-
-        The second call builds the launch by ``make()``; so does a later one if the launch no longer fits the graph.
-        """
+        """Return the kept launch for the objects ``held``, made by ``make()`` in the second call with them, or None."""
         key = tuple(map(id, held))
         found = self._made.get(key)
         if found is not None and (found[1] is None or not found[1].fits()):

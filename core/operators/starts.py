@@ -103,10 +103,7 @@ def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
 
 
 def _noted(graph: Graph, ids: Array, label: str) -> Array:
-    """Return ``ids``, an array on the device of ``graph``, as ``uint32[k]``, and check it without waiting.
-
-    If an id is out of range, kernels ignore it, and a later call raises the error, which names ``label``.
-    """
+    """Return ``ids``, an array on the device of ``graph``, as ``uint32[k]``, and check it without waiting."""
     assert graph.ingest is not None
     graph.ingest.ids.check(ids, label, graph.num_vertices, graph.version)
     return ids.astype(np.uint32, copy=False)

@@ -75,10 +75,7 @@ class BottomUp:
         return int(degrees(self._graph.view(over), self._graph.device, ids).sum(dtype=np.int64))
 
     def _found(self, ids: Array, looking: Array) -> tuple[Array, Array]:
-        """Return the vertices in ``looking`` with neighbours in the frontier ``ids``, and for each the smallest such.
-
-        ``looking``: vertices of this rank, ascending.
-        """
+        """Return the vertices in ``looking`` with neighbours in the frontier ``ids``, and the smallest of each."""
         xp, n = self._xp, self._graph.num_vertices
         mask = xp.zeros(-(-n // WORD) * WORD, bool)
         mask[ids] = True

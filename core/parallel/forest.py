@@ -175,10 +175,7 @@ class Repairs:
         return ids, found
 
     def _asked(self, ids: Array) -> Array:
-        """Return the least word that in-neighbours offer to each of ``ids`` (ascending); the largest word if none does.
-
-        Collective: each rank computes the words of its own vertices.
-        """
+        """Return the least word that in-neighbours offer to each of ``ids``; the largest if none does; collective."""
         own = self.part.owned(ids)
         found = self.best.of_size(len(own)).data
         for rows in self._rows(own, "in"):
@@ -189,10 +186,7 @@ class Repairs:
     # -- repairs -------------------------------------------------------------------------------------------------------
 
     def _seeds(self, deleted: EdgeList, replaced: EdgeList, inserted: EdgeList) -> Array:
-        """Reset vertices without a valid parent, apply offers to them and along new arcs, return those that must push.
-
-        The arguments are the arcs that a batch deleted, gave another weight (``replaced``) or inserted, on all ranks.
-        """
+        """Reset vertices without a valid parent, take offers, also along new arcs; return those that must push."""
         xp, has_back = self.xp, self.graph.has_in_edges
         invalid, changed = self._invalidated(self._suspects(deleted, replaced), has_back=has_back)
         if len(invalid) and has_back:

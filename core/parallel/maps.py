@@ -43,10 +43,7 @@ def vertex_map(part: Partition, divided: Graph, call: Call, start: Start) -> Fro
 
 
 def _places_of(part: Partition, call: Call, start: Start) -> Iterator[Columns]:
-    """Yield as columns the vertices ``v`` of a map, their positions ``i``, if the function of ``call`` looks up edges.
-
-    These are all vertices of ``start``, as every rank calls the function for all of them.
-    """
+    """Yield as columns the vertices ``v`` of a map and positions ``i``, if the function of ``call`` looks up edges."""
     if call.function.asks.edges:
         alone = len(start.frontiers) == 1 and not start.arcs
         ids = start.frontiers[0].vertices if alone else ends_of(part.local, start)
@@ -61,10 +58,7 @@ def _asks_about_its_vertex(call: Call) -> bool:
 
 
 def _map_owned(part: Partition, call: Call, start: Start) -> Frontier:
-    """Call the function for the vertices of ``start`` that this rank owns, and copy what it writes to all ranks.
-
-    Returns the vertices of all ranks for which the function returned true.
-    """
+    """Call the function for the vertices of ``start`` that this rank owns, and copy what it writes to all ranks."""
     graph, totals, (fn, args) = part.local, Totals(part, call.values), call.given
     ids = None if start.is_all(graph.num_vertices) else ends_of(graph, start)
     mine = frontier_of(graph, part.own if ids is None else part.owned(ids))

@@ -140,10 +140,7 @@ class Push:
         return sorted_distinct(xp.concatenate(places), xp)
 
     def _smallest(self, given: Any, scheme: str) -> Array:
-        """Push from ``given`` and exchange changed words; return the vertices whose keys changed.
-
-        Words in which only the payload became smaller are exchanged as well.
-        """
+        """Push from ``given`` and exchange changed words; return the vertices whose keys changed."""
         data, comm, xp = self.out.data, self.part.comm, self.part.xp
         near = self._near(given)
         before = data.copy() if near is None else data[near]
@@ -173,10 +170,7 @@ class Push:
         return self.joining(union, data[union], was)
 
     def _of_all(self, ids: Array, sizes: list[int]) -> list[tuple[Array, Array]]:
-        """Exchange the vertices ``ids`` and their words; return those of each rank, in rank order; collective.
-
-        ``sizes``: how many vertices each rank passes; empty if words have 128 bits.
-        """
+        """Exchange the vertices ``ids`` and their words; return those of each rank, in rank order; collective."""
         words, comm = self.out.data[ids], self.part.comm
         if not sizes:
             return [*zip(comm.allgatherv(ids), comm.allgatherv(words), strict=True)]

@@ -127,10 +127,7 @@ class Search:
         return self._noted(self._read())
 
     def _finished(self, found: Counts) -> Propagated:
-        """Compute all remaining levels from the few arcs into unvisited vertices; return the outcome, on the device.
-
-        ``found`` are the counts of the last level.
-        """
+        """Compute all remaining levels from the few arcs into unvisited vertices; return the outcome, on the device."""
         size, ranks = self._levels.arc_section(self._arcs), self._part.comm.size
         arcs = self._offers[: size * ranks]
         self._levels.list_arcs(arcs, self._arcs)

@@ -101,10 +101,7 @@ def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
-    """Return this rank's part in the form that ranks exchange: valid ids, or names; weights of the graph's dtype.
-
-    ``part``: an index of ``PARTS``, for messages. ``inserting``: the edges are to be inserted. None: no edges.
-    """
+    """Return this rank's part in the form that ranks exchange: valid ids, or names; weights of the graph's dtype."""
     if edges is None or (edges[0] is None and edges[1] is None):
         return None
     src, dst, weight = edges
@@ -128,11 +125,7 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
 
 
 def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool, self_loops: str) -> Given | None:
-    """Return validated copies of ``edges`` on the device; None if dropping self-loops leaves no edge.
-
-    Errors are left to ``ingest.raise_pending()``, except where self-loops are dropped: that waits, and raises at once.
-    ``part``: an index of ``PARTS``, for messages. ``inserting``: the edges are to be inserted, as ``self_loops`` says.
-    """
+    """Return validated copies of ``edges`` on the device; None if dropping self-loops leaves no edge."""
     if inserting and self_loops == "drop":
         return ingest.without_loops(edges, part)
     return ingest.checked(edges, part, inserting=inserting, loops=ingest.loops if inserting else 0, wait=False)

@@ -99,10 +99,7 @@ class DividedTable(EdgeTable):
         self._free, self._left, self._answers = np.concatenate((self._free, left)), [], {}
 
     def _left_by(self, rows: np.ndarray, delta: DeltaLike) -> np.ndarray:
-        """Return those of ``rows``, which a batch's edges were given, that no edge of this rank has after the change.
-
-        Rows that edges had before the batch are not among them: :meth:`leave` has recorded these.
-        """
+        """Return those of ``rows``, given to a batch's edges, that no edge of this rank has after the change."""
         kept = [self._here(delta.inserted), self._here(delta.replaced)] if len(rows) else []
         return np.setdiff1d(rows, np.concatenate(kept)) if kept else rows
 
@@ -165,10 +162,7 @@ class DividedTable(EdgeTable):
         self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:
-        """Return one array per rank: the values of column ``name`` of the edges that it passes; collective.
-
-        ``own``: the rows of the edges that this rank passes.
-        """
+        """Return one array per rank: the values of column ``name`` of the edges that it passes; collective."""
         values, comm = self.values(name, own), self._part.comm
         if values.dtype == TEXT:
             return [texts_of(each) for each in comm.gather("texts", values.tolist())]

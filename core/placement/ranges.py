@@ -151,10 +151,7 @@ class Move:
         return joined(self.store.device.xp, *kept)
 
     def _sent(self, edges: EdgeList) -> EdgeList:
-        """Return the edges that all ranks pass, concatenated; collective.
-
-        If edges have columns, the weights are row numbers on this rank.
-        """
+        """Return the edges that all ranks pass, concatenated; collective."""
         if self.table is None:
             return edges.each(self.comm.joined)
         weight = self.store.device.xp.concatenate(self.table.rows_of_all(edges.weight, ""))

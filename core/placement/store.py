@@ -51,10 +51,7 @@ class PartitionedStore(Store):
         return self.part.comm.merged(whole)
 
     def _weights_of_all(self, weight: Array, call: str) -> list[Array]:
-        """Return one array per rank: weights of the edges it passes or, if edges have columns, their rows on this rank.
-
-        Collective. ``weight``: what this rank passes. ``call``: names the query that returns the edges, ``""`` if none.
-        """
+        """Return one array per rank: weights of its edges or, if edges have columns, their rows here; collective."""
         table = self.part.table
         return self.part.comm.allgatherv(weight) if table is None else table.rows_of_all(weight, call)
 
@@ -262,10 +259,7 @@ class PartitionedStore(Store):
 
 
 def _places(xp: Any, starts: Array, counts: Array) -> Array:
-    """Return the concatenated ranges ``starts[i]`` to ``starts[i] + counts[i]`` (exclusive), ``int64``.
-
-    ``xp``: NumPy or CuPy, the module of the arrays.
-    """
+    """Return the concatenated ranges ``starts[i]`` to ``starts[i] + counts[i]`` (exclusive), ``int64``."""
     ends = xp.cumsum(counts)
     at = xp.arange(int(ends[-1]) if len(ends) else 0)
     row = xp.searchsorted(ends, at, side="right")

@@ -329,10 +329,7 @@ class Delta:
         return edges if self._directed else both_directions(self._device.xp, edges)
 
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
-        """Return the arcs of a ``kind``, and an upper bound of the number of edges that they belong to.
-
-        They come from the lists of edges if these exist; otherwise they are the arrays of the batch on the device.
-        """
+        """Return the arcs of a ``kind``, from the lists or else the batch, and an upper bound of their edges."""
         if self._lists is not None:
             return listed(self._listed_arcs(kind))
         removed, added, deleted = self._net()
@@ -347,11 +344,7 @@ class Delta:
         return ArcList(src, dst, weight, status, wanted, len(src)), len(src) // 2 if mirrored else len(src)
 
     def _net(self) -> Changes:
-        """Return the halves of the batch with statuses of the net change; does not wait for the device.
-
-        An edge that is deleted and inserted again counts as unchanged or, with another weight, as replaced. The first
-        call changes the statuses in place.
-        """
+        """Return the halves with statuses of the net change, which the first call sets in place; does not wait."""
         if not self._is_net:
             removed, added, deleted = self._changes
             removed, added = _made(removed), _made(added)
@@ -416,10 +409,7 @@ def _require_kind(kind: str) -> None:
 
 
 def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
-    """Return the half of a batch with the changes of ``kind``, and the status that marks them there.
-
-    ``removed`` and ``added``: the halves, in any form; one of them is returned as it is.
-    """
+    """Return the half of a batch with the changes of ``kind``, and the status that marks them there."""
     return (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
 
 
@@ -430,10 +420,7 @@ def listed(edges: EdgeList) -> tuple[ArcList, int]:
 
 @cache
 def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
-    """Return an arc list without entries on ``device``, with weights of ``dtype`` (None: without), and the number 0.
-
-    The list is cached, since algorithms read kinds of changes that most batches do not have.
-    """
+    """Return an arc list without entries on ``device``, with weights of ``dtype`` (None: without), and the number 0."""
     empty = device.xp.empty
     return listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), None if dtype is None else empty(0, dtype)))
 
@@ -441,11 +428,7 @@ def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
 def _restored(
     device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, changed: Any
 ) -> Delta:
-    """Return a delta from its pickled parts, with its arrays on ``device``, such as ``"cpu"`` or ``"cuda:0"``.
-
-    ``directed``: whether the graph is. ``dtype``: of weights. ``num_vertices``: before and after the call. ``lists``:
-    its edges by kind. ``changed``: the ids of the deleted and of the revived vertices.
-    """
+    """Return a delta from its pickled parts, with its arrays on ``device``, such as ``"cpu"`` or ``"cuda:0"``."""
     place = resolve_device(device)
     delta = Delta(place, directed, dtype, num_vertices)
     delta._lists = moved(lists, place.xp.array)

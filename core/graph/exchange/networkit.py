@@ -59,10 +59,7 @@ def _kind_of_names(graph: Any) -> dict[str, type]:
 
 
 def _values(graph: Any, name: str, kind: type, size: int) -> list[Any]:
-    """Return attribute ``name`` of the nodes of a NetworKit graph, of type ``kind``, as a list of length ``size``.
-
-    Removed nodes get 0 or an empty text; nodes without a name get None.
-    """
+    """Return attribute ``name`` of the nodes of a NetworKit graph, of type ``kind``, as a list of length ``size``."""
     values: list[Any] = [None if kind is str or name == NAME else kind(0)] * size
     known = dict(graph.getNodeAttribute(name, kind))
     for node in graph.iterNodes():

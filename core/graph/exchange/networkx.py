@@ -105,10 +105,7 @@ def from_networkx(
 
 
 def _keep_attributes(made: Graph, objects: Objects, ids: np.ndarray, data: list[dict[Any, Any]]) -> None:
-    """Make attributes of nodes columns of ``made``, or ``objects`` if nodes lack them or values differ in type.
-
-    ``data``: the attributes of each node; ``ids``: its vertex.
-    """
+    """Make attributes of nodes columns of ``made``, or ``objects`` if nodes lack them or values differ in type."""
     vertices = ids.tolist()
     for name in dict.fromkeys(chain.from_iterable(data)):
         values = {vertex: each[name] for vertex, each in zip(vertices, data, strict=True) if name in each}
@@ -123,10 +120,7 @@ def _keep_attributes(made: Graph, objects: Objects, ids: np.ndarray, data: list[
 def _keep_edges(
     made: Graph, objects: Objects, graph: Any, rows: list[Any], kept: np.ndarray, ends: tuple[Any, Any], taken: set[Any]
 ) -> None:
-    """Keep all attributes of edges as ``objects`` unless each edge has those ``taken`` alone, which ``made`` has.
-
-    Keys of parallel edges are kept, too. ``ends``: the vertices of the edges; others as for :func:`_edge_attributes`.
-    """
+    """Keep all attributes of edges as ``objects`` unless each edge has those ``taken`` alone, which ``made`` has."""
     data = partial(_edge_attributes, graph, rows, kept)
     is_more = any(each.keys() != taken for each in data()) if taken else any(data())
     if not is_more and not graph.is_multigraph():
@@ -182,11 +176,7 @@ def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list
 
 
 def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
-    """Return attribute ``weight`` of the ``kept`` edges, as :func:`_edge_attributes` explains; 1 for those without it.
-
-    Raises:
-        ParameterError: no edge has the attribute.
-    """
+    """Return attribute ``weight`` of the ``kept`` edges, see :func:`_edge_attributes`; 1 for those without it."""
     try:
         return list(map(itemgetter(weight), _edge_attributes(graph, rows, kept)))
     except KeyError:

@@ -80,10 +80,7 @@ def _owner(name: str, shape: tuple[int, ...], nodes: int, edges: int) -> str:
 
 
 def _once(index: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the ends and attributes of each undirected edge once; ``index`` may have both directions of an edge.
-
-    Raises ``ParameterError`` if attributes differ between the two directions.
-    """
+    """Return the ends and attributes of each undirected edge once; ``index`` may have both directions of an edge."""
     low, high = np.minimum(*index), np.maximum(*index)
     order = np.lexsort((index[0], high, low))
     same = np.zeros(len(order), bool)

@@ -166,10 +166,7 @@ def _direction(table: Any) -> bool | None:
 
 
 def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the columns of a table by name, as arrays; missing values are refused except in columns ``may_miss``.
-
-    ``label`` is the table's name in messages.
-    """
+    """Return the columns of a table by name, as arrays; missing values are refused except in columns ``may_miss``."""
     names = None if isinstance(table, Mapping) else column_names(table)
     if names is not None and hasattr(table, "iloc"):  # pandas
         table = library("pyarrow", "arrow").Table.from_pandas(table, preserve_index=False)
@@ -188,10 +185,7 @@ def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str
 
 
 def _named(src: Any, dst: Any) -> tuple[Any, Any, list[str] | None]:
-    """Return sources and destinations as ids, and the list of their names by id, None if they were ids already.
-
-    ``src`` and ``dst``: columns of ids or names. Names get ids in the order of their appearance.
-    """
+    """Return sources and destinations as ids, and the list of their names by id, None if they were ids already."""
     if are_texts(src) and are_texts(dst):
         names = Names("text")
         ids = names.intern_pairs(src, dst)
@@ -211,10 +205,7 @@ def _check_ids(ids: np.ndarray) -> None:
 
 
 def _found(names: Any, ids: np.ndarray, ends: Any, label: str) -> np.ndarray:
-    """Return the ids of the names ``ends`` of column ``label`` as ``int64``.
-
-    ``names`` and ``ids`` are the columns of the table of vertices; ``names`` is None if it has no such column.
-    """
+    """Return the ids of the names ``ends`` of column ``label`` as ``int64``."""
     if names is None:
         raise RequirementError(f"edges: column {label!r} has names, but vertices has no column {NAME!r}")
     number = {name: vertex for name, vertex in zip(names.tolist(), ids.tolist(), strict=True) if name is not None}

@@ -196,11 +196,7 @@ class Run:
                 yield Piece(pairs, ids[low:high], begin, most)
 
     def _ask(self, far: int | None, piece: Piece | None) -> tuple[EdgeList, EdgeList]:
-        """Return the rows of other ranks that ``piece`` needs, and the existing arcs among those that may be looked up.
-
-        Collective. ``far``: the operand, 0 or 1, whose rows other ranks have; None: this rank has both. ``piece`` None:
-        only answer others.
-        """
+        """Return rows of other ranks, and arcs, that ``piece`` (None: only answer) needs; collective."""
         xp = self.part.xp
         none = xp.empty(0, np.uint32)
         rows = asked = EdgeList(none, none)
@@ -234,10 +230,7 @@ class Run:
             yield from self.asking.keys(columns, self.others)
 
     def _use(self, far: int | None, piece: Piece, found: tuple[EdgeList, EdgeList]) -> None:
-        """Intersect the pairs of a piece and add to ``sums``; ``found``: the rows and arcs that :meth:`_ask` returned.
-
-        ``far``: the operand, 0 or 1, whose rows another rank has; None: this rank has both.
-        """
+        """Intersect the pairs of a piece and add to ``sums``; ``found``: what :meth:`_ask` returned."""
         graph, views, (rows, _) = self.part.local, [side.view for side in self.sides], found
         if far is not None:
             arcs = _listed(*rows[:2])
@@ -262,10 +255,7 @@ class Run:
             self.sums[places] += sums[places] if by_position else sums
 
     def _answers(self, piece: Piece, found: tuple[EdgeList, EdgeList]) -> tuple[Array, Array]:
-        """Return ``(src, dst)`` of the arcs in which the function's look-ups for ``piece`` search, ascending.
-
-        They are those in ``found``, which :meth:`_ask` returned for ``piece``, and rows of pairs' ends on this rank.
-        """
+        """Return ``(src, dst)`` of the arcs in which the function's look-ups for ``piece`` search, ascending."""
         if not self.asking.first.edges:
             return found[1].src, found[1].dst
         part, xp = self.part, self.part.xp

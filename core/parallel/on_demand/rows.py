@@ -111,10 +111,7 @@ def held(part: Partition, keys: Array) -> Array:
 
 
 def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
-    """Return the keys of all arcs in the rows of ``ids``, ascending, followed by ``NO_KEY``; collective.
-
-    ``lengths``: the lengths of these rows.
-    """
+    """Return the keys of all arcs in the rows of ``ids``, ascending, followed by ``NO_KEY``; collective."""
     xp = rows.part.xp
     dst = rows.fetch(ids, 0, NO_LIMIT)
     src = ids[xp.searchsorted(xp.cumsum(lengths), xp.arange(len(dst)), side="right")]

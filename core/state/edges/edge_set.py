@@ -173,10 +173,7 @@ class EdgeSet:
         return self._view
 
     def _rows_view(self) -> StoreView:
-        """Build the rows by source and return a view of them.
-
-        The view also has the hash table of edges; unless there is one already, it is built in the same block of memory.
-        """
+        """Build the rows by source and return a view of them."""
         from suricate.state.edges.edge_rows import EdgeRows, rows_view
 
         kernels, size = _kernels(self.device), self.size
@@ -213,11 +210,7 @@ class EdgeSet:
 
 
 def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -> EdgeSet:
-    """Return a set with copies of these arcs on ``device``, such as "cpu"; for copies and pickles.
-
-    ``edges`` has both arcs of undirected edges, in host memory; all ids are below ``num_vertices``. ``directed``: False
-    if ``(u, v)`` and ``(v, u)`` are the same edge.
-    """
+    """Return a set with copies of these arcs on ``device``, such as "cpu"; for copies and pickles."""
     place = resolve_device(device)
     with place.current():
         arcs = ArcList.of(edges.each(place.xp.array))
@@ -255,10 +248,7 @@ def _kernels(device: Device) -> Any:
 
 
 def _edge_list(graph: GraphLike, src: Any, dst: Any, values: Any) -> EdgeList:
-    """Check ``src``, ``dst`` and ``values``, the arguments of a new set; return them on the graph's device.
-
-    The results may be views. ``values`` None: no values. Raises the exceptions of :class:`EdgeSet`.
-    """
+    """Check ``src``, ``dst`` and ``values``, the arguments of a new set; return them on the graph's device."""
     ends = ((src, "src"), (dst, "dst"))
     sources, targets = (placed_ids(ids, graph.device, graph.num_vertices, name) for ids, name in ends)
     if values is None:

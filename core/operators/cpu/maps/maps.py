@@ -57,10 +57,7 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:
 
 
 def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> Listed:
-    """Return the vertices of ``start`` for a loop, each once; if the function takes positions, the list as it is.
-
-    If ``ends`` is set, both ends of the arcs of ``start`` are included.
-    """
+    """Return the vertices of ``start`` for a loop, each once; if the function takes positions, the list as it is."""
     if _keeps_repeats(call):
         return listed(start.frontiers[0])
     queue = graph.workspace.array("operators.buffer", graph.num_vertices, np.uint32)

@@ -98,10 +98,7 @@ class Replay:
         return launch.kernel, (grid, block, tuple(self._in_round(number, argument) for argument in arguments))
 
     def _in_round(self, number: int, argument: Any) -> Any:
-        """Return what round ``number`` passes in place of ``argument``, an argument of the first round.
-
-        A scalar is replaced by its slots of that round, in odd rounds a swapped array by its partner; others stay.
-        """
+        """Return what round ``number`` passes in place of ``argument``, an argument of the first round."""
         slots = self._slots.get(id(argument))
         if slots is not None:
             packed, turn, turns = slots

@@ -71,10 +71,7 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:
 
 
 def _map_edges(graph: Graph, launch: Callable[..., None], walks: list[Walk], frontier: Frontier) -> None:
-    """Launch the kernels of ``edge_map`` for the edges of ``frontier``.
-
-    ``launch(name, grid, *arguments)`` launches a kernel of the program; ``walks`` are those of the one or two views.
-    """
+    """Launch the kernels of ``edge_map`` for the edges of ``frontier``."""
     views, (ids, number, size) = [walk.packed for walk in walks], frontier_arguments(frontier)
     listed = (*views, walks[0].bound, ids, number, np.int64(size))
     splits, limit, heavy = split_list(graph, walks)
