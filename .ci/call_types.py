@@ -19,7 +19,8 @@ from suricate.plugins.algorithm import Algorithm
 FILE = Path(__file__).resolve().parents[1] / "core" / "graph" / "interface" / "calls.pyi"
 HEAD = '''"""Types of ``Graph.track`` and ``Graph.compute`` by the name of an algorithm: made by ``.ci/call_types.py``.
 
-Only type checkers use this module. The last overload is for algorithms of plugins, and for names in variables.
+Only type checkers use this module; ``Forest`` is what ``Graph.forest`` returns. The last overload is for algorithms of
+plugins, and for names in variables.
 """
 
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from typing import Any, Literal, Protocol, Required, TypedDict, Unpack, overload
 from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
+from suricate.repair.forest import Forest as Forest
 '''
 WEIGHT = '''
 class Parameters(TypedDict, total=False):

@@ -93,7 +93,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
 def edge_set(values: np.dtype | None) -> su.EdgeSet:
     """Return an edge set with values of this dtype."""
     graph = su.Graph(2, device="cpu")
-    return su.EdgeSet(graph, [0], [1], None if values is None else np.ones(1, values))
+    return graph.edge_set([0], [1], None if values is None else np.ones(1, values))
 
 
 def all_sources() -> set[Path]:

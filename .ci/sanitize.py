@@ -188,7 +188,7 @@ GRAPHS = (  # weights, directed, in-edges kept, edges of the large batch
 
 def union_find() -> None:
     """Join some elements."""
-    components = su.UnionFind(VERTICES, device=DEVICE)
+    components = su.Graph(VERTICES, device=DEVICE).union_find()
     components.union([0, 1, 5], [1, 2, 6])
     assert components.num_components == VERTICES - 3
 

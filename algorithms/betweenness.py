@@ -26,7 +26,6 @@ from suricate.base.parameters import flag
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
 from suricate.plugins.algorithm import Algorithm
-from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
@@ -333,7 +332,7 @@ def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Ar
     part[first], power[first] = 1, 0
     for step in range(len(layers) - 1):
         args = (part, power, level)
-        above, below = (Frontier.from_vertices(graph, layers[at]) for at in (step, step + 1))
+        above, below = (graph.frontier(layers[at]) for at in (step, step + 1))
         advance(graph, above, power_of, out=power, args=args, reduce="max")
         advance(graph, above, part_of, out=part, args=args, reduce="sum")
         vertex_map(graph, below, normalise, args=(part, power))

@@ -20,7 +20,6 @@ from suricate.base.types import EMPTY
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.repair.forest import Forest
 from suricate.state.frontier import Frontier
-from suricate.state.words import words
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
@@ -108,9 +107,9 @@ class BFS(Algorithm):
 
     def _search(self, graph: Graph) -> None:
         if self._forest is None or self._roots is None or self._forest.words.device != graph.device:
-            tree = words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+            tree = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
             restart = unreached_from_several if self.sources.several else unreached
-            self._forest = Forest(tree, one_further, restart, args=(self.sources.argument(graph),), uniform=True)
+            self._forest = graph.forest(tree, one_further, restart, args=(self.sources.argument(graph),), uniform=True)
             self._roots = self.sources.frontier(graph)
         self.sources.resize(graph, self._forest)
         self._forest.compute(graph, self._roots)

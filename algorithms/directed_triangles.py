@@ -170,7 +170,7 @@ class DirectedTriangles(Algorithm):
         low, high, after = _pairs_of(graph, src, dst)
         before = _held(self._near, low * 2, high * 2) + _held(self._near, low * 2, high * 2 + 1)
         both = _both_ways(xp, low * 2, high * 2)
-        changed = EdgeSet(self._near, *both)
+        changed = self._near.edge_set(*both)
         self._change(changed, low, high, -before)
         self._follow(low, high, before, after)
         self._change(changed, low, high, after)

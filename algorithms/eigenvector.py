@@ -114,7 +114,7 @@ class Eigenvector(FixedPoint):
         return float(self._square)
 
     def _iterate(self, graph: Graph) -> None:
-        self._square, self._size = Scalar("sum", "float64", graph), Scalar("sum", "float64", graph)
+        self._square, self._size = graph.scalar("sum", "float64"), graph.scalar("sum", "float64")
         super()._iterate(graph)
         self._change = math.sqrt(self._change)
 

@@ -134,7 +134,7 @@ class HITS(FixedPoint):
         vertex_map(graph, None, scale, args=(x, kept, out, self._total, change, self.slack))
 
     def _iterate(self, graph: Graph) -> None:
-        self._total = Scalar("sum", "float64", graph)
+        self._total = graph.scalar("sum", "float64")
         self._authorities = graph.device.xp.zeros(graph.num_vertices)
         super()._iterate(graph)
         self._authorities.fill(0)

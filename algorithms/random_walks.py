@@ -35,7 +35,6 @@ from suricate.base.types import EMPTY
 from suricate.intake.arrays import as_ids, checked_ids
 from suricate.operators import edge_map, vertex_map
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
-from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
@@ -261,7 +260,7 @@ class RandomWalks(Algorithm):
         Writes the vertices after each step to ``_walks``.
         """
         rows = AscendingRows(graph, all_at_once=True)
-        places = Frontier(graph.device, starts, num_vertices=graph.num_vertices, distinct=False)
+        places = graph.frontier(starts, trusted=True, distinct=False)
         at = self._walks[0].copy()  # the same array in all calls, which makes them cheap for the host
         for step in range(self.length):
             vertex_map(graph, places, follow, args=(at, base, rows.offsets, rows.dst, step, self.restart))
@@ -296,7 +295,7 @@ class RandomWalks(Algorithm):
             before: ``uint32[walks]``, the vertices before.
         """
         best.fill(NONE)
-        places = Frontier(graph.device, at, num_vertices=graph.num_vertices, distinct=False)
+        places = graph.frontier(at, trusted=True, distinct=False)
         edge_map(graph, places, fn, args=(draw, best, *((before, *more) if more else ())))
         return (best & np.uint64(LOW)).astype(np.uint32)
 

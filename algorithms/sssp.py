@@ -34,7 +34,6 @@ from suricate.operators import neighbor_reduce
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.repair.forest import Forest
 from suricate.state.frontier import Frontier
-from suricate.state.words import words
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
@@ -343,10 +342,10 @@ def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:
         name = "int64" if wide else "uint32"
         farthest = int(np.iinfo(name).max)
     keys = {"distance": name, "hops": "uint32"} if wide else {"distance": name}
-    tree = words(graph, keys=keys, payload={"parent": "uint32"})
+    tree = graph.words(keys=keys, payload={"parent": "uint32"})
     offer = nearer_by_hops if wide else nearer_in_32_bits if name == "uint32" else nearer
     restart = restart_with(farthest, wide=wide, several=sources.several)
-    return Forest(tree, offer, restart, args=(sources.argument(graph),))
+    return graph.forest(tree, offer, restart, args=(sources.argument(graph),))
 
 
 def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> float:

@@ -68,10 +68,13 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "testing": "suricate.testing",
     "unite": "suricate.base.effects",
     "vertex_map": "suricate.operators",
-    "words": "suricate.state.words",
     "write": "suricate.io",
 }
-_OLD = {"edges": "suricate.arcs(graph)", "generators": "suricate.generate"}
+_OLD = {
+    "edges": "suricate.arcs(graph)",
+    "generators": "suricate.generate",
+    "words": "graph.words(keys, payload)",
+}
 
 __all__ = ["__version__", "errors", *_HOME]
 __dir__ = public.listing(__all__)
@@ -129,5 +132,4 @@ if TYPE_CHECKING:
     from suricate.state.scalar import Scalar as Scalar
     from suricate.state.union_find import UnionFind as UnionFind
     from suricate.state.words import Words as Words
-    from suricate.state.words import words as words
     from suricate.store import Store as Store

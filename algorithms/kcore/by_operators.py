@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map
-from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
@@ -158,7 +157,7 @@ class CoreNumbersByOperators:
     def _raise(self, graph: Graph, inserted: EdgeSet) -> None:
         core, state = self.core, self._state
         over, back = ("both", "both") if graph.directed else ("out", "in")
-        started, args = Scalar("sum", "int64", graph), (core, state, self._left)
+        started, args = graph.scalar("sum", "int64"), (core, state, self._left)
 
         def rise() -> None:
             start = vertex_map(graph, None, begin, args=(core, state, started))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import suricate as su
 from suricate.algorithms.pagerank.extrapolation import SeriesExtrapolation, StepExtrapolation, extrapolate
 from suricate.algorithms.pagerank.parameters import started, uniform
 from suricate.algorithms.pagerank.reference import VerifiedRanks
@@ -107,9 +106,9 @@ class WholePasses(VerifiedRanks):
         weighted = self.weighting.applies(graph)
         self._passes = passes(weighted, self.self_loops, self.closed, self.jumps.apart, *usable_weights(self.dtype))
         if self._error is None or self._error.device != graph.device:
-            self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
-            self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
-            self._kept = su.Scalar("sum", "float64", graph)
+            self._error = graph.scalar("sum" if self.norm == "l1" else "max", "float64")
+            self._dangling, self._mass = graph.scalar("sum", "float64"), graph.scalar("sum", "float64")
+            self._kept = graph.scalar("sum", "float64")
             self._sweep_paces = tuple(graph.device.xp.full(1, FRESH) for _ in range(3))
         self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
         self._host_pace = StepExtrapolation(self.alpha)  # on the CPU

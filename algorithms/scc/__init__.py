@@ -34,7 +34,6 @@ from suricate.base.types import EMPTY, EdgeList
 from suricate.cpu import threads
 from suricate.operators import advance, iterate, propagate, vertex_map
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
-from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device, ReturnedArray
@@ -236,7 +235,7 @@ class StronglyConnectedComponents(Algorithm):
 
         ``towards`` and ``away`` are in- and out-degrees without self-loops, ``uint32[n]``.
         """
-        xp, n, best = graph.device.xp, graph.num_vertices, Scalar("max", "int64", graph)
+        xp, n, best = graph.device.xp, graph.num_vertices, graph.scalar("max", "int64")
         ahead, behind = xp.empty(n, np.uint32), xp.empty(n, np.uint32)
         vertex_map(graph, None, heaviest, args=(towards, away, root, best))
         pivot = vertex_map(graph, None, is_pivot, args=(towards, away, root, ahead, behind, best))
@@ -251,7 +250,7 @@ class StronglyConnectedComponents(Algorithm):
         """Find the components of the vertices of ``graph`` that have no ``root`` yet, and write them to ``root``."""
         xp, n = graph.device.xp, graph.num_vertices
         first, region = xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
-        left = Scalar("sum", "int64", graph)
+        left = graph.scalar("sum", "int64")
 
         def color() -> None:
             rest = vertex_map(graph, None, remains, args=(first, region, root, left))

@@ -138,7 +138,7 @@ class FixedPoint(Algorithm):
         If ``max_iter`` is None, there are more steps as long as they become smaller. Sets ``_x``, ``_change``,
         ``iterations`` and ``converged``.
         """
-        xp, change, bound = graph.device.xp, Scalar("sum", "float64", graph), self.bound(graph)
+        xp, change, bound = graph.device.xp, graph.scalar("sum", "float64"), self.bound(graph)
         x, kept = start.copy(), xp.empty_like(start)
         body = partial(self.step, graph, x, kept, xp.zeros_like(x), change)
         limit, last, self.iterations = self.max_iter or AT_ONCE, math.inf, 0

@@ -120,9 +120,9 @@ class Sources:
     def frontier(self, graph: Graph) -> Frontier:
         """Return the sources as a frontier on the device of ``graph``."""
         if self._vertices is None:
-            return Frontier.of_vertex(graph, self._source)
+            return graph.frontier(self._source, trusted=True)
         ids = graph.device.xp.asarray(self._vertices.ids, np.uint32)
-        return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
+        return graph.frontier(ids, trusted=True)
 
     def argument(self, graph: Graph) -> Any:
         """Return the argument ``source`` of edge functions: the id of the source; of several the mask, ``uint8[n]``."""

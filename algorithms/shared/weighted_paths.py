@@ -16,7 +16,6 @@ import numpy as np
 
 from suricate.errors import RequirementError, WeightError
 from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
-from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -180,7 +179,7 @@ def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, cr
     part, power = xp.zeros(n), xp.full(n, -math.inf)
     part[source], power[source] = 1, 0
     last, args = power.copy(), (part, power, distance)
-    for above in (Frontier.from_vertices(graph, each) for each in turns):
+    for above in (graph.frontier(each) for each in turns):
         vertex_map(graph, above, normalise, args=(part, power))
         risen = advance(graph, above, power_over, out=power, args=args, reduce="max")
         vertex_map(graph, risen, rescale, args=(part, power, last))

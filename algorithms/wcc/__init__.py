@@ -101,7 +101,7 @@ class WCC(Algorithm):
         self._graph, self._forest, self._count = graph, None, None
         self._deleted.note(graph)
         if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
-            self._sets = UnionFind(graph.num_vertices, graph.device)
+            self._sets = graph.union_find()
         else:
             self._sets.resize(graph.num_vertices)
             self._sets.reset()

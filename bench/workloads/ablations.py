@@ -30,7 +30,6 @@ from suricate.errors import RequirementError
 from suricate.operators import advance, edge_map, intersect, neighbor_reduce
 from suricate.operators.closed_triples import closed_triples
 from suricate.state.frontier import Frontier
-from suricate.state.union_find import UnionFind
 
 ALPHA = 0.85
 
@@ -147,7 +146,7 @@ class PathsByScheme(Ablation):
         source = self.fixture.data.source
         self.distance = self.device.xp.full(self.fixture.data.num_vertices, np.inf, np.float32)
         self.distance[source] = 0
-        return Frontier.from_vertices(self.graph, [source])
+        return self.graph.frontier([source])
 
     def run(self, frontier: Frontier) -> None:
         """Advance from ``frontier``, then from the vertices that changed, until no distance falls."""
@@ -198,12 +197,12 @@ class ComponentsByEdges(Ablation):
     def setup(self) -> None:
         """Build a graph and find its components by unions; every repeat starts from these."""
         assert self.batch is not None
-        self.items, self.model, n = self.batch, self.fixture.data.model, self.fixture.data.num_vertices
+        self.items, self.model = self.batch, self.fixture.data.model
         if self.batch > len(self.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.model)})")
         self.graph = self.fixture.empty_graph(weighted=False)
         self.graph.insert_edges(*self.fixture.all_edges(weighted=False))
-        self.sets = UnionFind(n, self.device)
+        self.sets = self.graph.union_find()
         edge_map(self.graph, None, join, args=(self.sets,))
         self.start = self.sets.parent.copy()
         self.batches, self.housekeeper = Batches(self.fixture, self.batch, self.workload), Housekeeper(self.graph)

@@ -25,7 +25,6 @@ from suricate.errors import RequirementError
 from suricate.intake.arrays import sorted_distinct
 from suricate.operators import advance, neighbor_reduce
 from suricate.plugins.algorithm import pull_bytes
-from suricate.state.frontier import Frontier
 
 
 class Start(NamedTuple):
@@ -85,7 +84,7 @@ class SchemeTask(FixtureTask):
         self.batches = Batches(self.fixture, self.start.size, "marked")
         self.other = None
         if self.start.kind in ("random", "hubs"):
-            self.other = Frontier.from_vertices(self.graph, self.rng.choice(self.n, self.start.size, replace=False))
+            self.other = self.graph.frontier(self.rng.choice(self.n, self.start.size, replace=False))
         self.counts: list[int] = []
         self.make_arrays()
 
@@ -102,7 +101,7 @@ class SchemeTask(FixtureTask):
             vertices = np.sort(self.rng.choice(self.n, self.start.size, replace=False))
         else:
             vertices = np.sort(np.argpartition(self.fixture.data.out_degrees, -self.start.size)[-self.start.size :])
-        drawn = Pass(Frontier.from_vertices(self.graph, vertices), vertices)
+        drawn = Pass(self.graph.frontier(vertices), vertices)
         return self._counted(drawn, int(self.fixture.data.out_degrees[vertices].sum()))
 
     def _marked(self) -> Pass:

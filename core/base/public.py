@@ -47,6 +47,11 @@ def on_use(
     return __getattr__
 
 
+def public(name: str) -> Any:
+    """Return what the package calls ``name``: for a method that makes what a room below defines."""
+    return getattr(sys.modules[__name__.partition(".")[0]], name)
+
+
 class Missing:
     """Stands for a name whose library is not installed: what uses it raises ``MissingLibraryError``, which says so."""
 

@@ -50,6 +50,26 @@ def attribute(owner: str, name: str, now: Mapping[str, str]) -> NoReturn:
     raise AttributeError(f"{owner} has no attribute {name!r}{told}", name=name)
 
 
+class Old:
+    """An attribute of a class that was renamed; a method ``__getattr__`` would make all its attributes slower."""
+
+    def __init__(self, now: str) -> None:
+        self._now = now
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Any, owner: type) -> NoReturn:
+        attribute(f"{owner.__name__!r} object", self._name, {self._name: self._now})
+
+
+class HidesOld(type):
+    """Metaclass of classes with attributes :class:`Old`: ``dir`` does not show them."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if hasattr(cls, name)]
+
+
 class Imports:
     """For ``sys.meta_path``; finds no module: importing an old name of ``package`` raises an error with the new one."""
 

@@ -43,7 +43,7 @@ Roles
     False.
 
 Words
-    Of ``s = su.words(...)`` a function reads fields, ``s.distance[u]``; those of one element come from one load, so
+    Of ``s = graph.words(...)`` a function reads fields, ``s.distance[u]``; those of one element come from one load, so
     that they belong together. A function for ``reduce="argmin"`` returns the tuple of all fields in their order. At its
     own vertex a function may write a field, ``s.distance[v] = x``, which keeps the others.
 

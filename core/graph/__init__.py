@@ -26,7 +26,7 @@ from suricate.graph.division import Division, demand_comm, divided
 from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
 from suricate.graph.exchange import igraph, networkit, networkx, pyg, tables
 from suricate.graph.inspection import most_arcs, share_limit
-from suricate.graph.interface import hints, html, running
+from suricate.graph.interface import hints, html, making, running
 from suricate.graph.interface.hints import PAIRS
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
@@ -472,6 +472,15 @@ class Graph(hints.Hinted):
 
     __reduce__ = snapshot.reduced
     save, load = snapshot.save, classmethod(snapshot.load)
+
+    # -- state of computations ----------------------------------------------------------------------------------------
+
+    frontier = making.frontier
+    words = making.words
+    edge_set = making.edge_set
+    scalar = making.scalar
+    union_find = making.union_find
+    forest = making.forest
 
     # -- algorithms ----------------------------------------------------------------------------------------------------
 

@@ -229,7 +229,9 @@ def vertex_words(graph: Graph, given: Any, label: str) -> None:
     It must also be on the device of ``graph``.
     """
     if not isinstance(given, Words):
-        raise DTypeError(f"reduce='argmin' takes a Words as {label}, not {type(given).__name__}: make one by words()")
+        raise DTypeError(
+            f"reduce='argmin' takes a Words as {label}, not {type(given).__name__}: make one by graph.words()"
+        )
     if given.device != graph.device:
         raise DeviceError(f"{label} is on {given.device}, the graph on {graph.device}")
     if len(given) != graph.num_vertices:

@@ -81,10 +81,10 @@ def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:
 def frontier(graph: Graph, given: Any) -> Frontier:
     """Return ``given`` (a frontier, ids, or None for all vertices) as a frontier of ``graph``; ids keep their order."""
     if given is None:
-        return Frontier.all(graph)
+        return Frontier._of_all(graph.device, graph.num_vertices)
     if not isinstance(given, Frontier):
         ids = vertex_ids(graph, given, "frontier")
-        return Frontier(graph.device, ids, num_vertices=graph.num_vertices, distinct=len(ids) < 2)
+        return Frontier._of(graph.device, ids, num_vertices=graph.num_vertices, distinct=len(ids) < 2)
     belongs(graph, given, "the frontier")
     return given
 

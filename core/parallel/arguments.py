@@ -36,7 +36,7 @@ def with_local(part: Partition, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def frontier_of(graph: Graph, ids: Array) -> Frontier:
     """Return ``ids``, which are distinct, as a frontier of ``graph``."""
-    return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
+    return Frontier._of(graph.device, ids, num_vertices=graph.num_vertices)
 
 
 def vertices_in(graph: Graph, frontiers: Sequence[Frontier], others: Sequence[Array] = ()) -> Array:

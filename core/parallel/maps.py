@@ -146,7 +146,7 @@ def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, 
             continue
         here = xp.full(len(at), part.high % graph.num_vertices, np.uint32)  # has no edges here, if others own vertices
         here[places[low:high]] = ids[low:high]
-        chosen = Frontier(graph.device, here, num_vertices=graph.num_vertices, distinct=False)
+        chosen = Frontier._of(graph.device, here, num_vertices=graph.num_vertices, distinct=False)
         yield _Piece(chosen, over, ids[low:high], places[low:high])
 
 

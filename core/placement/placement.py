@@ -171,7 +171,7 @@ class Placement:
     def own_frontier(self) -> Frontier:
         """All vertices that this rank owns, as a frontier of the local graph: no others have edges there."""
         if self._own is None or self._own.rows != (self.low, self.high) or self._own.num_vertices != self.bounds[-1]:
-            self._own = Frontier.of_rows(self.local, self.low, self.high)
+            self._own = Frontier._of_rows(self.local, self.low, self.high)
         return self._own
 
     def _of_owner(self, values: Array) -> Array:

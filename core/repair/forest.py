@@ -35,6 +35,7 @@ from suricate.operators.call import Call
 from suricate.operators.checks import belongs
 from suricate.operators.results import Propagated
 from suricate.state.frontier import Frontier
+from suricate.state.made import MadeByGraph
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from suricate.plugins.step import Step
 
 
-class Forest:
+class Forest(metaclass=MadeByGraph):
     """Words that depend on each other along the edges of a graph, kept at their least fixpoint.
 
     Args:
@@ -104,7 +105,7 @@ class Forest:
         if not roots.distinct:
             with roots.device.current():
                 ids = sorted_distinct(roots.vertices.copy(), roots.device.xp)
-                roots = Frontier(roots.device, ids, num_vertices=roots.num_vertices)
+                roots = Frontier._of(roots.device, ids, num_vertices=roots.num_vertices)
         self._width = width
         return self._repairs_on(graph).run(roots, (None, None, None), width)
 
@@ -143,7 +144,7 @@ class Forest:
 
     def of_same_functions(self) -> Forest:
         """Return a new forest with the same words, functions and arguments, to be used with another graph."""
-        return Forest(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
+        return Forest._of(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
 
     def levels(self, graph: Graph, share: tuple[int, int, int, int], places: int) -> Any:
         """Return the kernels of a search that several ranks make together, an object of class ``Levels``.

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
-from suricate.base.errors import DeviceError, ParameterError
-from suricate.base.parameters import shown
-from suricate.intake.arrays import as_ids, checked_ids, placed_ids, sorted_distinct
+from suricate.intake.arrays import as_array, as_ids, checked_ids, placed, placed_ids, sorted_distinct
+from suricate.state.made import MadeByGraph
 
 if TYPE_CHECKING:
     from suricate.base.likes import GraphLike
@@ -40,8 +39,8 @@ class DeviceCount:
         return self._block[self._at : self._at + 1]
 
 
-class Frontier:
-    """A set of vertices on a device.
+class Frontier(metaclass=MadeByGraph):
+    """A set of vertices on a device, made by ``graph.frontier(...)`` and by operators.
 
     Args:
         device: device of the arrays.
@@ -51,9 +50,6 @@ class Frontier:
         num_vertices: number of vertices of the graph: all ids are below it. None: not known; the first operator that
             takes the frontier computes it, which waits for the device.
         distinct: whether no id is repeated. If False, operators drop repeats on the device.
-
-    Raises:
-        DeviceError: ``device`` is not a device.
 
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
     """
@@ -69,12 +65,10 @@ class Frontier:
         num_vertices: int | None = None,
         distinct: bool = True,
     ) -> None:
-        if not hasattr(device, "is_cuda"):
-            raise DeviceError("Frontier(device, ...): the first argument is no device; see Frontier.from_vertices")
         self.device = device
         self.distinct = distinct  #: whether no id is repeated
-        self.is_all = False  #: whether this was made by :meth:`all`: operators then need no list of vertices
-        self.rows: tuple[int, int] | None = None  #: begin and end if made by :meth:`of_rows`
+        self.is_all = False  #: whether it is of all vertices: operators then need no list of vertices
+        self.rows: tuple[int, int] | None = None  #: begin and end if it is a range of a divided graph
         self._buffer: Array | None = vertices
         self._capacity = len(vertices)
         self._bound = num_vertices
@@ -88,17 +82,6 @@ class Frontier:
             self._device_count = count
 
     @classmethod
-    def all(cls, graph: GraphLike) -> Frontier:
-        """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made on first use.
-
-        Raises:
-            ParameterError: ``graph`` is not a graph.
-        """
-        if not hasattr(graph, "num_vertices"):
-            raise ParameterError(f"graph must be a graph, got {shown(graph)}")
-        return cls._of_all(graph.device, graph.num_vertices)
-
-    @classmethod
     def _of_all(cls, device: Device, num_vertices: int) -> Frontier:
         frontier = cls.__new__(cls)
         frontier.device, frontier.is_all, frontier.distinct, frontier.rows = device, True, True, None
@@ -108,47 +91,30 @@ class Frontier:
         return frontier
 
     @classmethod
-    def of_rows(cls, graph: GraphLike, begin: int, end: int) -> Frontier:
+    def _of_rows(cls, graph: GraphLike, begin: int, end: int) -> Frontier:
         """Return the frontier of vertices ``begin`` to ``end`` (exclusive), the only ones with edges in ``graph``.
 
         ``graph`` is the part of a graph of several processes that one of them holds.
         """
         ids = graph.device.xp.arange(begin, end, dtype=np.uint32)
-        frontier = cls(graph.device, ids, num_vertices=graph.num_vertices)
+        frontier = cls._of(graph.device, ids, num_vertices=graph.num_vertices)
         frontier.rows = begin, end
         return frontier
 
     @classmethod
-    def of_vertex(cls, graph: GraphLike, vertex: int) -> Frontier:
-        """Return the frontier of one vertex of ``graph``, whose id is not checked; launches no kernel."""
-        device, xp, host = graph.device, graph.device.xp, np.array([vertex], np.uint32)
-        if not device.is_cuda:
-            return cls(device, host, num_vertices=graph.num_vertices)
-        ids = xp.empty(1, np.uint32)
-        runtime, stream = xp.cuda.runtime, xp.cuda.get_current_stream()
-        runtime.memcpyAsync(ids.data.ptr, host.ctypes.data, host.nbytes, runtime.memcpyHostToDevice, stream.ptr)
-        return cls(device, ids, num_vertices=graph.num_vertices)
-
-    @classmethod
-    def from_vertices(cls, graph: GraphLike, vertices: Any) -> Frontier:
-        """Return the frontier of ``vertices`` (ids in any order, repeats allowed), held in ascending order.
-
-        Args:
-            graph: gives the device and the range of ids.
-            vertices: integers, one-dimensional: a list, a NumPy array, or an array on the graph's device.
-
-        Raises:
-            VertexRangeError: an id is negative or not below ``graph.num_vertices``.
-            DTypeError, ShapeError, DeviceError: not integers, not one-dimensional, on another device.
-        """
+    def _of_graph(cls, graph: GraphLike, vertices: Any, trusted: bool, distinct: bool) -> Frontier:
+        """Return ``graph.frontier(vertices, ...)``, whose parameters these are."""
         device, count = graph.device, graph.num_vertices
+        if vertices is None:
+            return cls._of_all(device, count)
         with device.current():
-            array, xp = as_ids(vertices, "vertices"), device.xp
-            if isinstance(array, np.ndarray):
-                distinct = xp.asarray(sorted_distinct(checked_ids(array, count, "vertices")))
-            else:
-                distinct = sorted_distinct(xp.array(placed_ids(array, device, count, "vertices")), xp)
-            return cls(device, distinct, num_vertices=count)
+            if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
+                ids = as_ids([vertices], "vertices")
+                one = ids.astype(np.uint32) if trusted else checked_ids(ids, count, "vertices")
+                return cls._of(device, _on_device(device, one), num_vertices=count)
+            if trusted:
+                return cls._of(device, vertices, num_vertices=count, distinct=distinct)
+            return cls._of(device, _distinct_ids(device, count, vertices), num_vertices=count)
 
     @property
     def capacity(self) -> int:
@@ -216,10 +182,32 @@ class Frontier:
         return f"<Frontier: {size}, {self.device}>"
 
 
+def _on_device(device: Device, host: np.ndarray) -> Array:
+    """Return a copy of the one id in ``host`` on the device; launches no kernel."""
+    if not device.is_cuda:
+        return host
+    xp = device.xp
+    ids, runtime, stream = xp.empty(1, np.uint32), xp.cuda.runtime, xp.cuda.get_current_stream()
+    runtime.memcpyAsync(ids.data.ptr, host.ctypes.data, host.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+    return ids
+
+
+def _distinct_ids(device: Device, num_vertices: int, given: Any) -> Array:
+    """Return ids, or where a mask holds, as ``uint32[k]`` on the device: checked, ascending, each once."""
+    xp = device.xp
+    array = as_array(given, "vertices")
+    if array.dtype == bool and array.shape == (num_vertices,):
+        return xp.flatnonzero(placed(array, device, "vertices")).astype(np.uint32)
+    ids = as_ids(given, "vertices")
+    if isinstance(ids, np.ndarray):
+        return xp.asarray(sorted_distinct(checked_ids(ids, num_vertices, "vertices")))
+    return sorted_distinct(xp.array(placed_ids(ids, device, num_vertices, "vertices")), xp)
+
+
 def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None, distinct: bool) -> Frontier:
     """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles."""
     device = resolve_device(str(device))
     if vertices is None:
         return Frontier._of_all(device, num_vertices or 0)
     with device.current():
-        return Frontier(device, device.xp.asarray(vertices), num_vertices=num_vertices, distinct=distinct)
+        return Frontier._of(device, device.xp.asarray(vertices), num_vertices=num_vertices, distinct=distinct)

@@ -1,7 +1,7 @@
 """Scalars: numbers on the device that functions of operators add to and read, without a copy to the host.
 
 >>> import suricate as su
->>> changed = su.Scalar("sum", "int64")
+>>> changed = su.Graph(2, device="cpu").scalar("sum", "int64")
 >>> float(changed)
 0.0
 
@@ -20,13 +20,14 @@ from suricate.base.devices import CPU, Array, Device, resolve_device
 from suricate.base.errors import DTypeError, ParameterError
 from suricate.base.parameters import named_dtype, one_of, shown
 from suricate.edgefn.parameters import Argument
+from suricate.state.made import MadeByGraph
 
 OPS = ("sum", "min", "max", "or")
 DTYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
 SLOTS = 3  #: the last operator's total, that of the one that runs, and one that is cleared for the next
 
 
-class Scalar:
+class Scalar(metaclass=MadeByGraph):
     """A number that the edges or vertices of an operator add to.
 
     It has three slots in device memory, whose roles rotate: an operator reads the total of the operator before it from
@@ -36,7 +37,6 @@ class Scalar:
     Args:
         op: how values are reduced: ``"sum"``, ``"min"``, ``"max"``, or ``"or"`` (integers only).
         dtype: (u)int32, (u)int64, float32 or float64.
-        device: a device, or a graph, whose device is used.
         value: the total before the first operator; default: the neutral value of ``op`` (0, or the largest or smallest
             value of the type).
 
@@ -47,11 +47,11 @@ class Scalar:
     """
 
     def __init__(
-        self, op: str = "sum", dtype: Any = "float64", device: str | Device | Any = CPU, value: float | None = None
+        self, op: str = "sum", dtype: Any = "float64", device: str | Device = CPU, value: float | None = None
     ) -> None:
         self.op = one_of("op", op, OPS)
         self.dtype = _dtype(dtype, op)
-        self.device = resolve_device(str(getattr(device, "device", device)))
+        self.device = device if isinstance(device, Device) else resolve_device(str(device))
         self.turn = 0  #: the slot that holds the total of the last operator
         with self.device.current():
             self._slots: Array = self.device.xp.full(SLOTS, _neutral(op, self.dtype), self.dtype)
@@ -131,7 +131,11 @@ class Scalar:
         return f"<Scalar: {self.op} of {self.dtype}, {self.device}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Scalar, (self.op, self.dtype.name, str(self.device), self.read())
+        return _restored, (self.op, self.dtype.name, str(self.device), self.read())
+
+
+def _restored(op: str, dtype: str, device: str, value: float) -> Scalar:
+    return Scalar._of(op, dtype, device, value)
 
 
 def _dtype(dtype: Any, op: str) -> np.dtype:

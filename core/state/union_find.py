@@ -22,6 +22,7 @@ from suricate.edgefn.parameters import OWNERS, Argument, Owner
 from suricate.intake.arrays import as_ids, placed_ids, same_length
 from suricate.kernels.arcs import arc_values, plain_arcs
 from suricate.state.frontier import Frontier
+from suricate.state.made import MadeByGraph
 
 OWNERS["sets"] = Owner("suricate.state.union_find_cpu", ("unite",), "union_find.cuh")
 PROGRAM = Program(Path(__file__).with_name("union_find.cu"))
@@ -31,8 +32,8 @@ _NULL = np.uint64(0)
 _NO_LABEL = np.empty(0, np.uint32)
 
 
-class UnionFind:
-    """Disjoint sets of ``num_elements`` elements on one device; at first every element is its own set.
+class UnionFind(metaclass=MadeByGraph):
+    """Disjoint sets of elements on one device, made by ``graph.union_find()``; at first every element is its own set.
 
     Arguments that are ids may be lists or arrays, on the host or on this device. They are checked; on CUDA the check
     of a device array waits for the device. With ``trusted=True`` ids must be valid ``uint32`` arrays on this device;

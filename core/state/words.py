@@ -23,42 +23,31 @@ from suricate.cuda.program import Program
 from suricate.edgefn.layout import FIELD_DTYPES, HALF, Field, Layout, layout_of
 from suricate.edgefn.parameters import Argument
 from suricate.intake.arrays import fill, placed_ids
+from suricate.state.made import MadeByGraph
 
 BLOCK = 256  #: threads of a block on CUDA
 PROGRAM = Program(Path(__file__).with_name("words.cu"))
 
 
-def words(
-    n_or_graph: Any,
-    keys: Mapping[str, Any],
-    payload: Mapping[str, Any] | None = None,
-    *,
-    device: str | Device | None = None,
+def make_words(
+    n: int, keys: Mapping[str, Any], payload: Mapping[str, Any] | None = None, *, device: str | Device = CPU
 ) -> Words:
-    """Return one word per element, all fields at their largest value (infinity for floats).
+    """Return ``n`` words, as ``graph.words(keys, payload)`` does for the vertices of a graph.
 
-    >>> s = words(3, keys={"distance": "float32"}, payload={"parent": "uint32"})
+    >>> s = make_words(3, keys={"distance": "float32"}, payload={"parent": "uint32"})
     >>> s.distance.tolist()
     [inf, inf, inf]
     >>> s.set([1], distance=[0.5], parent=[2])
     >>> s.parent.tolist()
     [4294967295, 2, 4294967295]
 
-    Args:
-        n_or_graph: number of elements, or a graph: one element per vertex, on its device.
-        keys: dtype by name of the fields that are compared, the most significant first; at least one.
-        payload: dtype by name of the fields that go with the keys; ties of the keys are broken by the smaller payload.
-        device: where the words live; default: the graph's device, else the CPU.
-
     Raises:
         ParameterError: fields that do not fit 128 bits, or bad names; a bad number of elements.
         DTypeError: a dtype that is not one of uint32, int32, float32, uint64, int64, float64.
     """
     layout = _layout(keys, payload or {})
-    of_graph = hasattr(n_or_graph, "num_vertices")
-    where = getattr(n_or_graph, "device", CPU) if device is None else device
-    size = n_or_graph.num_vertices if of_graph else integer("the number of words", n_or_graph, low=0, high=MAX_VERTICES)
-    return Words(layout, where if isinstance(where, Device) else resolve_device(str(where)), size)
+    size = integer("the number of words", n, low=0, high=MAX_VERTICES)
+    return Words._of(layout, device if isinstance(device, Device) else resolve_device(str(device)), size)
 
 
 def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
@@ -100,8 +89,8 @@ def _dtype(name: str, dtype: Any) -> str:
     return found.name
 
 
-class Words:
-    """Words on one device, made by :func:`words`.
+class Words(metaclass=MadeByGraph):
+    """Words on one device, made by ``graph.words(keys, payload)``.
 
     A field is read as an attribute: ``s.distance`` is a new array with the value of every element. In edge functions
     ``s.distance[u]`` is the field of one element, and all fields of an element come from one load.
@@ -156,7 +145,7 @@ class Words:
 
     def of_size(self, n: int) -> Words:
         """Return ``n`` new words with the same fields, all at their largest value."""
-        return Words(self.layout, self.device, n)
+        return Words._of(self.layout, self.device, n)
 
     def fill(self, **values: Any) -> None:
         """Set fields of all elements to one value each; other fields are unchanged. Does not wait for the device.
@@ -296,7 +285,7 @@ class Words:
 
 def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
     """Return words of ``layout`` on ``device`` with the content ``data``; for copies and pickles."""
-    found = Words(layout, resolve_device(str(device)))
+    found = Words._of(layout, resolve_device(str(device)))
     found.resize(len(data))
     with found.device.current():
         found.data[:] = found.device.xp.asarray(data)

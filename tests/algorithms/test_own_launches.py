@@ -154,7 +154,7 @@ def test_the_memory_of_changed_triangles(launched: list[str], gone: int, come: i
 
 def test_union_find(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(union_find, "resolve_device", lambda device: device)
-    sets = UnionFind(VERTICES, graph_of("csr_baseline", directed=True).device)
+    sets = UnionFind._of(VERTICES, graph_of("csr_baseline", directed=True).device)
     sets.union_arcs(arcs_of(7, filtered=True))
     sets.union_arcs(arcs_of(7, filtered=False))
     ids = array(5, np.uint32)

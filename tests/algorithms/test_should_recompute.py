@@ -70,11 +70,11 @@ def test_a_batch_above_the_share_of_the_arcs_is_recomputed(device: su.Device, mo
     bfs = algorithm("bfs")()
     assert not bfs.should_recompute(graph)
     for count, share, answer in ((10, 0.11, False), (10, 0.09, True), (0, 0.0, False)):
-        edges = su.EdgeSet(graph, np.arange(count), np.arange(count) + 1)
+        edges = graph.edge_set(np.arange(count), np.arange(count) + 1)
         monkeypatch.setattr(type(bfs), "recompute_share", share)
         assert bfs.should_recompute(graph, edges) == answer
     monkeypatch.setattr(type(bfs), "recompute_share", 0.1)
-    edge = su.EdgeSet(graph, [0], [1])
+    edge = graph.edge_set([0], [1])
     assert [bfs.should_recompute(graph, edge, times=times) for times in (1, 9, 11)] == [False, False, True]
 
 

@@ -12,23 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple, NoReturn, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from suricate.base.devices import Array, Device, ReturnedArray, resolve_device
 from suricate.base.errors import ShapeError, UnknownNameError, WeightError
-from suricate.base.renamed import attribute
+from suricate.base.renamed import HidesOld, Old
 from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, PlacedArcs
 from suricate.graph.delta.lists import KINDS, Lists, both_directions, moved, removed_edges, with_added
 from suricate.state.edges.edge_set import EdgeSet, net_change
 from suricate.state.locks import Lock, graph_lock
-
-_NOW = {  # names of a delta that were renamed -> what to write
-    "edges": "delta.edge_set(kind)",
-    "arc_list": "delta.arcs(kind)",
-    "placed_arcs": "delta.arcs(kind, placed=True)",
-}
 
 
 def uploaded(device: Device, change: Change) -> Change:
@@ -109,7 +103,7 @@ class Changes(NamedTuple):
     deleted: DeletedEdges | None = None
 
 
-class Delta:
+class Delta(metaclass=HidesOld):
     """The net changes that one call made.
 
     Attributes:
@@ -313,12 +307,16 @@ class Delta:
             with self._exclusive():
                 arcs, most = self._arc_list(kind)
                 count, directed = self.num_vertices_after, self._directed
-                made = EdgeSet.of_arcs(self._device, count, arcs, directed=directed, most=most, lock=self._lock)
+                made = EdgeSet._of_arcs(self._device, count, arcs, directed=directed, most=most, lock=self._lock)
                 made = self._edge_sets.setdefault(kind, made)
         return made
 
-    def __getattr__(self, name: str) -> NoReturn:
-        attribute("a Delta", name, _NOW)
+    edges = Old("delta.edge_set(kind)")
+    arc_list = Old("delta.arcs(kind)")
+    placed_arcs = Old("delta.arcs(kind, placed=True)")
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if hasattr(type(self), name)]
 
     def _listed_arcs(self, kind: str) -> EdgeList:
         """Return the arcs of a ``kind``, from the lists of edges."""

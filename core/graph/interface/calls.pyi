@@ -1,6 +1,7 @@
 """Types of ``Graph.track`` and ``Graph.compute`` by the name of an algorithm: made by ``.ci/call_types.py``.
 
-Only type checkers use this module. The last overload is for algorithms of plugins, and for names in variables.
+Only type checkers use this module; ``Forest`` is what ``Graph.forest`` returns. The last overload is for algorithms of
+plugins, and for names in variables.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from suricate.algorithms.wcc import WCCResult
 from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
+from suricate.repair.forest import Forest as Forest
 
 class Parameters(TypedDict, total=False):
     """What every algorithm takes: ``weight``, the column of edges with the weights."""

@@ -85,4 +85,4 @@ def arcs_of(arcs: ArcList) -> tuple[Any, ...]:
 
 def frontier_of(graph: Graph, vertices: np.ndarray, count: int) -> Frontier:
     """Return the first ``count`` entries of ``vertices`` as a frontier of ``graph``; they are copied."""
-    return Frontier(graph.device, vertices[:count].copy(), num_vertices=graph.num_vertices)
+    return Frontier._of(graph.device, vertices[:count].copy(), num_vertices=graph.num_vertices)

@@ -150,7 +150,7 @@ def merged(graph: Graph, start: Start) -> Frontier:
         grid = (min(blocks(max(size, other), BLOCK), full_grid(graph.device)),)
         arguments = (np.uint32(graph.num_vertices), first, second, stamps.array, step, queue, count.address)
         MERGE.kernel("merge_vertices")(grid, (BLOCK,), arguments)
-    return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
+    return Frontier._of(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
 def _frontier_list(frontier: Frontier, capacity: int) -> tuple[np.void, int]:
@@ -180,7 +180,7 @@ def distinct_vertices(graph: Graph, start: Start) -> Frontier | None:
 
 def empty_frontier(graph: Graph) -> Frontier:
     """Return a frontier of ``graph`` without vertices."""
-    return Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
+    return Frontier._of(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
 
 
 class Counters:

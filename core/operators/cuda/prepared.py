@@ -169,7 +169,7 @@ class VertexMap(Prepared):
         kept, count = self.xp.ndarray(most, np.uint32), self.counters.count()
         grid = min(blocks(most, BLOCK), self.full)
         self.launch("map_vertices", grid, (self.walk.bound,), (*listed, kept.data.ptr, count.address), (), args)
-        return Frontier(self.device, kept, count, num_vertices=self.size, distinct=not self.takes_position)
+        return Frontier._of(self.device, kept, count, num_vertices=self.size, distinct=not self.takes_position)
 
     def program(self) -> Program:
         """Return the CUDA program of ``vertex_map.cu``, which needs no cursor."""
@@ -211,7 +211,8 @@ class Advance(Prepared):
         queue, count = self.xp.ndarray(self.size, np.uint32), self.counters.count()
         step = self._stamps.steps(1)
         target = self._out, self._stamps.array.data.ptr, step, queue.data.ptr, count.address
-        scheme = schemes.of_push(scheme, graph.view(self.over), Frontier.all(graph) if frontier is None else frontier)
+        start = Frontier._of_all(graph.device, graph.num_vertices) if frontier is None else frontier
+        scheme = schemes.of_push(scheme, graph.view(self.over), start)
         if scheme == "scan":
             self.launch("push_segments", self.full, whole, target, (), args)
         else:
@@ -224,7 +225,7 @@ class Advance(Prepared):
                 changing = (*listed, *target, *heavy)
                 self.launch("push_vertices", min(blocks(most, WARPS), self.full), whole, changing, (few,), args)
             self.launch("push_heavy_buckets", self.full, whole, (*target, *heavy, scheme == "bucket"), (), args)
-        return Frontier(self.device, queue, count, num_vertices=self.size)
+        return Frontier._of(self.device, queue, count, num_vertices=self.size)
 
     def program(self) -> Program:
         """Return the CUDA program of ``advance.cu``."""

@@ -234,7 +234,7 @@ class Run:
         graph, views, (rows, _) = self.part.local, [side.view for side in self.sides], found
         if far is not None:
             arcs = _listed(*rows[:2])
-            views[far] = EdgeSet.of_arcs(graph.device, graph.num_vertices, arcs, directed=True, most=arcs.size).view()
+            views[far] = EdgeSet._of_arcs(graph.device, graph.num_vertices, arcs, directed=True, most=arcs.size).view()
         args = self.asking.args
         if self.asking.places:
             args = self.asking.with_answers(*self._answers(piece, found))

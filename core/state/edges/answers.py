@@ -34,7 +34,7 @@ class Answers:
     def __init__(self, device: Device, src: Array, dst: Array, degrees: Array) -> None:
         self.device, self._degrees = device, degrees
         arcs = ArcList(src, dst, None, None, 0, len(src))
-        self._edges = EdgeSet.of_arcs(device, 0, arcs, directed=True, most=len(src))
+        self._edges = EdgeSet._of_arcs(device, 0, arcs, directed=True, most=len(src))
 
     def table(self) -> EdgeTable:
         """Return the hash table of the arcs; its array ``value`` has the degrees by vertex, not a value per arc."""

@@ -18,6 +18,7 @@ from suricate.base.types import REMOVED, ArcList, Change, EdgeList, StoreView
 from suricate.edgefn.parameters import OWNERS, Argument, Owner
 from suricate.intake.arrays import as_array, both_arcs, picked, placed, placed_ids, same_length
 from suricate.state.locks import Lock, graph_lock
+from suricate.state.made import MadeByGraph
 
 if TYPE_CHECKING:
     from suricate.base.likes import GraphLike
@@ -31,8 +32,8 @@ EXTRA = 8  # slots that a table has besides
 VALUE_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
 
-class EdgeSet:
-    """A set of edges on a graph's device, each with a number if ``values`` are given.
+class EdgeSet(metaclass=MadeByGraph):
+    """A set of edges, made by ``graph.edge_set(...)`` and by deltas, each with a number if ``values`` are given.
 
     Args:
         graph: gives the device, the range of ids, and whether ``(u, v)`` and ``(v, u)`` are the same edge.
@@ -70,7 +71,7 @@ class EdgeSet:
         self._repeats = True
 
     @classmethod
-    def of_arcs(
+    def _of_arcs(
         cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int, lock: Lock | None = None
     ) -> EdgeSet:
         """Return the set of the arcs in a list on the device; nothing is copied or checked.
@@ -214,7 +215,7 @@ def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -
     place = resolve_device(device)
     with place.current():
         arcs = ArcList.of(edges.each(place.xp.array))
-    return EdgeSet.of_arcs(place, num_vertices, arcs, directed=directed, most=arcs.size)
+    return EdgeSet._of_arcs(place, num_vertices, arcs, directed=directed, most=arcs.size)
 
 
 def net_change(device: Device, removed: Change, added: Change) -> None:
@@ -226,7 +227,7 @@ def net_change(device: Device, removed: Change, added: Change) -> None:
     (src, dst, _), outcome, _ = removed
     if not len(src) or not len(added.edges.src):
         return
-    gone = EdgeSet.of_arcs(
+    gone = EdgeSet._of_arcs(
         device, 0, ArcList(src, dst, None, outcome.status, REMOVED, len(src)), directed=True, most=len(src)
     )
     edges, (status, old) = added.edges, added.outcome

@@ -41,7 +41,7 @@ def programs(view: StoreView, edges: EdgeSet) -> list[Program]:
     vertices, some = ("u", "v", "x"), np.empty(0, np.float64)
     count, floats = call(one, "int64", vertices), call(plain, "float64", vertices, some, 1.0)
     placed = call(value, "float64", ("i", *vertices), some, 1)
-    effects = call(effect, "int64", vertices, np.empty(0, np.int64), Scalar("sum", "int64"), edges)
+    effects = call(effect, "int64", vertices, np.empty(0, np.int64), Scalar._of("sum", "int64"), edges)
     made = [rows_program(walk)]
     made += [pairs_program("oriented.cu", (walk, walk), 0, count, corners) for corners in (0, 1)]
     made += [pairs_program("oriented.cu", (walk, walk), 0, floats, corners) for corners in (0, 2)]

@@ -159,7 +159,7 @@ def _words(walk: Walk, view: StoreView, fn: Any, keys: tuple[str, ...]) -> Progr
 
 
 def _rounds(walk: Walk, view: StoreView) -> list[Program]:
-    total = Scalar("sum", "float64")
+    total = Scalar._of("sum", "float64")
     arguments = (argument_of(np.empty(0)), argument_of(1.0), argument_of(total))
     types: dict[str, Any] = {"weight_dtype": view.weight_dtype}
     function = compile_function(from_source, arguments, **types)

@@ -13,6 +13,7 @@ from edgefn_cases import compile_role, in_numba, needs_nvrtc
 import suricate as su
 from suricate.edgefn import argument_of, bounds, compile_function
 from suricate.errors import VertexRangeError
+from suricate.state.words import make_words
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def indexes(u, v, w, x, y):
 
 
 def words():
-    s = su.words(4, {"k": "uint32"}, {"p": "float64"})
+    s = make_words(4, {"k": "uint32"}, {"p": "float64"})
     s.set(range(4), k=[0, 1, 9, 2])
     return s
 

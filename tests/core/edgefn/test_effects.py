@@ -128,10 +128,10 @@ def totals(u, v, w, total, least, most, seen, x):
 
 def scalars(device):
     return [
-        su.Scalar("sum", "float64", device, value=0.5),
-        su.Scalar("min", "float32", device),
-        su.Scalar("max", "uint32", device, value=7),
-        su.Scalar("or", "int64", device),
+        su.Scalar._of("sum", "float64", device, value=0.5),
+        su.Scalar._of("min", "float32", device),
+        su.Scalar._of("max", "uint32", device, value=7),
+        su.Scalar._of("or", "int64", device),
     ]
 
 
@@ -193,7 +193,7 @@ def unites(u, v, w, sets, allowed):
 
 
 def test_unions_on_numba():
-    sets, allowed = su.UnionFind(6), np.array([1, 1, 0, 1, 1, 1], bool)
+    sets, allowed = su.UnionFind._of(6), np.array([1, 1, 0, 1, 1, 1], bool)
     function = typed(unites, sets, allowed)
     assert function.effects == {0: "unite"}
     compiled = in_numba(function)
@@ -204,12 +204,12 @@ def test_unions_on_numba():
 
 @needs_nvrtc
 def test_unions_compile():
-    compile_role(typed(unites, su.UnionFind(6), np.ones(6, bool)))
+    compile_role(typed(unites, su.UnionFind._of(6), np.ones(6, bool)))
 
 
 @pytest.mark.gpu
 def test_unions_on_cuda():
-    host, sets = su.UnionFind(N), su.UnionFind(N, "cuda")
+    host, sets = su.UnionFind._of(N), su.UnionFind._of(N, "cuda")
     u, v = edges()[:, :30]
     allowed = gpu().ones(N, bool)
     host.union(u, v)
@@ -315,7 +315,7 @@ def test_effects_are_for_functions_of_edge_map(role):
 )
 def test_misused_scalars(fn, says):
     with pytest.raises(EdgeFunctionError, match=says):
-        typed(fn, su.Scalar(), role="edge")
+        typed(fn, su.Scalar._of(), role="edge")
 
 
 def adds_float(u, v, w, s):
@@ -325,7 +325,7 @@ def adds_float(u, v, w, s):
 
 def test_a_float_does_not_fit_a_scalar_of_integers():
     with pytest.raises(EdgeFunctionError, match="s has dtype int64, the value is float64"):
-        typed(adds_float, su.Scalar("sum", "int64"), role="edge")
+        typed(adds_float, su.Scalar._of("sum", "int64"), role="edge")
 
 
 @pytest.mark.parametrize("function", [atomic.add, atomic.min, atomic.max, atomic.or_, su.unite])
@@ -335,6 +335,6 @@ def test_effects_raise_in_plain_python(function):
 
 
 def test_scalars_are_arguments_by_reduction_and_type():
-    one, other = su.Scalar("sum", "int64"), su.Scalar("sum", "int64")
+    one, other = su.Scalar._of("sum", "int64"), su.Scalar._of("sum", "int64")
     assert argument_of(one) == argument_of(other) == argument_of(copy.copy(one))
-    assert argument_of(one) != argument_of(su.Scalar("max", "int64"))
+    assert argument_of(one) != argument_of(su.Scalar._of("max", "int64"))

@@ -42,7 +42,7 @@ def graph(backend="csr_baseline"):
 def batch(dtype="float32", **options):
     g = su.Graph(5, device="cpu", **options)
     values = None if dtype is None else np.arange(1, 8, dtype=dtype)
-    return su.EdgeSet(g, SRC, DST, values)
+    return g.edge_set(SRC, DST, values)
 
 
 def on_numba(function, args):
@@ -124,7 +124,7 @@ def test_questions_compile(backend):
 def test_questions_on_cuda():
     g, host = su.Graph(5, backend="slabhash", device="cuda"), graph("slabhash")
     g.insert_edges(SRC, DST)
-    made = [su.EdgeSet(one, SRC, DST, None) for one in (g, host)]
+    made = [one.edge_set(SRC, DST, None) for one in (g, host)]
     hits = gpu().zeros(5, np.int32)
     args = (g, made[0], hits)
     function = typed(counts, *args, role="effect")

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from edgefn_cases import compile_role, in_cxx, in_numba, needs_gxx, needs_nvrtc
 
-import suricate as su
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.errors import EdgeFunctionError
+from suricate.state.words import make_words
 
 KEYS, PAYLOAD = {"distance": "float32", "hops": "uint32"}, {"parent": "uint32"}
 
 
 def tree():
     """Return words of 96 bits with values that are easy to get wrong."""
-    s = su.words(5, KEYS, PAYLOAD)
+    s = make_words(5, KEYS, PAYLOAD)
     s.set(
         range(5), distance=[0.0, -2.5, 7.0, np.inf, 1e-3], hops=[0, 3, 2**32 - 1, 7, 1], parent=[1, 2**32 - 1, 0, 3, 4]
     )
@@ -25,13 +25,13 @@ def tree():
 
 
 def small():
-    s = su.words(5, {"hops": "int32"}, {"parent": "uint32"})
+    s = make_words(5, {"hops": "int32"}, {"parent": "uint32"})
     s.set(range(5), hops=[0, -3, 2**31 - 1, -(2**31), 5], parent=[4, 2**32 - 1, 0, 3, 1])
     return s
 
 
 def straddling():
-    s = su.words(5, {"k": "int32"}, {"x": "float64", "p": "uint32"})
+    s = make_words(5, {"k": "int32"}, {"x": "float64", "p": "uint32"})
     s.set(range(5), k=[1, -1, 0, 5, -9], x=[0.1, -np.inf, -1e300, 2.5, 0.0], p=[0, 1, 2**32 - 1, 3, 4])
     return s
 
@@ -115,7 +115,7 @@ def check(case, translate):
 
 def decoded(s, word):
     """Return the values of the fields of a word that a function returned."""
-    one = type(s)(s.layout, s.device)
+    one = type(s)._of(s.layout, s.device)
     one.resize(1)
     one.data[0] = word if s.layout.bits == 128 else np.ravel(word)[0]
     return [getattr(one, field.name)[0] for field in s.layout.fields]

@@ -7,6 +7,7 @@ import pytest
 
 import suricate as su
 from suricate.errors import DTypeError, EdgeFunctionError, ParameterError, RequirementError, WeightError
+from suricate.state.words import make_words
 
 DTYPES = ["float32", "float64", "int32", "uint32", None]
 ENDS = [0, 1, 0, 2], [1, 3, 2, 3]
@@ -138,7 +139,7 @@ def test_functions_take_the_weight_the_row_or_both(dtype, backend, device):
     )
     cost = (w * km).tolist()
     assert far.tolist() == [0, cost[0], cost[2], min(cost[0] + cost[1], cost[2] + cost[3])]
-    near = su.words(4, {"far": "float64"}, {"by": "uint32"}, device=device)
+    near = make_words(4, {"far": "float64"}, {"by": "uint32"}, device=device)
     su.neighbor_reduce(graph, None, lambda u, v, w, row, km: (1.0 * km[row] * w, u), args=("km",), reduce="argmin",
                        over="in", out=near)  # fmt: skip
     assert device.to_numpy(near.by)[1:].tolist() == [0, 0, 1 if cost[1] <= cost[3] else 2]

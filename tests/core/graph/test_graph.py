@@ -439,7 +439,7 @@ def test_arrays_are_on_the_device_of_the_graph_whichever_is_current(checks):
     graph = su.Graph(5, device="cuda:0", directed=False, weight_dtype="float32", checks=checks)
     with cupy.cuda.Device(1):
         delta = graph.insert_edges([0, 1], [1, 2], 1.5)
-        some, every = su.Frontier.from_vertices(graph, [3, 1, 3]), su.Frontier.all(graph)
+        some, every = graph.frontier([3, 1, 3]), graph.frontier()
         arrays = [*delta.inserted, *delta.arcs("inserted").read(), delta.replaced_old, delta.deleted_vertices]
         arrays += [some.buffer, some.device_count, every.buffer, every.device_count, graph.degrees()]
         assert (graph.num_edges, delta.num_inserted, some.vertices.get().tolist()) == (2, 2, [1, 3])

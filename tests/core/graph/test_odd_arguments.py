@@ -62,10 +62,10 @@ def test_a_path_may_be_bytes(tmp_path: Path) -> None:
         (DTypeError, lambda: su.Graph(3, device="cpu", weight_dtype="a")),  # NumPy warns
         (DeviceError, lambda: su.neighbor_reduce(graph(), None, one, reduce="sum", out=3)),
         (DTypeError, lambda: su.neighbor_reduce(graph(), None, one, reduce="sum", dtype="a")),
-        (DTypeError, lambda: su.Scalar("sum", "a", device="cpu")),
+        (DTypeError, lambda: su.Scalar._of("sum", "a", device="cpu")),
         (UnknownNameError, lambda: su.neighbor_reduce(graph(), None, one, reduce=np.arange(2))),
         (UnknownNameError, lambda: su.neighbor_reduce(graph(), None, one, reduce="sum", over=np.arange(2))),
-        (ParameterError, lambda: su.Scalar("sum", "int64", device="cpu").set([[1], [1, 2]])),
+        (ParameterError, lambda: su.Scalar._of("sum", "int64", device="cpu").set([[1], [1, 2]])),
         (ParameterError, lambda: graph().compute("pagerank", dtype="a")),
         (ShapeError, lambda: graph().compute("katz", nstart=[[1], [1, 2]])),
         (ShapeError, lambda: su.Batch(insert=(np.array(0), [1]))),

@@ -43,14 +43,14 @@ def starts(case, device):
         few,
         many,
         case.array(many.astype(np.uint32)),
-        su.Frontier.from_vertices(case.graph, np.arange(case.n)),
+        case.graph.frontier(np.arange(case.n)),
     ):
         ids = given.vertices if isinstance(given, su.Frontier) else case.array(given)
         inside = np.zeros(case.n, bool)
         inside[case.host(ids)] = True
         yield given, inside
     yield None, np.ones(case.n, bool)
-    yield su.Frontier.all(case.graph), np.ones(case.n, bool)
+    yield case.graph.frontier(), np.ones(case.n, bool)
     yield [], np.zeros(case.n, bool)
 
 
@@ -133,7 +133,7 @@ def test_steps_make_breadth_first_levels(backend, device):
     scheme_of = itertools.cycle(schemes(case, whole=False))
     expected = np.full(case.n, 10**6)
     expected[0] = 0
-    frontier, wave = su.Frontier.from_vertices(case.graph, [0]), np.array([0])
+    frontier, wave = case.graph.frontier([0]), np.array([0])
     for step in range(1, 8):
         frontier = su.advance(case.graph, frontier, hop, out=level, args=(level,), reduce="min", scheme=next(scheme_of))
         reached = np.unique(case.dst[np.isin(case.src, wave)])
@@ -210,7 +210,7 @@ def test_many_calls_share_the_scratch(device):
     graph = su.Graph(2, backend="csr_baseline", device=device)
     graph.insert_edges([0, 1], [1, 0])
     out = device.xp.zeros(2, np.int64)
-    frontier = su.Frontier.all(graph)
+    frontier = graph.frontier()
     for _ in range(2500):
         frontier = su.advance(graph, frontier, lambda u, v, w: 1, out=out, args=(), reduce="sum")
     assert device.to_numpy(out).tolist() == [2500, 2500]

@@ -80,7 +80,7 @@ def test_a_block_walks_its_share_of_the_rows_of_hubs(
     fake, level = FakeGraph(graph), array(N, np.int64)
     level[:], level[0] = FAR, 0
     call = call_of(fake, binding.bind_push(graph, further, (level,), "min", level, None))
-    start = Start((Frontier(fake.device, np.zeros(1, np.uint32).view(FakeArray), None, num_vertices=N),))
+    start = Start((Frontier._of(fake.device, np.zeros(1, np.uint32).view(FakeArray), None, num_vertices=N),))
     driver.propagate.__wrapped__(fake, call, start, level, "out", N, False, once)
     u, v = (np.asarray(part) for part in graph.edges()[:2])
     ends = (u, v) if directed else (np.append(u, v), np.append(v, u))

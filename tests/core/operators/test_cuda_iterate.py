@@ -62,7 +62,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_rounds_are_repeated_with_arrays_exchanged(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = array(100, np.float64), array(100, np.float64)
-    total = su.Scalar("sum", "int64")
+    total = su.Scalar._of("sum", "int64")
     seen: list[tuple[bool, int]] = []
     call = binding.bind_pull(fake._graph, read, (np.zeros(100), np.zeros(100), total), "sum", None, None, keep)
     call = call._replace(values=(x, y, total))
@@ -77,7 +77,7 @@ def test_rounds_are_repeated_with_arrays_exchanged(fake: Any, monkeypatch: pytes
         assert packed is None
         assert isinstance(call.function, recording.Guarded)
         seen.append((call.values[0] is x, call.values[2].slots().turn))
-        frontier = Frontier(fake.device, array(3, np.uint32), array(1, np.uint32), num_vertices=100)
+        frontier = Frontier._of(fake.device, array(3, np.uint32), array(1, np.uint32), num_vertices=100)
         found.append(frontier)
         return frontier
 
@@ -123,7 +123,7 @@ def test_launches_are_repeated_as_the_calls_would_make_them(fake: Any, monkeypat
     module = SimpleNamespace(kernel=lambda name: lambda grid, block, given: made.append((name, given)))
     monkeypatch.setattr(program, "_module", lambda _: module)
     x, y = array(100, np.float64), array(100, np.float64)
-    total = su.Scalar("sum", "int64")
+    total = su.Scalar._of("sum", "int64")
     total._slots = total._slots.view(FakeArray)
     call = binding.bind_pull(fake._graph, read, (np.zeros(100), np.zeros(100), total), "sum", None, None, keep)
     call = call._replace(values=(x, y, total))
@@ -150,7 +150,7 @@ def test_launches_are_repeated_as_the_calls_would_make_them(fake: Any, monkeypat
     assert cleared.used == 2  # the queue that the pull fills, and that of the map
     record.call(
         driver.vertex_map.__wrapped__,
-        (fake, check, Start((Frontier(fake.device, array(3, np.uint32), num_vertices=100, distinct=False),))),
+        (fake, check, Start((Frontier._of(fake.device, array(3, np.uint32), num_vertices=100, distinct=False),))),
     )
     assert record.replay(turned) is None
 
@@ -179,7 +179,7 @@ def test_a_loop_ends_on_the_device() -> None:
     graph = su.Graph(1000, device="cuda")
     for start in (1, 2, 3, 1000, 2**40):
         x = cupy.full(1000, start, np.int64)
-        left = su.Scalar("sum", "int64", graph)
+        left = graph.scalar("sum", "int64")
         rounds = su.iterate(
             lambda x=x, left=left: su.vertex_map(graph, None, halved, args=(x, left)), until=left, max_steps=99
         )
@@ -192,7 +192,7 @@ def test_a_loop_ends_on_the_device() -> None:
 def test_arrays_take_each_others_place(device: su.Device, start: int) -> None:
     graph = su.Graph(1000, device=str(device))
     x, after = device.xp.full(1000, start, np.int64), device.xp.zeros(1000, np.int64)
-    left = su.Scalar("sum", "int64", graph)
+    left = graph.scalar("sum", "int64")
 
     def body() -> None:
         su.vertex_map(graph, None, halve, args=(x, after, left))
@@ -211,8 +211,8 @@ def add_values(v, batch, found, left):
 def test_an_edge_set_is_first_looked_up_in_a_body(device: su.Device) -> None:
     """In a new thread, whose kernels that fill tables are made in the body."""
     graph = su.Graph(10, device=str(device))
-    found, left = device.xp.zeros(10, np.int64), su.Scalar("sum", "int64", graph)
-    batch = su.EdgeSet(graph, [0, 3], [1, 4], np.array([10, 7]))
+    found, left = device.xp.zeros(10, np.int64), graph.scalar("sum", "int64")
+    batch = graph.edge_set([0, 3], [1, 4], np.array([10, 7]))
 
     def look_up() -> int:
         return su.iterate(
@@ -237,8 +237,8 @@ def test_hubs_are_split_in_every_round(device: su.Device) -> None:
     n = 6000
     graph = su.Graph(n, backend="csr_baseline", device=str(device))
     graph.insert_edges(np.zeros(n, np.int64), np.arange(n))
-    visits, rounds, left = device.xp.zeros(n, np.int64), device.xp.zeros(1, np.int64), su.Scalar("sum", "int64", graph)
-    hub = su.Frontier.from_vertices(graph, [0])
+    visits, rounds, left = device.xp.zeros(n, np.int64), device.xp.zeros(1, np.int64), graph.scalar("sum", "int64")
+    hub = graph.frontier([0])
 
     def body() -> None:
         su.edge_map(graph, hub, count_visits, args=(visits,))
@@ -254,7 +254,7 @@ def tally(v, total):
 
 def test_operators_with_nothing_to_do_leave_the_neutral_total(device: su.Device) -> None:
     graph = su.Graph(10, device=str(device), in_edges=True)
-    total = su.Scalar("sum", "int64", graph)
+    total = graph.scalar("sum", "int64")
     for _ in range(4):
         su.vertex_map(graph, None, tally, args=(total,))
         assert total.read() == 50
@@ -268,7 +268,7 @@ def test_operators_with_nothing_to_do_leave_the_neutral_total(device: su.Device)
 def test_the_last_round_is_in_the_first_array(device: su.Device, rounds: int) -> None:
     graph = su.Graph(10, device=str(device))
     x, after = device.xp.full(10, 64, np.int64), device.xp.zeros(10, np.int64)
-    left = su.Scalar("sum", "int64", graph)
+    left = graph.scalar("sum", "int64")
 
     def body() -> None:
         su.vertex_map(graph, None, halve, args=(x, after, left))
@@ -283,7 +283,7 @@ def test_max_steps_ends_a_loop() -> None:
     import cupy
 
     graph = su.Graph(10, device="cuda")
-    x, left = cupy.full(10, 2**40, np.int64), su.Scalar("sum", "int64", graph)
+    x, left = cupy.full(10, 2**40, np.int64), graph.scalar("sum", "int64")
     body = lambda: su.vertex_map(graph, None, halved, args=(x, left))  # noqa: E731
     assert su.iterate(body, until=left, max_steps=7) == 7
     assert (x == 2**33).all()
@@ -296,7 +296,7 @@ def test_what_a_body_must_not_do() -> None:
     import cupy
 
     graph = su.Graph(10, device="cuda")
-    x, left = cupy.full(10, 8, np.int64), su.Scalar("sum", "int64", graph)
+    x, left = cupy.full(10, 8, np.int64), graph.scalar("sum", "int64")
 
     def reads() -> None:
         su.vertex_map(graph, None, halved, args=(x, left))

@@ -67,7 +67,7 @@ def graph(request: pytest.FixtureRequest) -> su.Graph:
 
 def ids(fake: Any, count: int, *, known: bool = True, distinct: bool = True) -> Frontier:
     number = None if known else array(1, np.uint32)
-    return Frontier(fake.device, array(count, np.uint32), number, num_vertices=fake.num_vertices, distinct=distinct)
+    return Frontier._of(fake.device, array(count, np.uint32), number, num_vertices=fake.num_vertices, distinct=distinct)
 
 
 @pytest.mark.parametrize("over", ["out", "in", "both"])
@@ -193,5 +193,5 @@ def test_rounds(graph: su.Graph, kernels: list[str], over: str, wake: str) -> No
     assert kernels == ["merge_vertices", "converge"]
     kernels.clear()
     both = call_of(fake, binding.bind_pull(graph, read_first, (np.zeros(10_000),) * 2, "sum", None, None, store_second))
-    driver.converge(fake, both, Start((Frontier.all(fake),)), over, None, 100, None, UNLIMITED, ((0, 1),))
+    driver.converge(fake, both, Start((fake.frontier(),)), over, None, 100, None, UNLIMITED, ((0, 1),))
     assert kernels == ["passes"]

@@ -59,7 +59,7 @@ def pushed(fake: Any, then: Any = None) -> tuple[Call, Any]:
 
 
 def ids(fake: Any, count: int, *, distinct: bool = True) -> Frontier:
-    return Frontier(
+    return Frontier._of(
         fake.device, array(count, np.uint32), array(1, np.uint32), num_vertices=fake.num_vertices, distinct=distinct
     )
 
@@ -155,7 +155,7 @@ def test_nothing_to_start_from(graph: su.Graph, kernels: list[str]) -> None:
 def test_forest_is_one_launch(graph: su.Graph, kernels: list[str], ordered: bool) -> None:
     fake = FakeGraph(graph)
     fake.has_in_edges = True  # type: ignore[attr-defined]
-    words = su.words(graph, keys={"distance": "float32"}, payload={"parent": "uint32"})
+    words = graph.words(keys={"distance": "float32"}, payload={"parent": "uint32"})
     words.data = _faked(words.data)
     arguments = (argument_of(words),)
     function, restart = (

@@ -14,6 +14,7 @@ from suricate.operators.cpu.measuring import MANY
 from suricate.repair.cpu import repairs, waiting
 from suricate.repair.forest import Forest
 from suricate.state.frontier import Frontier
+from suricate.state.words import make_words
 
 KINDS: list[dict[str, Any]] = [{}, {"in_edges": True}, {"directed": False}]
 
@@ -49,10 +50,10 @@ def own_label(v, words):
 def tree_of(graph: su.Graph, wide: bool) -> Forest:
     """Return a forest of distances from vertex 0."""
     if wide:
-        words = su.words(graph, keys={"distance": "int64", "hops": "uint32"}, payload={"parent": "uint32"})
-        return Forest(words, farther_by_hops, unreached_by_hops, args=(0,))
-    words = su.words(graph, keys={"distance": "uint32"}, payload={"parent": "uint32"})
-    return Forest(words, farther, unreached, args=(0,))
+        words = graph.words(keys={"distance": "int64", "hops": "uint32"}, payload={"parent": "uint32"})
+        return graph.forest(words, farther_by_hops, unreached_by_hops, args=(0,))
+    words = graph.words(keys={"distance": "uint32"}, payload={"parent": "uint32"})
+    return graph.forest(words, farther, unreached, args=(0,))
 
 
 def arcs_of(graph: su.Graph) -> list[tuple[int, int, int]]:
@@ -90,7 +91,7 @@ def by_distance(word: tuple, u: int, w: int) -> tuple:
 
 
 def root(graph: su.Graph) -> Frontier:
-    return Frontier(graph.device, graph.device.xp.zeros(1, np.uint32))
+    return Frontier._of(graph.device, graph.device.xp.zeros(1, np.uint32))
 
 
 def changed(graph: su.Graph, rng: np.random.Generator, size: int) -> su.Delta:
@@ -132,14 +133,14 @@ def test_roots_of_their_own(device: su.Device, backend: str, seed: int) -> None:
     n = 60
     graph = su.Graph(n, backend=backend, device=str(device), directed=False, weight_dtype="int32")
     graph.insert_edges(*rng.integers(0, n, (2, 70)), np.ones(70, np.int32))
-    words = su.words(graph, keys={"label": "uint32", "depth": "uint32"}, payload={"parent": "uint32"})
-    forest = Forest(words, same_label, own_label)
+    words = graph.words(keys={"label": "uint32", "depth": "uint32"}, payload={"parent": "uint32"})
+    forest = graph.forest(words, same_label, own_label)
     roots = {v: (v, 0, v) for v in range(n)}
 
     def offer(word: tuple, u: int, w: int) -> tuple:
         return word[0], word[1] + 1, u
 
-    forest.compute(graph, Frontier.all(graph))
+    forest.compute(graph, graph.frontier())
     verify(graph, forest, roots, offer)
     for size in (3, 20, 40):
         delta = changed(graph, rng, size)
@@ -214,9 +215,9 @@ def test_arcs_on_the_cpu_may_lie_in_other_arrays_than_those_before(form: Any) ->
 
 
 def test_words_need_a_parent() -> None:
-    words = su.words(3, keys={"level": "uint32", "parent": "uint32"})
+    words = make_words(3, keys={"level": "uint32", "parent": "uint32"})
     with pytest.raises(ParameterError, match="payload 'parent'"):
-        Forest(words, farther, unreached)
+        su.Graph(3, device="cpu").forest(words, farther, unreached)
 
 
 def test_words_that_lack_entries_are_refused() -> None:
@@ -234,8 +235,8 @@ def test_repairs_on_the_cpu_go_in_the_order_of_keys(uniform: bool) -> None:
     n = 2001
     graph = su.Graph(n, device="cpu", in_edges=True, weight_dtype="int32")
     graph.insert_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
-    words = su.words(graph, keys={"distance": "uint32"}, payload={"parent": "uint32"})
-    forest = Forest(words, farther, unreached, args=(0,), uniform=uniform)
+    words = graph.words(keys={"distance": "uint32"}, payload={"parent": "uint32"})
+    forest = graph.forest(words, farther, unreached, args=(0,), uniform=uniform)
     forest.compute(graph, root(graph), 1)
     tails = np.arange(0, n - 10, 10)
     for change, kind in ((graph.insert_edges, "inserted"), (graph.delete_edges, "deleted")):

@@ -13,7 +13,6 @@ from suricate.base.types import EMPTY
 from suricate.cpu import threads
 from suricate.cpu.plain import PLAIN
 from suricate.repair.cpu import search as forest_search
-from suricate.repair.forest import Forest
 from suricate.state.frontier import Frontier
 
 N = 325 if PLAIN else 700  #: not a multiple of the bits of a word
@@ -68,12 +67,12 @@ def test_levels_and_parents(backend: str, options: dict[str, Any], family: Any, 
     right = BFS.reference(src, dst, None, N, graph.directed, source=0)
     outcomes = set()
     for count in (1, 2, 5):
-        forest = Forest(
-            su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"}),
+        forest = graph.forest(
+            graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"}),
             one_further, unreached, args=(0,), uniform=True,
         )  # fmt: skip
         with threads.Limited(count):
-            done = forest.compute(graph, Frontier(graph.device, np.zeros(1, np.uint32)))
+            done = forest.compute(graph, Frontier._of(graph.device, np.zeros(1, np.uint32)))
         outcomes.add((done.steps, done.touched))
         np.testing.assert_array_equal(forest.words.level.view(np.int32), right.level)
         np.testing.assert_array_equal(forest.words.parent, np.where(right.parent < 0, EMPTY, right.parent))
@@ -96,9 +95,9 @@ def test_offers_that_are_not_above_are_noted(steps: str, monkeypatch: Any) -> No
     for name, value in zip(LIMITS, STEPS[steps], strict=True):
         monkeypatch.setattr(forest_search, name, value)
     graph = graph_of(grid, in_edges=True)
-    words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
-    forest = Forest(words, not_further, first_two, uniform=True)
-    forest.compute(graph, Frontier(graph.device, np.zeros(1, np.uint32)))
+    words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+    forest = graph.forest(words, not_further, first_two, uniform=True)
+    forest.compute(graph, Frontier._of(graph.device, np.zeros(1, np.uint32)))
     assert forest.violated[0]
     assert words.parent.tolist() == [0, 1, *[EMPTY] * (N - 2)]
 
@@ -121,8 +120,8 @@ def test_roots_may_have_different_keys(family: Any, steps: str, monkeypatch: Any
     graph = graph_of(family, in_edges=True)
     found = []
     for uniform in (True, False):
-        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
-        forest = Forest(words, further, two_roots, uniform=uniform)
-        forest.compute(graph, Frontier(graph.device, np.arange(2, dtype=np.uint32)))
+        words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+        forest = graph.forest(words, further, two_roots, uniform=uniform)
+        forest.compute(graph, Frontier._of(graph.device, np.arange(2, dtype=np.uint32)))
         found.append([words.level.tolist(), words.parent.tolist()])
     assert found[0] == found[1]

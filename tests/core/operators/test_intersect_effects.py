@@ -94,12 +94,12 @@ def test_scalars(backend, device):
     a = adjacency(case.n, case.src, case.dst)
     expected = (a[left].multiply(a[right]) @ np.arange(case.n)).sum()
     for method in methods(case.graph):
-        total = su.Scalar("sum", "int64", device=device)
+        total = su.Scalar._of("sum", "int64", device=device)
         su.intersect(case.graph, u=left, v=right, fn=counted, args=(total,), method=method)
         assert total.read() == expected
         su.intersect(case.graph, u=[], v=[], fn=counted, args=(total,), method=method)
         assert total.read() == 0
-    once = su.Scalar("sum", "int64", device=device)
+    once = su.Scalar._of("sum", "int64", device=device)
     su.intersect(case.graph, fn=counted, args=(once,), oriented="id")
     triangles = case.graph.device.xp.empty(case.n, np.int64)
     su.intersect(case.graph, oriented="id", out=triangles)
@@ -111,7 +111,7 @@ def test_questions_to_graphs_and_edge_sets(backend, device, side):
     case = make_case(backend, device)
     rng = np.random.default_rng(5)
     src, dst = rng.integers(0, 40, 800), rng.integers(0, 600, 800)
-    batch = su.EdgeSet(case.graph, src, dst)
+    batch = case.graph.edge_set(src, dst)
     a = adjacency(case.n, case.src, case.dst)
     b = adjacency(case.n, src, dst)
     b.data[:] = 1

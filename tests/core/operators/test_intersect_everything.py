@@ -176,7 +176,7 @@ def test_edge_sets(backend, device, directed):
     dst = np.concatenate([rng.integers(0, 300, 500), rng.integers(0, case.n, 100), np.ones(100, int)])
     keys = np.unique(src * case.n + dst if directed else np.minimum(src, dst) * case.n + np.maximum(src, dst))
     src, dst = keys // case.n, keys % case.n
-    batch = su.EdgeSet(case.graph, src, dst)
+    batch = case.graph.edge_set(src, dst)
     arcs = [case.host(part) for part in batch.edges()[:2]]
     a, b = adjacency(case.n, case.src, case.dst), adjacency(case.n, *arcs)
     u, v = arcs
@@ -204,7 +204,7 @@ def test_edge_sets(backend, device, directed):
 def test_what_is_refused(backend, device):
     graph = su.Graph(5, backend=backend, device=device)
     undirected = su.Graph(5, backend=backend, device=device, directed=False)
-    batch = su.EdgeSet(graph, [0], [1])
+    batch = graph.edge_set([0], [1])
     with pytest.raises(UnknownNameError, match="method"):
         su.intersect(graph, method="merge")
     with pytest.raises(UnknownNameError, match="oriented"):

@@ -71,7 +71,7 @@ def test_pairs(backend: str, method: str, splits: bool, launched: list[str], mon
     """Operands that are both large have pairs that are split, in a second launch."""
     monkeypatch.setattr(intersect, "UNSPLIT", 0 if splits else 1 << 16)
     fake, graph = graph_on_fake_cuda(backend)
-    batch = fake_view(su.EdgeSet(graph, [0, 1], [2, 2]).view())
+    batch = fake_view(graph.edge_set([0, 1], [2, 2]).view())
     pairs = ArcList(array(5, np.uint32), array(5, np.uint32), None, array(5, np.uint8), 1, 5)
     for right in (fake.view(), batch):
         launched.clear()

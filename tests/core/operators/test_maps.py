@@ -33,7 +33,7 @@ def test_functions_write_at_their_vertex(graph):
     found = su.vertex_map(graph, None, double, args=(x, y, 2))
     assert graph.device.to_numpy(y).tolist() == [2 * v for v in range(N)]
     assert host(graph, found) == [297, 298, 299]
-    nothing = su.vertex_map(graph, ([1, 1], [2], su.Frontier.from_vertices(graph, [2, 3])), add_one, args=(y,))
+    nothing = su.vertex_map(graph, ([1, 1], [2], graph.frontier([2, 3])), add_one, args=(y,))
     assert graph.device.to_numpy(y)[:6].tolist() == [0, 3, 5, 7, 8, 10]
     assert len(nothing) == 0
 
@@ -106,12 +106,12 @@ def expected_ends(arcs):
 @pytest.mark.parametrize("over", ["out", "in", "both"])
 def test_effects_of_edges(backend, device, kind, over):
     case = small(backend, device, kind, "int32")
-    total = su.Scalar("sum", "int64", case.graph)
+    total = case.graph.scalar("sum", "int64")
     few = [3, 5, 5, 7]
     for given, arcs in (
         (None, case.seen(over)),
         (few, list(case.offers(few, over))),
-        (su.EdgeSet(case.graph, [0], [1], np.array([4], np.int32)), [(0, 1, 4), (1, 0, 4)][: 1 + (kind != "directed")]),
+        (case.graph.edge_set([0], [1], np.array([4], np.int32)), [(0, 1, 4), (1, 0, 4)][: 1 + (kind != "directed")]),
     ):
         out = case.array(np.zeros(SMALL, np.int64))
         assert su.edge_map(case.graph, given, count_ends, args=(out, total), over=over) is None
@@ -188,7 +188,7 @@ def test_a_loop_of_operators(backend, device):
     """Power iteration: ranks change places after each round, until a norm is small enough."""
     case = small(backend, device)
     xp, n = device.xp, SMALL
-    norm = su.Scalar("sum", "float64", case.graph)
+    norm = case.graph.scalar("sum", "float64")
     degree = np.bincount([u for u, _, _ in case.arcs], minlength=n)
     matrix = np.zeros((n, n))
     for u, v, _ in case.arcs:
@@ -220,7 +220,7 @@ def test_a_loop_of_operators(backend, device):
 
 def test_wrong_repetitions(graph):
     xp = graph.device.xp
-    scalar = su.Scalar("sum", "int64", graph)
+    scalar = graph.scalar("sum", "int64")
     for options, error, says in (
         ({"until": 0}, ParameterError, "Scalar"),
         ({"until": (scalar, "x")}, ParameterError, "bound"),

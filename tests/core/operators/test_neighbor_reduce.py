@@ -85,7 +85,7 @@ def test_chosen_vertices_in_their_order(backend, device):
     for scheme in ("auto", "vertex", "bucket"):
         result = su.neighbor_reduce(case.graph, chosen, product, args=(case.array(x),), reduce="sum", scheme=scheme)
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
-    frontier = su.Frontier.from_vertices(case.graph, chosen)
+    frontier = case.graph.frontier(chosen)
     result = su.neighbor_reduce(case.graph, frontier, product, args=(case.array(x),), reduce="sum")
     np.testing.assert_allclose(case.host(result), np.bincount(case.src, x[case.dst], case.n)[np.unique(chosen)])
 

@@ -71,7 +71,7 @@ def test_second_phase_of_a_pull(name):
     n = graph.num_vertices
 
     def run():
-        total, y = su.Scalar("sum", "int64"), np.zeros(n, np.int64)
+        total, y = su.Scalar._of("sum", "int64"), np.zeros(n, np.int64)
 
         def then(v, value, x, y, total):
             y[v] = 2 * value
@@ -116,7 +116,7 @@ def reached(v, step, x):
 def test_advance(name, over):
     graph = make_case(name, CPU, in_edges=True).graph
     n = graph.num_vertices
-    starts = [su.Frontier.all(graph), np.arange(0, n, 2, dtype=np.uint32)]
+    starts = [graph.frontier(), np.arange(0, n, 2, dtype=np.uint32)]
 
     def run():
         found = []
@@ -170,7 +170,7 @@ def test_parents(name, function):
     payload = {} if function is step else {"parent": "uint32"}
 
     def run():
-        s = su.words(graph, keys=keys, payload=payload)
+        s = graph.words(keys=keys, payload=payload)
         s.set([0, 1], **{field: [0, 0] for field in (*keys, *payload)})
         su.propagate(graph, [0, 1], function, out=s, args=(s,), reduce="argmin")
         return [s.data]
@@ -182,7 +182,7 @@ def test_totals_in_pushes(name):
     graph = make_case(name, CPU, in_edges=True).graph
 
     def run():
-        total, most = su.Scalar("sum", "int64"), su.Scalar("max", "float64")
+        total, most = su.Scalar._of("sum", "int64"), su.Scalar._of("max", "float64")
 
         def offer(u, v, w, x, total, most):
             total.add(u)
@@ -257,10 +257,10 @@ def test_maps(name):
     n = graph.num_vertices
 
     def run():
-        x, seen = np.zeros(n, np.int64), su.Scalar("sum", "int64")
+        x, seen = np.zeros(n, np.int64), su.Scalar._of("sum", "int64")
         odd = su.vertex_map(graph, None, is_odd, args=(x,))
         arrays = [np.zeros(10, np.int64), np.zeros(n, np.uint32), np.full(n, 1e9, np.float32), np.zeros(n)]
-        sets = su.UnionFind(n)
+        sets = su.UnionFind._of(n)
         su.edge_map(graph, odd, count_and_join, args=(*arrays, sets, seen), over="both")
         su.edge_map(graph, su.arcs(graph), count_and_join, args=(*arrays, sets, seen))
         return [odd.vertices, x, *arrays, sets.labels(), seen.read()]
@@ -287,7 +287,7 @@ def test_union_find():
     src, dst = np.random.default_rng(0).integers(0, 9000, (2, 6000))
 
     def run():
-        sets = su.UnionFind(9000)
+        sets = su.UnionFind._of(9000)
         sets.union(src, dst)
         return [sets.connected(src, dst[::-1]), sets.labels(), sets.num_components]
 
@@ -304,7 +304,7 @@ def test_triangles(name, oriented):
     graph = make_case(name, CPU, directed=False).graph
 
     def run():
-        seen, corners = su.Scalar("sum", "int64"), np.zeros(graph.num_vertices, np.int64)
+        seen, corners = su.Scalar._of("sum", "int64"), np.zeros(graph.num_vertices, np.int64)
         total = su.intersect(graph, fn=one_each, args=(seen,), oriented=oriented)
         return [total, seen.read(), su.intersect(graph, oriented=oriented, out=corners)]
 
@@ -334,7 +334,7 @@ def test_converge(name, over, reduce):
     n = graph.num_vertices
 
     def run():
-        x, y, changes = np.arange(n) % 50, np.zeros(n, np.int64), su.Scalar("sum", "int64")
+        x, y, changes = np.arange(n) % 50, np.zeros(n, np.int64), su.Scalar._of("sum", "int64")
         done = su.converge(
             graph, None, neighbours_share, args=(x, y, changes), reduce=reduce, over=over, then=take_share,
             commit=show_share, wake="both", max_steps=9,

@@ -54,7 +54,7 @@ def test_reductions_and_schemes(graph, out):
         with pytest.raises(ParameterError, match="max_steps"):
             su.propagate(graph, [0], hop, out=out, args=(out,), reduce="min", max_steps=wrong)
     for scheme, says in (("scan", "the whole graph"), ("updated", r"inserted since graph\.mark\(\)")):
-        for some in ([0], [], su.Frontier.from_vertices(graph, list(range(N)))):
+        for some in ([0], [], graph.frontier(list(range(N)))):
             with pytest.raises(RequirementError, match=f"'{scheme}'.*{says}.*frontier=None"):
                 su.advance(graph, some, hop, out=out, args=(out,), reduce="min", scheme=scheme)
             with pytest.raises(RequirementError, match=f"'{scheme}'.*{says}.*frontier=None"):
@@ -189,16 +189,16 @@ def test_frontiers(graph, out, device):
         su.neighbor_reduce(graph, [9], hop, args=(out,), reduce="sum")
     with pytest.raises(DTypeError):
         su.filter(graph, [0.5], lambda v: v > 0)
-    elsewhere = su.Frontier(Device("cuda", 7), np.zeros(1, np.uint32))
+    elsewhere = su.Frontier._of(Device("cuda", 7), np.zeros(1, np.uint32))
     for call in (su.advance, su.propagate):
         with pytest.raises(DeviceError, match="cuda:7"):
             call(graph, elsewhere, hop, out=out, args=(out,), reduce="min")
     large = su.Graph(N + 1, backend="csr_baseline", device=device)
     for frontier in (
-        su.Frontier.all(large),
-        su.Frontier.from_vertices(large, [0, N]),
+        large.frontier(),
+        large.frontier([0, N]),
         su.filter(large, None, lambda v: v == 4),
-        su.Frontier(device, device.xp.asarray(np.array([0, N], np.uint32))),
+        su.Frontier._of(device, device.xp.asarray(np.array([0, N], np.uint32))),
     ):
         for call in (su.advance, su.propagate):
             with pytest.raises(VertexRangeError, match="5 vertices"):
@@ -253,8 +253,8 @@ def test_arrays_of_the_wrong_device(graph, out, device):
 
 def test_operands_of_an_intersection_have_one_range_of_ids(graph):
     other = su.Graph(graph.num_vertices + 1, backend=graph.backend, device=graph.device)
-    early = su.EdgeSet(graph, [0], [1])
-    for left, right in ((graph, other), (other, graph), (other, early), (early, su.EdgeSet(other, [0], [4]))):
+    early = graph.edge_set([0], [1])
+    for left, right in ((graph, other), (other, graph), (other, early), (early, other.edge_set([0], [4]))):
         with pytest.raises(VertexRangeError, match=r"left has \d vertices, right has \d"):
             su.intersect(left, right, [0], [1])
     with pytest.raises(ParameterError, match="left must be a Graph or an EdgeSet, got NoneType"):
@@ -263,4 +263,4 @@ def test_operands_of_an_intersection_have_one_range_of_ids(graph):
 
 def test_what_is_iterated_is_a_function(graph):
     with pytest.raises(ParameterError, match="body must be a function without parameters, got int"):
-        su.iterate(3, until=su.Scalar("sum", "int64", graph), max_steps=2)
+        su.iterate(3, until=graph.scalar("sum", "int64"), max_steps=2)

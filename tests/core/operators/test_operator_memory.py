@@ -31,8 +31,8 @@ def calls(graph):
     xp = graph.device.xp
     level = xp.full(N, 100, np.int64)
     level[0] = 0
-    start = su.Frontier.from_vertices(graph, [0])
-    edges = su.EdgeSet(graph, [0], [5])
+    start = graph.frontier([0])
+    edges = graph.edge_set([0], [5])
     yield lambda: su.advance(graph, start, hop, out=level, args=(level,), reduce="min", then=join)
     yield lambda: su.propagate(graph, (start, edges), hop, out=level, args=(level,), reduce="min")
     yield lambda: su.propagate(graph, edges, hop, out=level, args=(level,), reduce="min", then=join)

@@ -155,7 +155,7 @@ def test_sources_of_intersect_can_be_assembled_anywhere(backend):
     from suricate.testing.programs import intersections
 
     graph = su.Graph(4, backend=backend, device=CPU)
-    programs = intersections.programs(graph.view(), su.EdgeSet(graph, [0], [1]))
+    programs = intersections.programs(graph.view(), graph.edge_set([0], [1]))
     templates = {"intersect.cu", "intersect_stream.cu", "orient.cu", "oriented.cu"}
     assert {program.source.name for program in programs} == templates
     for program in programs:

@@ -70,13 +70,11 @@ def frontiers(graph, rng):
     """Yield frontiers of known and unknown size, some with the hubs, all vertices, and one with repeated ids."""
     xp = graph.device.xp
     for size in (1, 8, 3000):
-        yield su.Frontier.from_vertices(graph, np.unique(np.append(rng.choice(graph.num_vertices, size), [7, 11])))
+        yield graph.frontier(np.unique(np.append(rng.choice(graph.num_vertices, size), [7, 11])))
     x = xp.asarray(rng.integers(0, 2, graph.num_vertices))
     yield su.vertex_map(graph, None, above, args=(x, 0))
     yield None
-    yield su.Frontier(
-        graph.device, xp.asarray([3, 7, 3], dtype=np.uint32), num_vertices=graph.num_vertices, distinct=False
-    )
+    yield graph.frontier(xp.asarray([3, 7, 3], dtype=np.uint32), trusted=True, distinct=False)
 
 
 def vertices_of(graph, frontier):
@@ -160,7 +158,7 @@ def test_maps_with_positions(backend, device):
     for turn in range(TIMES):
         for ids in lists:
             values = device.to_numpy(x)[ids]
-            places = su.Frontier(device, xp.asarray(ids.astype(np.uint32)), num_vertices=N, distinct=False)
+            places = su.Frontier._of(device, xp.asarray(ids.astype(np.uint32)), num_vertices=N, distinct=False)
             kept = su.vertex_map(graph, places, noted, args=(x, out, 100 * turn))
             np.testing.assert_array_equal(device.to_numpy(out)[: len(ids)], values + np.arange(len(ids)))
             assert sorted(kept.vertices.tolist()) == sorted(ids[values > 100 * turn].tolist())
@@ -171,7 +169,7 @@ def test_maps_with_positions(backend, device):
 
 def test_what_a_function_sees_from_outside_may_change(device, monkeypatch):
     graph, x = hub_graph("csr_baseline", device), device.xp.arange(N)
-    some = su.Frontier.from_vertices(graph, [7, 11])
+    some = graph.frontier([7, 11])
 
     def found():
         return int(su.neighbor_reduce(graph, some, times_factor, args=(x,), reduce="sum").sum())
@@ -186,7 +184,7 @@ def test_what_a_function_sees_from_outside_may_change(device, monkeypatch):
 
 def test_arrays_are_not_held(device):
     graph, xp = hub_graph("csr_baseline", device), device.xp
-    some, out, x = su.Frontier.from_vertices(graph, [7, 11]), xp.zeros(N, np.int64), xp.ones(N, np.int64)
+    some, out, x = graph.frontier([7, 11]), xp.zeros(N, np.int64), xp.ones(N, np.int64)
     for _ in range(8):
         su.advance(graph, some, nearer, out=out, args=(x, 1), reduce="sum")
         su.neighbor_reduce(graph, None, weighed, args=(x, 1), reduce="sum")
@@ -216,7 +214,7 @@ def test_no_reference_cycle_keeps_the_memory_of_a_graph(device):
 
 def test_arrays_that_are_made_anew_cost_no_preparation(device):
     graph, xp = hub_graph("csr_baseline", device), device.xp
-    some, degree = su.Frontier.from_vertices(graph, [7]), int((arcs_of(graph)[0] == 7).sum())
+    some, degree = graph.frontier([7]), int((arcs_of(graph)[0] == 7).sum())
     for turn in range(20):
         x = xp.full(N, turn)
         assert su.neighbor_reduce(graph, some, weighed, args=(x, 2), reduce="sum")[0] == 2 * turn * degree
@@ -226,14 +224,14 @@ def test_arrays_that_are_made_anew_cost_no_preparation(device):
 
 def test_wrong_arguments_are_refused_as_at_first(device):
     graph, other, xp = hub_graph("csr_baseline", device), su.Graph(2 * N, device=device), device.xp
-    some, out = su.Frontier.from_vertices(graph, [7, 11]), xp.zeros(N, np.int64)
+    some, out = graph.frontier([7, 11]), xp.zeros(N, np.int64)
     for _ in range(4):
         su.advance(graph, some, nearer, out=out, reduce="min", args=(out, 1))
         su.vertex_map(graph, some, above, args=(out, 1))
     with pytest.raises(VertexRangeError, match="the frontier is one of 12000 vertices"):
-        su.advance(graph, su.Frontier.all(other), nearer, out=out, reduce="min", args=(out, 1))
+        su.advance(graph, other.frontier(), nearer, out=out, reduce="min", args=(out, 1))
     with pytest.raises(DeviceError, match="the frontier is on cpu"):
-        su.advance(graph, su.Frontier.all(su.Graph(N, device="cpu")), nearer, out=out, reduce="min", args=(out, 1))
+        su.advance(graph, su.Graph(N, device="cpu").frontier(), nearer, out=out, reduce="min", args=(out, 1))
     with pytest.raises(DTypeError, match="does not fit 64 bits"):
         su.advance(graph, some, nearer, out=out, reduce="min", args=(out, 2**64))
     with pytest.raises(UnknownNameError, match=r"reduce=.* is unknown"):
@@ -247,7 +245,7 @@ def test_wrong_arguments_are_refused_as_at_first(device):
 
 def test_a_scan_is_of_all_vertices(device):
     graph, out = hub_graph("slabhash", device), device.xp.zeros(N, np.int64)
-    some = su.Frontier.from_vertices(graph, [7])
+    some = graph.frontier([7])
     for _ in range(4):
         su.advance(graph, None, nearer, out=out, args=(out, 0), reduce="max", scheme="scan")
     assert len(made(graph)) == 1
@@ -257,7 +255,7 @@ def test_a_scan_is_of_all_vertices(device):
 
 def test_loops_are_recorded_and_not_prepared(device):
     graph, xp = hub_graph("csr_baseline", device), device.xp
-    x, moved = xp.arange(N), su.Scalar("sum", np.int64, device)
+    x, moved = xp.arange(N), su.Scalar._of("sum", np.int64, device)
 
     def lower(v, x, moved):
         x[v] = max(x[v] - 1, 0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.state.words import make_words
 
 
 def nearest(u, v, w, x):
@@ -39,7 +40,7 @@ def test_the_smallest_word_of_the_neighbours(device: su.Device, backend: str, sc
     graph, src, dst = random_graph(device, backend)
     x = np.random.default_rng(1).integers(0, 9, 300).astype(np.float64)
     keys = {"key": "float64", "hops": "uint32"} if wide else {"key": "float32"}
-    best = su.words(graph, keys=keys, payload={"parent": "uint32"})
+    best = graph.words(keys=keys, payload={"parent": "uint32"})
     fn = nearest_hops if wide else nearest
     su.neighbor_reduce(
         graph, None, fn, args=(device.xp.asarray(x),), reduce="argmin", over="in", out=best, scheme=scheme
@@ -54,7 +55,7 @@ def test_the_smallest_word_of_the_neighbours(device: su.Device, backend: str, sc
 def test_the_epilogue_takes_the_fields(device: su.Device, backend: str) -> None:
     graph, src, dst = random_graph(device, backend)
     x = np.random.default_rng(1).integers(0, 9, 300).astype(np.float64)
-    layout = su.words(1, keys={"key": "float32"}, payload={"parent": "uint32"}, device=str(device))
+    layout = make_words(1, keys={"key": "float32"}, payload={"parent": "uint32"}, device=str(device))
     best = device.xp.zeros(300, np.uint32)
 
     def offer(u, v, w, x, best):

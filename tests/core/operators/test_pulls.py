@@ -54,7 +54,7 @@ def test_directions(backend, device, kind, over, reduce):
 def test_whether_any_edge_does(backend, device, kind, over):
     """A function that counts its edges in a scalar sees all of them, though one may tell the answer."""
     case = small(backend, device, kind, "int32")
-    x, seen = values(), su.Scalar("sum", "int64", case.graph)
+    x, seen = values(), case.graph.scalar("sum", "int64")
     rows = given(case, over)
 
     def is_large(u, v, w, x):
@@ -98,7 +98,7 @@ def test_the_second_phase(backend, device, kind, over, reduce):
     for vertices, inside in (
         (None, range(N)),
         ([3, 9, 9, 58], {3, 9, 58}),
-        (([3], su.Frontier.from_vertices(case.graph, [3, 4])), {3, 4}),
+        (([3], case.graph.frontier([3, 4])), {3, 4}),
     ):
         for stored in (False, True):
             got, calls = case.array(np.full(N, -1)), case.array(np.zeros(N, np.int64))
@@ -151,7 +151,7 @@ def test_the_smallest_word(backend, device, kind, over):
     def word(u, v, w, x):
         return w + x[u], u + v
 
-    words = su.words(case.graph, keys={"cost": "float32"}, payload={"sum": "uint32"})
+    words = case.graph.words(keys={"cost": "float32"}, payload={"sum": "uint32"})
     su.neighbor_reduce(case.graph, None, word, args=(case.array(x),), reduce="argmin", over=over, out=words)
     expected = [
         min(((w + x[u], u + v) for u, v, w in row), default=(np.inf, 2**32 - 1)) for row in given(case, over).values()
@@ -269,7 +269,7 @@ def test_rounds(backend, device, kind, over, wake):
 def test_rounds_in_which_nobody_is_woken(backend, device):
     """Without ``wake`` only those go on that stay active, whatever ``then`` says besides."""
     case = small(backend, device)
-    count, total = case.array(np.zeros(N, np.int64)), su.Scalar("sum", "int64", case.graph)
+    count, total = case.array(np.zeros(N, np.int64)), case.graph.scalar("sum", "int64")
 
     def nothing(u, v, w, count, total):
         return 0
@@ -448,7 +448,7 @@ def test_rounds_of_modes(backend, device):
 def test_wrong_calls(device):
     graph = su.Graph(N, backend="csr_baseline", device=device)
     out = device.xp.zeros(N, np.int64)
-    words = su.words(graph, keys={"cost": "float32"})
+    words = graph.words(keys={"cost": "float32"})
 
     def then(v, value):
         return True

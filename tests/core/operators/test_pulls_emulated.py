@@ -99,7 +99,7 @@ def test_rounds(monkeypatch: pytest.MonkeyPatch, directed: bool) -> None:
     fake, x = FakeGraph(graph), labels.copy()
     call = call_of(fake, binding.bind_pull(graph, label, (x,), "min", None, None, lower))
     ids = np.arange(n, dtype=np.uint32).view(FakeArray)
-    everybody = Frontier(fake.device, ids, None, num_vertices=n, distinct=True)
+    everybody = Frontier._of(fake.device, ids, None, num_vertices=n, distinct=True)
     driver.converge(fake, call, Start((everybody,)), "in", "out", n, None)
     u, v = (np.asarray(part) for part in graph.edges()[:2])
     if not directed:
@@ -134,7 +134,7 @@ def test_passes(monkeypatch: pytest.MonkeyPatch, backend: str, scans: bool, roun
     fake = FakeGraph(graph)
     x, y, pace = rng.integers(0, 9, n), np.zeros(n, np.int64), np.array([3])
     arrays = [part.view(FakeArray) for part in (x.copy(), y, pace.copy(), np.zeros(1, np.int64))]
-    totals = [su.Scalar("sum", "int64"), su.Scalar("sum", "int64")]
+    totals = [su.Scalar._of("sum", "int64"), su.Scalar._of("sum", "int64")]
     for total in totals:
         total._slots = total._slots.view(FakeArray)
     values = (*arrays, *totals)

@@ -12,6 +12,7 @@ import suricate as su
 from suricate.base.types import ArcList
 from suricate.cpu.plain import PLAIN
 from suricate.errors import DeviceError, DTypeError, ParameterError, RequirementError, ShapeError, UnknownNameError
+from suricate.state.words import make_words
 
 FAR = 10**6
 both_kinds = pytest.mark.parametrize("kind", sorted(KINDS))
@@ -54,14 +55,14 @@ def test_directions(backend, device, kind, over, reduce):
 def starts(case):
     """Yield what a push may start from, its vertices, and arcs beside them."""
     graph = case.graph
-    few = su.Frontier.from_vertices(graph, [1, 3, 5])
+    few = graph.frontier([1, 3, 5])
     arcs = [(0, 50), (3, 4), (3, 4), (59, 0)]
     src, dst = (case.array(np.array(part, np.uint32)) for part in zip(*arcs, strict=True))
     weight = case.array(np.array([2, 4, 4, 6], np.int32))
     edges = [(u, v, w) for (u, v), w in zip(arcs, (2, 4, 4, 6), strict=True)]
     yield [3, 3, 7, 3], {3, 7}, []
     yield ([3, 7], few, few), {1, 3, 5, 7}, []
-    yield (few, su.Frontier.all(graph)), set(range(N)), []
+    yield (few, graph.frontier()), set(range(N)), []
     yield (), set(), []
     yield su.EdgeList(src, dst, weight), set(), edges
     yield ([3, 3], su.EdgeList(src, dst, weight), few), {1, 3, 5}, edges
@@ -87,7 +88,7 @@ def test_unions(backend, device, number):
 def test_edge_sets_as_frontiers(backend, device):
     for kind in KINDS:
         case = small(backend, device, kind)
-        edges = su.EdgeSet(case.graph, [1, 2, 5], [2, 9, 5])
+        edges = case.graph.edge_set([1, 2, 5], [2, 9, 5])
         both = [(1, 2), (2, 9), (5, 5)] + ([(2, 1), (9, 2)] if kind == "undirected" else [])
         out = case.array(np.zeros(N, np.int64))
         su.advance(case.graph, edges, lambda u, v, w: 1, out=out, args=(), reduce="sum")
@@ -229,7 +230,7 @@ def test_promises_change_no_result(backend, device, kind, over):
         done = su.propagate(
             graph, [7], offer_paths, out=paths, args=args, reduce="sum", over=over, then=reach_some, once=once
         )
-        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+        words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
         words.fill(level=FAR, parent=FAR)
         words.set([7], level=0, parent=7)
         alike = su.propagate(graph, [7], hop_from, out=words, args=(words,), reduce="argmin", over=over, once=once)
@@ -359,7 +360,7 @@ def shortest(case, source):
 def test_the_smallest_word_wins(backend, device, kind, dtype):
     """Distances, hops and parents where weights may be zero; 96 or 128 bits."""
     case = small(backend, device, kind, "float32")
-    words = su.words(case.graph, keys={"distance": dtype, "hops": "uint32"}, payload={"parent": "uint32"})
+    words = case.graph.words(keys={"distance": dtype, "hops": "uint32"}, payload={"parent": "uint32"})
     words.set([2], distance=0, hops=0, parent=2)
     su.propagate(case.graph, [2], relax, out=words, args=(words,), reduce="argmin")
     expected = shortest(case, 2)
@@ -371,7 +372,7 @@ def test_the_smallest_word_wins(backend, device, kind, dtype):
 def test_a_change_of_the_payload_alone_moves_nothing(backend, device):
     graph = su.Graph(4, backend=backend, device=device)
     graph.insert_edges([0, 1, 2], [2, 2, 3])
-    words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+    words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
     words.set([0, 1], level=0, parent=[0, 1])
 
     def below(u, v, w, s):
@@ -391,8 +392,8 @@ def test_wrong_calls(device):
     graph = su.Graph(N, backend="csr_baseline", device=device)
     graph.insert_edges([0, 1], [1, 2])
     out = device.xp.zeros(N, np.int32)
-    words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
-    few = su.words(3, keys={"level": "uint32"}, device=device)
+    words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+    few = make_words(3, keys={"level": "uint32"}, device=device)
     for options, error, says in (
         ({"over": "across"}, UnknownNameError, "over='across'"),
         ({"over": "in"}, RequirementError, "in-edges"),
@@ -417,13 +418,13 @@ def test_wrong_calls(device):
             su.propagate(graph, [0], hop, out=out, args=(out,), reduce="min", **options)
     other = su.Graph(N, backend="csr_baseline", device=device, weight_dtype="float32")
     with pytest.raises(su.errors.WeightError, match="weights"):
-        su.advance(other, su.EdgeSet(graph, [0], [1]), hop, out=out, args=(out,), reduce="min")
+        su.advance(other, graph.edge_set([0], [1]), hop, out=out, args=(out,), reduce="min")
     large = su.Graph(N + 1, backend="csr_baseline", device=device)
     with pytest.raises(su.errors.VertexRangeError, match="61 vertices"):
-        su.advance(graph, ([0], su.EdgeSet(large, [0], [60])), hop, out=out, args=(out,), reduce="min")
+        su.advance(graph, ([0], large.edge_set([0], [60])), hop, out=out, args=(out,), reduce="min")
     assert device.to_numpy(out).tolist() == [0] * N
     if device.is_cuda:
         with pytest.raises(DeviceError):
             su.advance(
-                graph, [0], hop, out=out, reduce="min", args=(su.words(N, keys={"level": "uint32"}, device="cpu"),)
+                graph, [0], hop, out=out, reduce="min", args=(make_words(N, keys={"level": "uint32"}, device="cpu"),)
             )

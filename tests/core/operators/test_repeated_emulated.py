@@ -71,7 +71,7 @@ class Case:
         self.fake = FakeGraph(self.graph)
         self.fake.exclusive = nullcontext  # type: ignore[attr-defined]
         self.x, self.y = (np.zeros(N, np.int64).view(FakeArray) for _ in range(2))
-        self.total, self.changed = su.Scalar("sum", "int64"), su.Scalar("sum", "int64")
+        self.total, self.changed = su.Scalar._of("sum", "int64"), su.Scalar._of("sum", "int64")
         for scalar in (self.total, self.changed):
             scalar._slots, scalar.device = scalar._slots.view(FakeArray), self.fake.device  # type: ignore[assignment]
         self.again = Repeated(self.fake)  # type: ignore[arg-type]
@@ -126,7 +126,7 @@ def test_launches_are_prepared_anew_where_the_way_changes(
 def test_on_the_cpu_they_are_plain_calls() -> None:
     graph = su.Graph(4, backend="csr_baseline", device="cpu", directed=False)
     graph.insert_edges([0, 1, 2], [1, 2, 3])
-    again, x, y, changed = Repeated(graph), np.zeros(4, np.int64), np.zeros(4, np.int64), su.Scalar("sum", "int64")
+    again, x, y, changed = Repeated(graph), np.zeros(4, np.int64), np.zeros(4, np.int64), su.Scalar._of("sum", "int64")
     again.vertex_map(count, args=(graph, x, changed))
     assert (x.tolist(), changed.read()) == ([1, 2, 2, 1], 6)
     args, stop = (x, y, changed), su.Stop(until=(changed, -1.0))

@@ -31,7 +31,7 @@ def test_arrays_are_exchanged_between_rounds(backend, device, limit, degree):
     value = np.random.default_rng(1).integers(0, 1000, n)
     xp = graph.device.xp
     label, new, spare = xp.array(value), xp.zeros(n, np.int64), xp.zeros(1, np.int64)
-    seen = su.Scalar("sum", "int64", graph)
+    seen = graph.scalar("sum", "int64")
 
     def halved(v, value, label, new, seen):
         new[v] = (value + label[v]) // 1000
@@ -102,7 +102,7 @@ def test_rounds_over_all_vertices_take_over_from_a_crowded_loop(backend, device,
         label[v] = new[v]
 
     xp = graph.device.xp
-    label, new, changed = xp.array(start), xp.zeros(n, np.int64), su.Scalar("sum", "int64", graph)
+    label, new, changed = xp.array(start), xp.zeros(n, np.int64), graph.scalar("sum", "int64")
     call = {"args": (label, new, changed), "reduce": "min", "then": take, "max_steps": limit}
     loop = su.converge(graph, first, lowest_seen, commit=publish, stop=su.Stop(most=most), **call)
     new[:] = -1

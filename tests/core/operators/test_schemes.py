@@ -310,7 +310,7 @@ def test_no_scheme_waits(backend, device):
     graph.synchronize()
     x, out = xp.ones(case.n), xp.zeros(case.n)
     some = xp.asarray(np.arange(50, dtype=np.uint32))
-    frontier = su.Frontier(device, some)
+    frontier = su.Frontier._of(device, some)
     names = [*schemes(case), *(["updated"] if backend == "slabhash" else [])]
 
     def whole():

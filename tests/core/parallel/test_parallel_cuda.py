@@ -153,7 +153,7 @@ def halve(v, x, y, left):
 def test_a_body_that_waits_for_others_is_called_in_every_round() -> None:
     def job(comm: Comm) -> tuple[int, list[int], int]:
         graph = made(comm)
-        xp, calls, left = graph.device.xp, [], su.Scalar("sum", "int64", graph)
+        xp, calls, left = graph.device.xp, [], graph.scalar("sum", "int64")
         x, y = xp.arange(N, dtype=np.int64), xp.zeros(N, np.int64)
 
         def body() -> None:

@@ -37,7 +37,7 @@ def test_ranks_look_for_altered_words_each_in_its_way(gpus: Any, monkeypatch: py
     def job(host: Comm) -> list[int]:
         graph, ends = su.Graph(100, device="cuda", comm=by_nccl(host)), np.arange(1, 31 if host.rank == 0 else 1)
         graph.insert_edges(np.zeros_like(ends), ends)
-        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+        words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
         words.fill(level=0, parent=9)
         words.set([0, 3, 5], level=[1, 50, 50], parent=[0, 9, 9])
         su.advance(graph, [0], nearer, out=words, args=(words,), reduce="argmin")

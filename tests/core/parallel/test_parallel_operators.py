@@ -12,6 +12,7 @@ import suricate as su
 from suricate.errors import RequirementError
 from suricate.parallel import Comm, run
 from suricate.parallel.totals import Totals
+from suricate.state.words import make_words
 
 pytestmark = pytest.mark.plain
 N = 24
@@ -48,7 +49,7 @@ def plain(value: Any) -> Any:
 
 def total(graph: su.Graph, value: int = 3) -> su.Scalar:
     """A scalar that an earlier operator has left with a total."""
-    return su.Scalar("sum", "int64", graph, value=value)
+    return graph.scalar("sum", "int64", value=value)
 
 
 # -- pushes ------------------------------------------------------------------------------------------------------------
@@ -105,8 +106,8 @@ def push_that_asks(graph: su.Graph) -> list[Any]:
 def push_from_arcs(graph: su.Graph) -> list[Any]:
     out, seen, s = np.full(N, 9), np.zeros(N, np.int64), total(graph)
     out[[21, 23]] = 0
-    start = su.EdgeSet(graph, [23, 21], [22, 1]), np.array([23, 3, 3], np.uint32)
-    nothing = su.EdgeSet(graph, [], [])
+    start = graph.edge_set([23, 21], [22, 1]), np.array([23, 3, 3], np.uint32)
+    nothing = graph.edge_set([], [])
     return [
         su.propagate(graph, start, counted, out=out, reduce="min", args=(out, seen, s), then=first_time, max_steps=1),
         su.propagate(graph, nothing, counted, out=out, reduce="min", args=(out, seen, s), layers=True),
@@ -149,8 +150,8 @@ def pulls_of_words(graph: su.Graph) -> list[Any]:
     x = np.arange(N)[::-1] % 7
     found = []
     for dtype in ("uint32", "int64"):  # of 64 and of 128 bits
-        like = su.words(graph, keys={"key": dtype}, payload={"parent": "uint32"})
-        some = su.words(5, keys={"key": dtype}, payload={"parent": "uint32"}, device=graph.device)
+        like = graph.words(keys={"key": dtype}, payload={"parent": "uint32"})
+        some = make_words(5, keys={"key": dtype}, payload={"parent": "uint32"}, device=graph.device)
         for out, vertices in ((like, None), (some, [9, 4, 4, 23, 0])):
             su.neighbor_reduce(graph, vertices, least, args=(x,), reduce="argmin", out=out)
             found += [out.key, out.parent]
@@ -244,7 +245,7 @@ def publish_word(v, label, fresh):
 
 def rounds_of_words(graph: su.Graph) -> list[Any]:
     label = np.arange(N, dtype=np.uint32)[::-1].copy()
-    like = su.words(graph, keys={"key": "uint32"}, payload={"parent": "uint32"})
+    like = graph.words(keys={"key": "uint32"}, payload={"parent": "uint32"})
     done = su.converge(
         graph, None, lower_word, args=(label, label.copy()), reduce="argmin", over="out", then=take_word,
         commit=publish_word, dtype=like,
@@ -265,7 +266,7 @@ def damped(v, value, old, new, pace, next_pace, s):
 
 def rounds_that_exchange(graph: su.Graph) -> list[Any]:
     """Arrays of all vertices, and of one entry, which one vertex writes."""
-    old, new, s = np.zeros(N), np.zeros(N), su.Scalar("sum", "float64", graph)
+    old, new, s = np.zeros(N), np.zeros(N), graph.scalar("sum", "float64")
     pace, next_pace = np.zeros(1), np.zeros(1)
     done = su.converge(
         graph, None, of_all, args=(old, new, pace, next_pace, s), reduce="sum", over="out", then=damped, wake=None,
@@ -316,8 +317,14 @@ def place_of(i, u, v, w, at):
 
 def effects(graph: su.Graph) -> list[Any]:
     found: list[Any] = []
-    for start in (None, [4, 4, 6], su.EdgeSet(graph, [1, 23], [23, 2]), ([4], su.EdgeSet(graph, [1], [23]))):
-        args = (np.ones(N, np.int64), np.full(N, N), np.ones(N, np.int64), su.UnionFind(N, graph.device), total(graph))
+    for start in (None, [4, 4, 6], graph.edge_set([1, 23], [23, 2]), ([4], graph.edge_set([1], [23]))):
+        args = (
+            np.ones(N, np.int64),
+            np.full(N, N),
+            np.ones(N, np.int64),
+            su.UnionFind._of(N, graph.device),
+            total(graph),
+        )
         su.edge_map(graph, start, all_effects, args=args)
         found += map(plain, args)
     at = np.zeros(3, np.int64)
@@ -331,7 +338,7 @@ def closing(u, v, x, g, count):
 
 
 def intersections(graph: su.Graph) -> list[Any]:
-    count, batch = np.zeros(N, np.int64), su.EdgeSet(graph, [4, 3, 9], [1, 4, 2])
+    count, batch = np.zeros(N, np.int64), graph.edge_set([4, 3, 9], [1, 4, 2])
     su.intersect(graph, u=[4, 2, 4], v=[1, 4, 8], fn=closing, args=(graph, count))
     return [count, su.intersect(graph, batch, [4, 2], [4, 3]), su.intersect(batch, graph, u=batch)]
 
@@ -372,7 +379,7 @@ def test_what_all_ranks_add_alike_counts_once_as_rank_0_has_it() -> None:
     def job(comm: Comm) -> float:
         graph = made(comm)
         assert graph.partition is not None
-        s = su.Scalar("sum", "float64", graph)
+        s = graph.scalar("sum", "float64")
         totals = Totals(graph.partition, (s,))
         with totals.call(alike=True):
             s.total[:] = 1 + comm.rank * 1e-9
@@ -461,10 +468,10 @@ def test_offers_that_are_not_above_are_noted_on_all_ranks(weights: list[int], vi
     def job(comm: Comm) -> bool:
         graph = su.Graph(N, device="cpu", comm=comm, threads=1, weight_dtype="int32")
         graph.insert_edges(*((None, None) if comm.rank else ([0, 1, 2], [1, 2, 1], weights)))
-        forest = su.Forest(
-            su.words(graph, keys={"distance": "int64"}, payload={"parent": "uint32"}), farther, unreached, args=(0,)
+        forest = graph.forest(
+            graph.words(keys={"distance": "int64"}, payload={"parent": "uint32"}), farther, unreached, args=(0,)
         )
-        forest.compute(graph, su.Frontier.from_vertices(graph, [0]))
+        forest.compute(graph, graph.frontier([0]))
         return bool(forest.violated[0])
 
     assert run(job, 3) == [violated] * 3

@@ -33,7 +33,7 @@ def rounds(comm: Comm | None, factor: float, device: str = "cuda", **options: An
     """On a path. With factor 1 every round changes one vertex by 1, until suddenly none is left; else changes fall."""
     graph = su.Graph(N, device=device, in_edges=True, comm=comm)
     graph.insert_edges(*((np.arange(N - 1), np.arange(1, N)) if comm is None or comm.rank == 0 else (None, None)))
-    xp, s = graph.device.xp, su.Scalar("sum", "float64", graph)
+    xp, s = graph.device.xp, graph.scalar("sum", "float64")
     x, y, pace, next_pace = xp.ones(N), xp.zeros(N), xp.zeros(1), xp.zeros(1)
     done = su.converge(
         graph, None, before_it, args=(x, y, s, factor, pace, next_pace), reduce="sum", over="in", then=moved, wake=None,

@@ -87,7 +87,7 @@ def intersections(graph: su.Graph) -> list[Any]:
     u, v = rng.integers(0, n, (2, 50))
     given = np.zeros(n, np.int64), np.zeros(n, np.int64), np.arange(50), rng.integers(0, n, 50)
     found, more, scale, other = on_device(graph, *given)
-    s, batch = su.Scalar("sum", "int64", graph, value=4), su.EdgeSet(graph, u[:9], v[:9])
+    s, batch = graph.scalar("sum", "int64", value=4), graph.edge_set(u[:9], v[:9])
     su.intersect(graph, u=u, v=v, fn=by_place, args=(scale, found, s))
     su.intersect(graph, u=u, v=v, fn=asking_ends, args=(graph, more))
     su.intersect(graph, u=u, v=v, fn=asking_others, args=(graph, other, more))
@@ -288,7 +288,7 @@ def questions(graph: su.Graph) -> list[Any]:
     other, found, kept, label = on_device(
         graph, (np.arange(n) * 17 + 3) % n, *np.zeros((2, n), np.int64), np.arange(n) % 9
     )
-    words = su.words(graph, keys={"key": "uint32"})
+    words = graph.words(keys={"key": "uint32"})
     words.data[:] = other
     out = []
     for over, start in (("out", None), ("in", [3, 39, 6]), ("both", [3, 1, 1, 39])):
@@ -297,7 +297,7 @@ def questions(graph: su.Graph) -> list[Any]:
             graph, None, neighbours, args=(graph, other, kept), reduce="sum", over=over, then=chosen
         )
         out += [sorted(plain(picked.vertices)), kept.copy()]
-    su.edge_map(graph, su.EdgeSet(graph, [1, 39], [39, 2]), by_variables, args=(graph, other, words, found))
+    su.edge_map(graph, graph.edge_set([1, 39], [39, 2]), by_variables, args=(graph, other, words, found))
     done = su.converge(
         graph, None, lowest, args=(graph, other, kept, label), reduce="min", over="in", then=lower, commit=published,
         wake="out", max_steps=4,

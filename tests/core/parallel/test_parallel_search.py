@@ -196,11 +196,11 @@ def test_roots_are_checked_and_offers_that_nobody_gets_are_not_noted(device: str
     def job(comm: Comm | None) -> None:
         graph = su.Graph(6, in_edges=True, device=device, comm=comm)
         graph.insert_edges(*((range(end - 1), range(1, end)) if comm is None or comm.rank else ([], [])))
-        words, xp = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"}), graph.device.xp
-        forest = su.Forest(words, one_further, first_is_root, uniform=True)
+        words, xp = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"}), graph.device.xp
+        forest = graph.forest(words, one_further, first_is_root, uniform=True)
         with pytest.raises(VertexRangeError, match="is one of 8 vertices, the graph has 6"):
-            forest.compute(graph, su.Frontier(graph.device, xp.asarray([0, 7], np.uint32)))
-        roots = su.Frontier(graph.device, xp.zeros(9, np.uint32), distinct=False)  # more than there are vertices
+            forest.compute(graph, su.Frontier._of(graph.device, xp.asarray([0, 7], np.uint32)))
+        roots = su.Frontier._of(graph.device, xp.zeros(9, np.uint32), distinct=False)  # more than there are vertices
         done = forest.compute(graph, roots)
         assert words.level[:4].tolist() == [0, 1, 2, 3]
         assert bool(forest.violated[0]) == (end == 5)
@@ -237,9 +237,9 @@ def test_offers_are_noted_where_few_arcs_are_left(end: int, monkeypatch: pytest.
     def job(comm: Comm) -> None:
         graph = su.Graph(14, in_edges=True, device="cuda", comm=comm)
         graph.insert_edges(*((src, dst) if comm.rank else ([], [])))
-        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
-        forest = su.Forest(words, one_further, first_is_root, uniform=True)
-        done = forest.compute(graph, su.Frontier.from_vertices(graph, [0]))
+        words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+        forest = graph.forest(words, one_further, first_is_root, uniform=True)
+        done = forest.compute(graph, graph.frontier([0]))
         assert words.level[:12].tolist() == [0] + [1] * 9 + [2, 3]
         assert words.ids("parent")[:12].tolist() == [0] * 10 + [9, 10]
         assert bool(forest.violated[0]) == (end == 13)
@@ -267,9 +267,9 @@ def test_roots_of_different_keys_are_pushed_from(device: str, monkeypatch: pytes
 
     def job(comm: Comm | None, *, uniform: bool = True) -> list[np.ndarray]:
         graph = made(comm, n, edges, DIRECTED | {"device": device})
-        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
-        forest = su.Forest(words, further, two_roots, uniform=uniform)
-        forest.compute(graph, su.Frontier.from_vertices(graph, [0, 1]))
+        words = graph.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+        forest = graph.forest(words, further, two_roots, uniform=uniform)
+        forest.compute(graph, graph.frontier([0, 1]))
         assert not forest.violated[0]
         return [graph.device.to_numpy(part).copy() for part in (words.level, words.ids("parent"))]
 

@@ -14,7 +14,7 @@ N = 60
 
 def found(comm: Comm, drawn: list[np.ndarray], device: str = "cpu") -> tuple[list[list[int]], list[int]]:
     """Labels after each list of pairs, of which every rank unites a part, and how many words each rank then sent."""
-    graph, sets, sent = su.Graph(N, comm=comm, device=device), su.UnionFind(N, device), []
+    graph, sets, sent = su.Graph(N, comm=comm, device=device), su.UnionFind._of(N, device), []
     part, labels = graph.partition, []
     gather = comm.allgatherv
     comm.allgatherv = lambda array: sent.append(len(array)) or gather(array)  # type: ignore
@@ -30,7 +30,7 @@ def found(comm: Comm, drawn: list[np.ndarray], device: str = "cpu") -> tuple[lis
 
 def wanted(drawn: list[np.ndarray]) -> list[list[int]]:
     """Labels of one union-find, of all pairs so far."""
-    sets, labels = su.UnionFind(N), []
+    sets, labels = su.UnionFind._of(N), []
     for pairs in drawn:
         sets.union(*pairs)
         labels.append(sets.labels().tolist())

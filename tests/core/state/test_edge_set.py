@@ -19,7 +19,7 @@ from suricate.testing.syncs import count_syncs
 
 def test_the_arcs_are_those_that_were_given(device):
     graph = su.Graph(5, device=device)
-    edges = su.EdgeSet(graph, [0, 3, 3], [1, 2, 3], [1.5, 2.5, 3.5])
+    edges = graph.edge_set([0, 3, 3], [1, 2, 3], [1.5, 2.5, 3.5])
     assert as_dict(graph, edges.arcs().read()) == {(0, 1): 1.5, (3, 2): 2.5, (3, 3): 3.5}
     assert edges.value_dtype == np.float64
     assert (edges.size, edges.num_vertices) == (3, 5)
@@ -28,7 +28,7 @@ def test_the_arcs_are_those_that_were_given(device):
 
 def test_both_arcs_of_an_undirected_edge(device):
     graph = su.Graph(5, device=device, directed=False)
-    edges = su.EdgeSet(graph, [0, 3], [1, 2])
+    edges = graph.edge_set([0, 3], [1, 2])
     assert as_dict(graph, edges.arcs().read()) == dict.fromkeys([(0, 1), (1, 0), (3, 2), (2, 3)])
     assert edges.value_dtype is None
 
@@ -46,14 +46,14 @@ def test_both_arcs_of_an_undirected_edge(device):
 )
 def test_edges_that_do_not_fit_are_refused(device, arguments, error, message):
     with pytest.raises(error, match=message):
-        su.EdgeSet(su.Graph(5, device=device), *arguments)
+        su.Graph(5, device=device).edge_set(*arguments)
 
 
 def test_ids_on_the_device_are_checked_too(device):
     graph = su.Graph(5, device=device)
     for dtype in ("int8", "int64"):  # of several bad ids the first one is named
         with pytest.raises(VertexRangeError, match=r"dst\[1\] is 5"):
-            su.EdgeSet(graph, device.xp.array([0, 1, 2]), device.xp.array([1, 5, -1], dtype))
+            graph.edge_set(device.xp.array([0, 1, 2]), device.xp.array([1, 5, -1], dtype))
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -148,7 +148,7 @@ def random_set(device, directed, dtype, size, seed=3):
     edges = {}
     for i, (u, v) in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
         edges[(u, v) if directed else (min(u, v), max(u, v))] = None if values is None else values[i].item()
-    return graph, su.EdgeSet(graph, src, dst, values), edges if directed else both(edges)
+    return graph, graph.edge_set(src, dst, values), edges if directed else both(edges)
 
 
 def ask(device, edges, src, dst):
@@ -206,10 +206,10 @@ def test_the_cursor_of_the_rows_keeps_to_the_protocol(directed):
 
 
 def test_rows_by_destination_are_those_by_source_if_edges_have_no_direction(device):
-    edges = su.EdgeSet(su.Graph(3, device=device, directed=False), [0], [1])
+    edges = su.Graph(3, device=device, directed=False).edge_set([0], [1])
     assert edges.view("in") is edges.view("out")
     with pytest.raises(RequirementError, match="reversed edges"):
-        su.EdgeSet(su.Graph(3, device=device), [0], [1]).view("in")
+        su.Graph(3, device=device).edge_set([0], [1]).view("in")
     with pytest.raises(UnknownNameError, match="'out', 'in'"):
         edges.view("up")
 
@@ -304,7 +304,7 @@ def test_table_and_rows_share_memory_where_both_are_made(
 
     calls, made = [], edge_set_cpu.all_bits_set
     monkeypatch.setattr(edge_set_cpu, "all_bits_set", lambda *given: calls.append(given) or made(*given))
-    edges = su.EdgeSet(su.Graph(5, device="cpu"), [0, 0, 3], [1, 2, 4])
+    edges = su.Graph(5, device="cpu").edge_set([0, 0, 3], [1, 2, 4])
     edges._repeats = False  # they are distinct
     if table_first:
         edges.table()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import suricate as su
 from suricate.base.devices import Device
 from suricate.errors import DeviceError, DTypeError, ShapeError, VertexRangeError
 from suricate.state.frontier import DeviceCount, Frontier
 from suricate.state.workspace import Workspace
 
 
-def graph_of(device: Device, num_vertices: int) -> SimpleNamespace:
-    return SimpleNamespace(device=device, num_vertices=num_vertices)
+def graph_of(device: Device, num_vertices: int) -> su.Graph:
+    return su.Graph(num_vertices, device=device)
 
 
 def members(frontier: Frontier) -> list[int]:
@@ -25,7 +25,7 @@ def members(frontier: Frontier) -> list[int]:
 
 @pytest.mark.parametrize("given", [[5, 1, 5, 0, 9], np.array([9, 5, 1, 0]), np.array([5, 0, 9, 1, 1], np.uint64)[::-1]])
 def test_from_vertices_sorts_and_drops_repeats(device, given):
-    frontier = Frontier.from_vertices(graph_of(device, 10), given)
+    frontier = graph_of(device, 10).frontier(given)
     assert members(frontier) == [0, 1, 5, 9]
     assert frontier.vertices.dtype == np.uint32
     assert len(frontier) == frontier.known_count == 4
@@ -34,14 +34,15 @@ def test_from_vertices_sorts_and_drops_repeats(device, given):
 
 def test_from_vertices_takes_arrays_of_the_device(device):
     given = device.xp.asarray(np.array([3, 2, 3], np.int32))
-    assert members(Frontier.from_vertices(graph_of(device, 4), given)) == [2, 3]
+    assert members(graph_of(device, 4).frontier(given)) == [2, 3]
 
 
 def test_one_vertex_and_none(device):
-    assert members(Frontier.from_vertices(graph_of(device, 8), [7])) == [7]
+    assert members(graph_of(device, 8).frontier([7])) == [7]
+    assert members(graph_of(device, 8).frontier(np.uint8(7))) == [7]
     for vertex in (0, 7):
-        assert members(Frontier.of_vertex(graph_of(device, 8), vertex)) == [vertex]
-    empty = Frontier.from_vertices(graph_of(device, 8), [])
+        assert members(graph_of(device, 8).frontier(vertex, trusted=True)) == [vertex]
+    empty = graph_of(device, 8).frontier([])
     assert len(empty) == 0
     assert empty.vertices.dtype == np.uint32
     assert not empty.is_all
@@ -58,27 +59,42 @@ def test_one_vertex_and_none(device):
         ([True], DTypeError, "bool: integers are needed; np.flatnonzero"),
         ([2**70], VertexRangeError, str(2**70)),
         ([[1]], ShapeError, "one-dimensional"),
-        (3, ShapeError, "one-dimensional"),
+        ("a", ShapeError, "one-dimensional"),
+        (4, VertexRangeError, "is 4,"),
+        (-1, VertexRangeError, "is -1,"),
+        (True, ShapeError, "one-dimensional"),
+        (2**70, VertexRangeError, str(2**70)),
     ],
 )
 def test_bad_vertices_are_refused(device, given, error, says):
     with pytest.raises(error, match=says):
-        Frontier.from_vertices(graph_of(device, 4), given)
+        graph_of(device, 4).frontier(given)
 
 
-def test_a_graph_is_no_device(device):
-    with pytest.raises(DeviceError, match=r"see Frontier\.from_vertices"):
-        Frontier(graph_of(device, 4), [1, 2])
+def test_a_mask_of_all_vertices_says_which(device):
+    graph, mask = graph_of(device, 5), np.array([0, 1, 0, 1, 1], bool)
+    for given in (mask, mask.tolist(), device.xp.asarray(mask)):
+        frontier = graph.frontier(given)
+        assert (members(frontier), frontier.vertices.dtype) == ([1, 3, 4], np.uint32)
+    with pytest.raises(DTypeError, match="bool"):
+        graph.frontier(mask[:4])
+
+
+def test_a_trusted_array_is_held_as_it_is(device):
+    ids = device.xp.asarray(np.array([3, 0, 3], np.uint32))
+    frontier = graph_of(device, 4).frontier(ids, trusted=True, distinct=False)
+    assert frontier.buffer is ids
+    assert not frontier.distinct
 
 
 def test_any_vertex_is_out_of_range_on_a_graph_without_vertices(device):
     with pytest.raises(VertexRangeError):
-        Frontier.from_vertices(graph_of(device, 0), [0])
-    assert len(Frontier.all(graph_of(device, 0))) == 0
+        graph_of(device, 0).frontier([0])
+    assert len(graph_of(device, 0).frontier()) == 0
 
 
 def test_all(device):
-    frontier = Frontier.all(graph_of(device, 5))
+    frontier = graph_of(device, 5).frontier()
     assert frontier.is_all
     assert len(frontier) == frontier.capacity == 5
     assert members(frontier) == [0, 1, 2, 3, 4]
@@ -88,7 +104,7 @@ def test_all(device):
 def test_count_is_read_when_asked_and_only_once(device):
     buffer = device.xp.asarray(np.array([4, 2, 0, 0], np.uint32))
     count = device.xp.asarray(np.array([2], np.uint32))
-    frontier = Frontier(device, buffer, count)
+    frontier = Frontier._of(device, buffer, count)
     assert frontier.known_count is None
     assert "size still on the device" in repr(frontier)
     assert frontier.buffer is buffer
@@ -100,14 +116,14 @@ def test_count_is_read_when_asked_and_only_once(device):
 
 def test_a_count_may_be_an_entry_of_a_block(device):
     block = device.xp.asarray(np.array([7, 2, 9], np.uint32))
-    frontier = Frontier(device, device.xp.arange(4, dtype=np.uint32), DeviceCount(block, 1, np.uint64(12)))
+    frontier = Frontier._of(device, device.xp.arange(4, dtype=np.uint32), DeviceCount(block, 1, np.uint64(12)))
     assert frontier.count_address == 12
     assert device.to_numpy(frontier.device_count).tolist() == [2]
     assert members(frontier) == [0, 1]
 
 
 def test_host_counts_become_device_counts(device):
-    frontier = Frontier(device, device.xp.zeros(4, np.uint32), 1)
+    frontier = Frontier._of(device, device.xp.zeros(4, np.uint32), 1)
     assert len(frontier) == 1
     assert frontier.device_count.dtype == np.uint32
     assert device.to_numpy(frontier.device_count).tolist() == [1]
@@ -143,24 +159,24 @@ def test_workspace_keeps_dtypes_apart(device):
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_copies_are_independent(device, copied):
     graph = graph_of(device, 9)
-    some = Frontier.from_vertices(graph, [3, 1])
+    some = graph.frontier([3, 1])
     again = copied(some)
     assert members(again) == [1, 3]
     assert (again.device, again.num_vertices) == (device, 9)
     again.vertices[0] = 2
     assert members(some) == [1, 3]
-    everything = copied(Frontier.all(graph))
+    everything = copied(graph.frontier())
     assert everything.is_all
     assert len(everything) == 9
 
 
 def test_the_bound_of_ids(device):
-    assert Frontier.from_vertices(graph_of(device, 9), [3, 1]).num_vertices == 9
-    assert Frontier.all(graph_of(device, 9)).num_vertices == 9
+    assert graph_of(device, 9).frontier([3, 1]).num_vertices == 9
+    assert graph_of(device, 9).frontier().num_vertices == 9
     buffer = device.xp.asarray(np.array([4, 2, 7, 7], np.uint32))
-    assert Frontier(device, buffer, 2).num_vertices == 5
-    assert Frontier(device, buffer, num_vertices=20).num_vertices == 20
-    assert Frontier(device, buffer[:0]).num_vertices == 0
+    assert Frontier._of(device, buffer, 2).num_vertices == 5
+    assert Frontier._of(device, buffer, num_vertices=20).num_vertices == 20
+    assert Frontier._of(device, buffer[:0]).num_vertices == 0
 
 
 def test_workspace_keeps_state(device):
@@ -175,6 +191,6 @@ def test_workspace_keeps_state(device):
 
 
 def test_a_pickle_of_a_device_that_is_not_here():
-    restore, (_, vertices, bound, distinct) = Frontier(Device("cpu"), np.zeros(1, np.uint32)).__reduce__()
+    restore, (_, vertices, bound, distinct) = Frontier._of(Device("cpu"), np.zeros(1, np.uint32)).__reduce__()
     with pytest.raises(DeviceError):
         restore(Device("cuda", 99), vertices, bound, distinct)

@@ -14,7 +14,7 @@ from suricate.errors import DTypeError, ParameterError, UnknownNameError
 
 
 def test_slots_take_turns():
-    s = su.Scalar("sum", "int64", value=5)
+    s = su.Scalar._of("sum", "int64", value=5)
     for added in (3, 4, 0, 7):
         before = s.read()
         read, write = s.arrays()
@@ -28,7 +28,7 @@ def test_slots_take_turns():
 def test_neutral_values(op, dtype, device):
     if op == "or" and dtype == "float32":
         return
-    s = su.Scalar(op, dtype, device)
+    s = su.Scalar._of(op, dtype, device)
     low, high = (-np.inf, np.inf) if dtype == "float32" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     neutral = {"sum": 0, "or": 0, "min": high, "max": low}[op]
     assert s.read() == neutral
@@ -40,7 +40,7 @@ def test_neutral_values(op, dtype, device):
 
 
 def test_skipped_operators_leave_clean_slots():
-    s = su.Scalar("max", "int32")
+    s = su.Scalar._of("max", "int32")
     for turn in range(7):
         s.set(9)
         if turn % 3:
@@ -53,7 +53,7 @@ def test_skipped_operators_leave_clean_slots():
 
 @pytest.mark.gpu
 def test_addresses_on_cuda():
-    s = su.Scalar("sum", "float32", "cuda")
+    s = su.Scalar._of("sum", "float32", "cuda")
     turns = [tuple(s.slots().tolist()) for _ in range(4)]
     assert turns[0] == turns[3]
     for one, following in itertools.pairwise(turns):
@@ -62,11 +62,11 @@ def test_addresses_on_cuda():
 
 def test_device_of_a_graph(device):
     g = su.Graph(2, device=device)
-    assert su.Scalar(device=g).device == g.device
+    assert g.scalar().device == g.device
 
 
 def test_copies(device):
-    s = su.Scalar("min", "float32", device, value=1.5)
+    s = su.Scalar._of("min", "float32", device, value=1.5)
     for other in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s))):
         assert (other.op, other.dtype, other.device, other.read()) == (s.op, s.dtype, s.device, 1.5)
         other.set(0)
@@ -89,4 +89,4 @@ def test_copies(device):
 )
 def test_bad_arguments(arguments, error, says):
     with pytest.raises(error, match=says):
-        su.Scalar(*arguments)
+        su.Scalar._of(*arguments)

@@ -34,7 +34,7 @@ def labels_of(sets: UnionFind) -> list[int]:
 def test_labels_are_the_smallest_members(device, n, m):
     rng = np.random.default_rng(n + m)
     src, dst = rng.integers(0, n, m), rng.integers(0, n, m)
-    sets = UnionFind(n, device)
+    sets = UnionFind._of(n, device)
     half = m // 2
     sets.union(src[:half], dst[:half])
     sets.union(device.xp.asarray(src[half:]), device.xp.asarray(dst[half:]))
@@ -50,7 +50,7 @@ def test_long_chains_and_hubs(device, order):
     n = 20_000
     src = np.arange(n - 1) if order == "up" else np.arange(n - 1)[::-1]
     dst = np.full(n - 1, n - 1) if order == "star" else src + 1
-    sets = UnionFind(n, device)
+    sets = UnionFind._of(n, device)
     sets.union(src, dst)
     assert set(labels_of(sets)) == {0}
     assert sets.num_components == 1
@@ -59,7 +59,7 @@ def test_long_chains_and_hubs(device, order):
 @given(data=st.data())
 def test_any_order_of_operations(data):
     n = data.draw(st.integers(1, 12))
-    sets, pairs = UnionFind(n), []
+    sets, pairs = UnionFind._of(n), []
     for _ in range(data.draw(st.integers(0, 8))):
         match data.draw(st.sampled_from(["union", "resize", "reset", "reset one set"])):
             case "union":
@@ -84,7 +84,7 @@ def test_any_order_of_operations(data):
 
 
 def test_labels_are_a_copy(device):
-    sets = UnionFind(3, device)
+    sets = UnionFind._of(3, device)
     labels = sets.labels()
     sets.union([0], [2])
     assert device.to_numpy(labels).tolist() == [0, 1, 2]
@@ -94,7 +94,7 @@ def test_labels_are_a_copy(device):
 
 def test_trusted_arrays(device):
     xp = device.xp
-    sets = UnionFind(5, device)
+    sets = UnionFind._of(5, device)
     a, b = xp.asarray(np.array([4, 3], np.uint32)), xp.asarray(np.array([3, 1], np.uint32))
     sets.union(a, b, trusted=True)
     assert labels_of(sets) == [0, 1, 2, 1, 1]
@@ -106,7 +106,7 @@ def test_trusted_arrays(device):
 @pytest.mark.parametrize("filtered", [True, False])
 def test_arcs_with_a_status(device, filtered):
     xp = device.xp
-    sets = UnionFind(6, device)
+    sets = UnionFind._of(6, device)
     src, dst = (xp.asarray(np.array(ids, np.uint32)) for ids in ([0, 1, 4, 2], [1, 2, 5, 3]))
     status = xp.asarray(np.array([1, 2, 1, 0], np.uint8)) if filtered else None
     sets.union_arcs(ArcList(src, dst, None, status, 1, 3))
@@ -114,24 +114,24 @@ def test_arcs_with_a_status(device, filtered):
 
 
 def test_a_frontier_is_detached(device):
-    sets = UnionFind(8, device)
+    sets = UnionFind._of(8, device)
     sets.union([0, 1, 4, 5], [1, 2, 5, 6])
     ids = device.xp.asarray(np.array([4, 5, 6, 0], np.uint32))
-    sets.detach(Frontier(device, ids, device.xp.full(1, 3, np.uint32)))
+    sets.detach(Frontier._of(device, ids, device.xp.full(1, 3, np.uint32)))
     assert labels_of(sets) == [0, 0, 0, 3, 4, 5, 6, 7]
-    sets.detach(Frontier(device, ids[:0]))
+    sets.detach(Frontier._of(device, ids[:0]))
     assert sets.num_components == 6
 
 
 def test_flattening_makes_roots_parents(device):
-    sets = UnionFind(300, device)
+    sets = UnionFind._of(300, device)
     sets.union(np.arange(299), np.arange(1, 300))
     assert int(device.to_numpy(sets.flatten())[0]) == 1
     assert device.to_numpy(sets.parent).tolist() == [0] * 300
 
 
 def test_nothing_in_it(device):
-    sets = UnionFind(0, device)
+    sets = UnionFind._of(0, device)
     assert sets.labels().shape == (0,)
     assert sets.num_components == 0
     sets.union([], [])
@@ -153,7 +153,7 @@ def test_nothing_in_it(device):
 )
 @pytest.mark.parametrize("on_host", [True, False])
 def test_bad_ids_change_nothing(device, src, dst, error, on_host):
-    sets = UnionFind(3, device)
+    sets = UnionFind._of(3, device)
     give = list if on_host else device.xp.asarray
     with pytest.raises(error):
         sets.union(give(src), give(dst))
@@ -163,7 +163,7 @@ def test_bad_ids_change_nothing(device, src, dst, error, on_host):
 
 
 def test_detach_and_resize_check_their_arguments():
-    sets = UnionFind(3, resolve_device("cpu"))
+    sets = UnionFind._of(3, resolve_device("cpu"))
     with pytest.raises(VertexRangeError, match="is 3,"):
         sets.detach([3])
     with pytest.raises(VertexRangeError, match="cannot shrink"):
@@ -173,8 +173,8 @@ def test_detach_and_resize_check_their_arguments():
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "3", None, 2**33])
 def test_numbers_of_elements(wrong):
     with pytest.raises(ParameterError, match="num_elements"):
-        UnionFind(wrong)
-    sets = UnionFind(2)
+        UnionFind._of(wrong)
+    sets = UnionFind._of(2)
     with pytest.raises(ParameterError, match="num_elements"):
         sets.resize(wrong)
     assert labels_of(sets) == [0, 1]

@@ -15,6 +15,7 @@ import suricate as su
 from suricate.cuda.program import Program
 from suricate.edgefn.layout import layout_of
 from suricate.errors import DTypeError, ParameterError, ShapeError, UnknownNameError, VertexRangeError
+from suricate.state.words import make_words
 from suricate.testing.nvrtc import compile_program
 
 SPECIAL = {
@@ -36,7 +37,7 @@ def as_integers(s) -> list[int]:
 @pytest.mark.parametrize("key", SPECIAL)
 def test_words_compare_as_their_fields_do(key, payload, device):
     payloads = {} if payload is None else {"p": payload}
-    s = su.words(4, {"k": key}, payloads, device=device)
+    s = make_words(4, {"k": key}, payloads, device=device)
     s.set(range(4), k=np.array(SPECIAL[key], key))
     pairs = [(k, 0) for k in SPECIAL[key]]
     if payload is not None:
@@ -54,15 +55,15 @@ def device_list(s, field: str) -> list:
 
 
 def test_shapes_of_the_data(device):
-    assert su.words(3, {"k": "uint64"}, device=device).data.shape == (3,)
-    wide = su.words(3, {"k": "uint64"}, {"p": "uint32"}, device=device)
+    assert make_words(3, {"k": "uint64"}, device=device).data.shape == (3,)
+    wide = make_words(3, {"k": "uint64"}, {"p": "uint32"}, device=device)
     assert wide.data.shape == (3, 2)
     address = wide.data.data.ptr if wide.device.is_cuda else wide.data.ctypes.data
     assert address % 16 == 0
 
 
 def test_new_words_have_the_largest_fields(device):
-    s = su.words(2, {"d": "float32", "h": "int32"}, {"p": "uint32", "q": "uint32"}, device=device)
+    s = make_words(2, {"d": "float32", "h": "int32"}, {"p": "uint32", "q": "uint32"}, device=device)
     assert device_list(s, "d") == [np.inf, np.inf]
     assert device_list(s, "h") == [2**31 - 1] * 2
     assert device_list(s, "p") == [2**32 - 1] * 2
@@ -71,12 +72,12 @@ def test_new_words_have_the_largest_fields(device):
 
 @pytest.mark.parametrize("key", SPECIAL)
 def test_no_words_have_empty_fields(key, device):
-    s = su.words(0, {"k": key}, {"p": "uint32"}, device=device)
+    s = make_words(0, {"k": key}, {"p": "uint32"}, device=device)
     assert device_list(s, "k") == device_list(s, "p") == s.device.to_numpy(s.ids("p")).tolist() == []
 
 
 def test_zeros_and_nans(device):
-    s = su.words(4, {"d": "float64"}, device=device)
+    s = make_words(4, {"d": "float64"}, device=device)
     s.set(range(4), d=[-0.0, 0.0, np.nan, -np.nan])
     zero, same, nan, other = as_integers(s)
     assert zero == same
@@ -85,7 +86,7 @@ def test_zeros_and_nans(device):
 
 
 def test_fields_keep_their_values_when_others_change(device):
-    s = su.words(3, {"a": "uint32", "b": "float64"}, {"c": "int32"}, device=device)
+    s = make_words(3, {"a": "uint32", "b": "float64"}, {"c": "int32"}, device=device)
     s.fill(a=7, b=-0.5, c=-1)
     s.fill(b=2)
     s.set([2, 0], c=[5, 6])
@@ -96,7 +97,7 @@ def test_fields_keep_their_values_when_others_change(device):
 
 
 def test_set_of_arrays_of_the_device(device):
-    s = su.words(4, {"a": "uint32"}, device=device)
+    s = make_words(4, {"a": "uint32"}, device=device)
     xp = s.device.xp
     s.set(xp.array([1, 3]), a=xp.array([5, 6]))
     s.set(xp.array([0], np.uint32), trusted=True, a=2)
@@ -104,7 +105,7 @@ def test_set_of_arrays_of_the_device(device):
 
 
 def test_resize(device):
-    s = su.words(1, {"a": "uint32"}, {"b": "float64"}, device=device)
+    s = make_words(1, {"a": "uint32"}, {"b": "float64"}, device=device)
     s.fill(a=3, b=1.5)
     s.resize(3)
     assert len(s) == 3
@@ -118,12 +119,12 @@ def test_resize(device):
 
 def test_words_of_a_graph(device):
     g = su.Graph(3, device=device)
-    s = su.words(g, {"a": "uint32"})
+    s = g.words({"a": "uint32"})
     assert (len(s), s.device) == (3, g.device)
 
 
 def test_copies(device):
-    s = su.words(2, {"a": "float32"}, {"b": "uint64"}, device=device)
+    s = make_words(2, {"a": "float32"}, {"b": "uint64"}, device=device)
     s.fill(a=1.5, b=2**40)
     for other in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s))):
         assert other.layout is s.layout
@@ -134,7 +135,7 @@ def test_copies(device):
 
 
 def test_layouts_are_shared():
-    one, other = su.words(1, {"a": "f4"}, {"b": "u4"}), su.words(2, {"a": np.float32}, {"b": np.uint32})
+    one, other = make_words(1, {"a": "f4"}, {"b": "u4"}), make_words(2, {"a": np.float32}, {"b": np.uint32})
     assert one.layout is other.layout is layout_of((("a", "float32"),), (("b", "uint32"),))
     assert one.edge_argument == other.edge_argument
     assert repr(one) == "<Words: 1 of 64 bits (a:float32 b:uint32 1), cpu>"
@@ -156,7 +157,7 @@ def test_layouts_are_shared():
 )
 def test_bad_fields(keys, payload, error, says):
     with pytest.raises(error, match=says):
-        su.words(3, keys, payload)
+        make_words(3, keys, payload)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_bad_fields(keys, payload, error, says):
     ],
 )
 def test_bad_values_change_nothing(change, error, says, device):
-    s = su.words(3, {"a": "uint32"}, {"b": "float32"}, device=device)
+    s = make_words(3, {"a": "uint32"}, {"b": "float32"}, device=device)
     before = as_integers(s)
     with pytest.raises(error, match=says):
         change(s)
@@ -195,7 +196,7 @@ LAYOUTS = [
 def offers(keys, payload, count=20_000, targets=7):
     """Return words to take offers, the targets of the offers, the offers, and the smallest of each target."""
     rng = np.random.default_rng(3)
-    offered = su.words(count, keys, payload)
+    offered = make_words(count, keys, payload)
     lowest = {name: 0 if dtype[0] == "u" else -9 for name, dtype in (keys | payload).items()}
     offered.set(range(count), **{name: rng.integers(low, 9, count) for name, low in lowest.items()})
     at = rng.integers(0, targets, count).astype(np.uint32)
@@ -209,14 +210,14 @@ def test_functions_of_generated_modules(keys, payload):
     at, offered, smallest = offers(keys, payload, 500)
     names: dict = {"np": np, "inner": lambda function: function}
     exec(offered.layout.numba_source, names)
-    data = su.words(7, keys, payload)
+    data = make_words(7, keys, payload)
     for i, target in enumerate(at):
         word = names["load_word"](offered.data, i)
         if names["less_word"](word, names["load_word"](data.data, target)):
             names["store_word"](data.data, target, word)
     assert as_integers(data) == smallest
-    assert names["load_word"](su.words(1, keys, payload).data, 0) == names["identity_word"]
-    one = su.words(2, keys, payload)
+    assert names["load_word"](make_words(1, keys, payload).data, 0) == names["identity_word"]
+    one = make_words(2, keys, payload)
     one.fill(p=3)
     same = [names["load_word"](words.data, 0) for words in (one, data)]
     assert names["same_word"](same[0], same[0])
@@ -234,7 +235,7 @@ def probe(layout, defines=()) -> Program:
 @pytest.mark.parametrize("arch", ["compute_70", "compute_90"])
 @pytest.mark.parametrize(("keys", "payload"), LAYOUTS)
 def test_the_minimum_compiles(keys, payload, arch):
-    compile_program(probe(su.words(0, keys, payload).layout), arch)
+    compile_program(probe(make_words(0, keys, payload).layout), arch)
 
 
 @pytest.mark.gpu
@@ -242,7 +243,7 @@ def test_the_minimum_compiles(keys, payload, arch):
 @pytest.mark.parametrize(("keys", "payload"), LAYOUTS)
 def test_the_smallest_word_wins_on_cuda(keys, payload, defines):
     at, offered, smallest = offers(keys, payload)
-    data = su.words(7, keys, payload, device="cuda")
+    data = make_words(7, keys, payload, device="cuda")
     xp = data.device.xp
     data.fill(d=0)
     program, changed = probe(data.layout, defines), xp.zeros(1, np.uint32)

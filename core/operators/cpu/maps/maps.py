@@ -31,7 +31,7 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     given = graph.num_vertices, vertices.ids, vertices.everything
     parts = [(*given, *part, kept) for part in ranges]
     count = threads.compacted(kept, ranges, run_shared(call, numba_values(call), module.vertex_map, parts))
-    return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=distinct)
+    return Frontier._of(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=distinct)
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:

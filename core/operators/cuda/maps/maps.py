@@ -34,7 +34,7 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
         program.kernel("map_vertices")(grid, (BLOCK,), (*own, *launch_values(call)))
     else:
         skip_scalars(call)
-    return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=not takes_position)
+    return Frontier._of(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=not takes_position)
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:

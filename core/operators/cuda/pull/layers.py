@@ -42,7 +42,7 @@ def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str)
         layers_program(walks[0], call, over).kernel("reduce_layers")(grid, (LAYERS_BLOCK,), arguments)
     else:
         skip_scalars(call)
-    return None if call.then is None else Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
+    return None if call.then is None else Frontier._of(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
 def layers_program(walk: Walk, call: Call, over: str) -> Program:

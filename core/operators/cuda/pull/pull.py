@@ -46,7 +46,7 @@ def neighbor_reduce(
         scheme = "auto"  # what buckets give cannot be combined
     if _is_empty(graph, vertices):
         skip_scalars(call)
-        nobody = Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
+        nobody = Frontier._of(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
         return nobody if call.then is not None else None
     pull = _Pull.of(graph, call, out, over)
     if isinstance(vertices, Start) or call.then is not None:
@@ -173,10 +173,10 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     """Launch a pull for ``vertices`` (None: all) that passes values to ``then``; return those for which it is true."""
     graph, device = pull.graph, pull.graph.device
     bound = pull.walks[0].num_vertices
-    frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
+    frontier = Frontier._of_all(graph.device, graph.num_vertices) if vertices is None else merged(graph, vertices)
     queue = device.xp.empty(min(frontier.at_most, bound), np.uint32)
     count = graph.workspace.state(Counters).count()
-    found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
+    found = Frontier._of(device, queue, count, num_vertices=graph.num_vertices)
     rows = (0, int(bound)) if vertices is None else frontier.rows
     by_scan = _scheme(pull, scheme, everything=rows is not None) == "scan"  # raises where the backend cannot scan
     if rows and by_scan and (scheme == "scan" or schemes.passes_scan(graph, pull.view, rows[1] - rows[0])):

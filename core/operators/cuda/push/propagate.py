@@ -50,7 +50,7 @@ def advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).count()
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
     _launch(graph, call, start, out, over, memory, 1, "", None, count.address)
-    return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
+    return Frontier._of(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
 def propagate(

@@ -45,7 +45,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
     if frontier is not None and frontier.at_most:
         for second, direction in enumerate(VIEWS[over]):
             push.vertices(direction, frontier, scheme, bool(second))
-    return Frontier(graph.device, push.queue, push.count, num_vertices=graph.num_vertices)
+    return Frontier._of(graph.device, push.queue, push.count, num_vertices=graph.num_vertices)
 
 
 class _Push:
