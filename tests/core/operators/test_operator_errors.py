@@ -67,12 +67,12 @@ def test_reductions_and_schemes(graph, out):
 
 def test_calls_of_before_tell_how_they_are_written(graph, out):
     """Keywords that were renamed, and the function before the frontier: nothing has run."""
-    sets = su.UnionFind(N)
+    sets = su.UnionFind._of(N)
 
     def join(u, v, w, sets):
         su.unite(sets, u, v)
 
-    total = su.Scalar("sum", "int64", graph)
+    total = graph.scalar("sum", "int64")
     for call, says in (
         (lambda: su.neighbor_reduce(graph, hop, args=(out,), reduce="sum"), "the frontier comes before the function"),
         (lambda: su.neighbor_reduce(graph, hop, args=(out,), vertices=[0]), r"vertices=.* frontier= now"),
