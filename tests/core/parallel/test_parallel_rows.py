@@ -221,7 +221,7 @@ def test_slices_take_a_share_of_the_limit_of_memory() -> None:
 
 def test_what_fails_on_one_rank_is_raised_on_all(monkeypatch: pytest.MonkeyPatch, slices: int) -> None:
     """While it answers, and while it uses an answer, when others need no more slices, or more."""
-    part, of_arcs = Rows._part, su.EdgeSet.of_arcs
+    part, of_arcs = Rows._part, su.EdgeSet._of_arcs
 
     def job(comm: Comm) -> None:
         graph = made(comm)
@@ -242,7 +242,7 @@ def test_what_fails_on_one_rank_is_raised_on_all(monkeypatch: pytest.MonkeyPatch
     failing: list[tuple[str, str]] = []
     expected = su.intersect(made(None)).tolist()
     monkeypatch.setattr(Rows, "_part", lambda self, asked: (fail("answers"), part(self, asked))[1])
-    monkeypatch.setattr(su.EdgeSet, "of_arcs", lambda *args, **given: (fail("uses"), of_arcs(*args, **given))[1])
+    monkeypatch.setattr(su.EdgeSet, "_of_arcs", lambda *args, **given: (fail("uses"), of_arcs(*args, **given))[1])
     run(job, 3)
 
 
