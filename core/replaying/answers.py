@@ -57,17 +57,9 @@ class Work:
 
 
 class Answers:
-    """The arrays that the answers of a replay, one after each event, are written to.
+    """The arrays that the ``count`` answers of a replay, one after each event, are written to.
 
-    Args:
-        graph: the graph.
-        tracker: of an algorithm that gives values per vertex; None: degrees.
-        at: ``int64[k]``, the vertices to answer at; None: write the number of changed vertices instead.
-        count: number of events, each of which has an answer.
-
-    Raises:
-        CapacityError, MemoryError: there is no memory for the answers.
-        ParameterError: the algorithm gives no value per vertex.
+    ``at``: ``int64[k]``, the vertices to answer at; None: write the number of changed vertices instead.
     """
 
     def __init__(self, graph: Graph, tracker: Tracker | None, at: np.ndarray | None, count: int) -> None:

@@ -94,11 +94,7 @@ class Events:
 
     @classmethod
     def of(cls, graph: Graph, given: Any) -> Events:
-        """Return the events that were ``given`` to ``replay``, converted and checked.
-
-        Raises:
-            ShapeError, DTypeError, ParameterError, VertexRangeError, SelfLoopError, WeightError: they are invalid.
-        """
+        """Return the events that were ``given`` to ``replay``, converted and checked; raises if they are invalid."""
         if not isinstance(given, (tuple, list)) or len(given) not in (3, 4):
             raise ShapeError("events must be (src, dst, inserted) or (src, dst, inserted, weight)")
         src, dst, inserted, weight = (*given, None)[:4]

@@ -17,10 +17,7 @@ BINDINGS_IMPORT = re.compile(r"^from suricate\.replaying\.bindings import \([^)]
 def loop_over(store: str, step: str, weighted: bool) -> ModuleType:
     """Return the module with the compiled loop ``run`` for one store and one algorithm; made once.
 
-    Args:
-        store: name of the module with the store's functions, see ``suricate.store.single``.
-        step: name of the module with the algorithm's ``step`` and ``record``.
-        weighted: whether the graph has weights.
+    ``store``, ``step``: names of the modules with the store's functions, and with ``step`` of the algorithm.
     """
     functions = (
         f"from {store} import delete_edge, fetch, fetch_far, has_space, insert_edge\n"

@@ -22,14 +22,9 @@ def net_delta(
     status: np.ndarray,
     before: np.ndarray,
 ) -> Delta:
-    """Return the net change of events that were applied, as a delta.
+    """Return the net change of events that were applied, on the CPU, as a delta.
 
-    Args:
-        graph: the graph, on the CPU.
-        edges: the edge of each event.
-        kind: the kind of each event, ``INSERT``, ``DELETE`` or ``NOTHING``.
-        status: the status of each event in the store; 0: it changed nothing.
-        before: the weight that each event replaced or deleted; of length 0 on an unweighted graph.
+    ``status``: of each event in the store; 0: it changed nothing. ``before``: the weight that it replaced or deleted.
     """
     places = np.flatnonzero(status)
     src, dst = edges.src[places], edges.dst[places]

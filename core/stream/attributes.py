@@ -55,15 +55,9 @@ class AttributeIntake:
         self._most = dict.fromkeys(self.names, TEXTS)  # number of texts at which unused ones are searched for
 
     def values(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return the attributes of a chunk as a structured array, and a mask of events with a NaN or infinite one.
+        """Return the attributes of a chunk as a structured array, and a mask of events with NaN or infinity, or None.
 
-        The mask is None if there are no such events.
-
-        Raises:
-            RequirementError: a column is missing.
-            DTypeError: a column has neither numbers nor texts, or texts after numbers in earlier chunks, or the
-                reverse.
-            WeightError: fractions in a column that had whole numbers so far.
+        Raises ``RequirementError`` if a column is missing, ``DTypeError`` or ``WeightError`` if its kind has changed.
         """
         missing = next((name for name in self.names if name not in chunk), None)
         if missing is not None:

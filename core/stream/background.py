@@ -38,13 +38,9 @@ class Ending(Future[None]):
 
 
 class Background:
-    """Two threads of a job: its loop, and one that answers questions while the loop waits for its source.
+    """Two threads of a job: its loop, which calls ``callback``, and one that answers questions while the loop waits.
 
-    The loop holds a lock except while it waits for the source, so a question never sees a slide that is partly
-    applied.
-
-    Args:
-        job: whose loop it is. callback: called with each slide, or None.
+    The loop holds a lock except while it waits for the source, so a question never sees a slide that is partly applied.
     """
 
     def __init__(self, job: Window, callback: Callable[[Slide], Any] | None) -> None:
@@ -73,11 +69,7 @@ class Background:
         return threading.current_thread() is self._threads[0] or self.done.done()
 
     def ask(self, question: Callable[[Slide], Any]) -> Future[Any]:
-        """Queue a question about the newest slide; return the future of its answer.
-
-        Raises:
-            RequirementError: the loop has ended.
-        """
+        """Queue a question about the newest slide; return the future of its answer. Raises if the loop has ended."""
         answer: Future[Any] = Future()
         with self._asking:
             if self._over:
@@ -170,12 +162,9 @@ class _Queue:
 
 
 class ReadAhead:
-    """An iterator over the chunks of a source, which a thread reads and parses before they are needed.
+    """An iterator over the chunks of a source (with positions and malformed lines), which a thread reads ahead.
 
     At least one chunk is read ahead, more if :meth:`allow` says so. The thread ends with this object.
-
-    Args:
-        chunks: yields ``((position, chunk), malformed lines of the chunk)``; this object yields the same items.
     """
 
     def __init__(self, chunks: Iterator[Any]) -> None:

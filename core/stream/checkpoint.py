@@ -33,16 +33,9 @@ KEPT = 2  #: checkpoints that a folder has: the one before is there if the newes
 
 
 class Checkpoints:
-    """The checkpoints of one job.
+    """The checkpoints of one job, in ``folder``.
 
-    Args:
-        folder: made if it does not exist. every: a number of slides, or a duration between two checkpoints.
-
-    Attributes:
-        folder: its path.
-
-    Raises:
-        ParameterError: ``folder`` is not a path or is a file, or ``every`` is neither a positive number nor a duration.
+    ``every``: a number of slides, or a duration between two checkpoints. ``ParameterError`` for anything else.
     """
 
     def __init__(self, folder: Any, every: Any) -> None:
@@ -87,11 +80,7 @@ class Checkpoints:
         self._saved_slides, self._saved_at = slides, time.monotonic()
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """Return the newest intact checkpoint as JSON and arrays, or None; a damaged one is skipped with a warning.
-
-        Raises:
-            FileFormatError: all are damaged, or the newest is of another version.
-        """
+        """Return the newest intact checkpoint as JSON and arrays, or None; a damaged one is skipped with a warning."""
         found = self._files()
         self._newest = found[-1][0] if found else 0
         for _, path in reversed(found):

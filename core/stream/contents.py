@@ -65,14 +65,8 @@ class Due(NamedTuple):
 class Contents:
     """The events and edges of a window, without its source and its graph.
 
-    Args:
-        options: the options of the window.
-        time_unit: the unit of times that are numbers.
-        bad: counts invalid events.
-        names: the names of vertices; None if the source gives ids.
-        texts: names of attributes known to hold texts.
-        directed: whether edges have a direction.
-        device: called at the first chunk; returns the device for live events.
+    ``bad`` counts invalid events. ``texts``: names of attributes known to hold texts. ``device`` is called at the first
+    chunk, and returns the device for live events.
     """
 
     def __init__(
@@ -266,11 +260,7 @@ class Contents:
         return None if end is None else (waiting, end)
 
     def _by_time(self) -> Events:
-        """Return the events that wait, sorted by (time, position); windows of counts and of steps need no sorting.
-
-        Raises:
-            CapacityError: there is not enough memory; nothing has changed.
-        """
+        """Return the events that wait, sorted by (time, position); windows of counts and of steps need no sorting."""
         if self._options.mode != TIME and len(self._waiting) == 1:
             return self._waiting[0]
         if self._sorted is None:

@@ -34,12 +34,7 @@ BY_IN_EDGES = "dynamic", "repair"  #: kinds of updates of algorithms that go fas
 
 
 class Graphs:
-    """The graph of a job; it is made with the first slide.
-
-    Args:
-        options: options of ``suricate.Graph``.
-        names: the names of its vertices, None if the source gives ids.
-    """
+    """The graph of a job, with ``options`` of ``suricate.Graph``; it is made with the first slide."""
 
     def __init__(self, options: dict[str, Any], names: VertexNames | None) -> None:
         self.options, self._names = options, names
@@ -86,14 +81,9 @@ class Graphs:
             column.begin(self.graph)
 
     def make(self, default: str | None, kinds: Mapping[str, Any]) -> Graph:
-        """Make the graph.
+        """Make the graph with columns of edges of these ``kinds``.
 
-        Args:
-            default: the dtype of weights if the graph's options name none; None: events have no weights.
-            kinds: the dtypes of columns of edges, by name.
-
-        Raises:
-            RequirementError: the options ask for weights and the events have none.
+        ``default``: the dtype of weights if the options name none; None: neither events nor options have weights.
         """
         options = {"weight_dtype": default, "num_vertices": 0, **self.options}
         if kinds:
@@ -150,11 +140,7 @@ class Graphs:
         return Coming(max(top + 1 - size, 0), free, names)
 
     def fitted(self, change: Change) -> Change:
-        """Return a change with weights of the graph's dtype, if it has weights.
-
-        Raises:
-            WeightError: one does not fit.
-        """
+        """Return a change with weights of the graph's dtype, if it has weights; ``WeightError`` if one does not fit."""
         if change.value is None:
             return change
         dtype = self.weight_dtype
@@ -182,14 +168,7 @@ class Graphs:
     def restore(
         self, change: Change, num_vertices: int, deleted: np.ndarray, states: Sequence[dict[str, np.ndarray]]
     ) -> None:
-        """Rebuild the graph of a checkpoint.
-
-        Args:
-            change: a change that inserts all edges of the window.
-            num_vertices: the number of vertices.
-            deleted: ids of the deleted ones, ``uint32[k]``.
-            states: the saved state of each tracker's algorithm.
-        """
+        """Rebuild the graph of a checkpoint by a change that inserts all edges, and states of algorithms."""
         graph = self.graph
         assert graph is not None
         self.change(change._replace(top=max(int(change.top), num_vertices - 1)), deleted)

@@ -38,12 +38,7 @@ _CHECKED = "time", "src", "dst", "weight", "attributes", "kind"  # columns that 
 class Intake:
     """Converts the chunks of a source, all of which must have the same columns, to ``Events``.
 
-    Args:
-        mode: what the window counts: ``"time"``, ``"count"`` or ``"step"``.
-        time_unit: the unit of times that are numbers.
-        refusals: counts invalid rows, writes them to a file, or has this object raise an error.
-        names: the names of vertices, None if the source gives ids.
-        attributes: converts the attributes of events.
+    ``refusals`` counts invalid rows, writes them to a file, or has this object raise an error.
     """
 
     def __init__(

@@ -88,11 +88,7 @@ class VertexNames:
         self._reserved, self._fresh = NO_IDS, NO_IDS  # ids reserved after it, and those of them that it has to delete
 
     def tokens(self, column: Any) -> np.ndarray:
-        """Return the tokens of a column of names, ``uint32[n]``, and raise the count of each by one per occurrence.
-
-        Raises:
-            DTypeError, ShapeError, ParameterError: values are not names, or some are missing.
-        """
+        """Return the tokens of a column of names, ``uint32[n]``, and raise the count of each by one per occurrence."""
         if isinstance(column, Texts):
             if self._tokens.dtype is None:
                 self._tokens = Names("text")
@@ -173,12 +169,9 @@ class VertexNames:
                 change.intern(news)
 
     def close_slide(self, change: Change) -> np.ndarray:
-        """Update the counts of names by ``change``: raise those of both ends of new edges, lower those of gone edges.
+        """Update the counts of names: up at both ends of new edges, down at gone ones; return ids that get free.
 
         That, and names that come and go, take effect with the change of the graph, in :meth:`closing`.
-
-        Returns:
-            The ids that become free.
         """
         new, gone = ([on_host(part) for part in ends] for ends in (change.new, change.gone))
         up = np.concatenate([part if change.fresh is None else part[change.fresh] for part in new])
@@ -209,13 +202,7 @@ class VertexNames:
             self.reserved, self._change = self._reserved, None
 
     def reserve(self, values: Any) -> np.ndarray:
-        """Return the ids of names, ``uint32[n]``, and reserve them: no other name gets them, even without live events.
-
-        To be called within :meth:`closing`.
-
-        Raises:
-            DTypeError, ParameterError: values are not names.
-        """
+        """Return the ids of names and reserve them, even without live events; within :meth:`closing`."""
         assert self._change is not None
         ids = self._change.intern(values)
         new = np.setdiff1d(ids, self._reserved)

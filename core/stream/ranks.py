@@ -38,11 +38,7 @@ class Head(Change):
 
 
 class Ranks:
-    """The processes that run a job; without ``comm`` it is one.
-
-    Args:
-        comm: the communication of the graph's processes, or None.
-    """
+    """The processes that run a job; without ``comm`` it is one."""
 
     def __init__(self, comm: Comm | None) -> None:
         self._comm = comm if comm is not None and comm.size > 1 else None
@@ -84,17 +80,10 @@ class Ranks:
         return found, [flag for _, flag in everybody]
 
     def change(self, found: Change | Head, graphs: Graphs) -> Change:
-        """Return rank 0's net change of a slide, with weights of the graph's dtype, on all ranks.
+        """Return rank 0's net change of a slide, ``found`` there, with weights of the graph's dtype, on all ranks.
 
         Ranks compare their errors once; then rank 0 sends the arrays of edges, in memory of the graph's device, or on
-        the host if the graph has columns of edges.
-
-        Args:
-            found: the change on rank 0, its head on the other ranks.
-            graphs: the graph, which has been made.
-
-        Raises:
-            WeightError: on all, a weight does not fit the graph. CapacityError: on all, there is not enough memory.
+        the host if the graph has columns of edges. ``WeightError`` and ``CapacityError`` are raised on all.
         """
         if self._comm is None:
             assert isinstance(found, Change)

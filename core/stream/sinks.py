@@ -152,10 +152,6 @@ class Outputs:
     """Which files a job writes and reads: each has one owner, or one would overwrite what the other writes.
 
     Files of refused events may be one: rows are appended to them in one format.
-
-    Args:
-        source: what the job reads. checkpoint: the folder of its checkpoints, or None.
-        refusals: what may write files of refused events.
     """
 
     def __init__(self, source: Source, checkpoint: Path | None, refusals: Iterable[Refusals]) -> None:

@@ -155,8 +155,7 @@ def judge(time, delay, ahead, origin, slide, ended, state, doubted, verdict, mov
 def take_positions(first, last, origin, slide, state):
     """Take the events at the positions from ``first`` to ``last`` (inclusive); close the slides that this completes.
 
-    All earlier positions are below ``first``. ``state`` is changed in place; ``origin`` and ``slide`` are the grid of
-    ends.
+    All earlier positions are below ``first``. ``state`` is changed in place; ``origin`` and ``slide`` are the grid.
     """
     state[_OLDEST], state[_NEWEST] = min(state[_OLDEST], first), last
     state[_WATERMARK] = last + 1
@@ -269,12 +268,9 @@ class Rule:
         return due if due > (NEVER if self.last is None else self.last) else None
 
     def next_end(self, due: int, entering: int | None, leaving: int | None) -> int | None:
-        """Return the end of the slide that closes next, None if none is due.
+        """Return the end of the slide that closes next, at most ``due``; None if none is due.
 
-        Args:
-            due: the newest end that may close.
-            entering: the oldest time of an event that has not entered, or None.
-            leaving: the oldest time of an event in the window, or None.
+        ``entering``, ``leaving``: the oldest time of an event that waits, and of one in the window, or None.
         """
         size = self.grid.size
         if leaving is not None and size is not None and (entering is None or leaving + size < entering):

@@ -59,7 +59,7 @@ def sums_of(chunk: Mapping[str, Any], before: Sums) -> Sums:
 
 def _bytes_of(name: str, values: np.ndarray) -> Any:
     if values.dtype.kind in "OUS":
-        return "".join(f"{value}\0" for value in values.tolist()).encode("utf-8", "surrogatepass")
+        return "\0".join([*map(str, values.tolist()), ""]).encode("utf-8", "surrogatepass")
     if values.dtype.kind in "iuf":  # a file with later rows may have a wider type
         values = values.astype(np.float64 if name == "weight" or values.dtype.kind == "f" else np.int64, copy=False)
     return np.ascontiguousarray(values).view(np.uint8)
