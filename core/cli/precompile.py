@@ -94,13 +94,7 @@ def _functions_of_networkx(device: Device) -> Iterator[Step]:
 
 
 def _dispatch(nx: Any, served: Any, function: Callable[..., Any], device: Device) -> None:
-    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes.
-
-    Graphs are random: small and, unless the cost is "heavy", large; directed and not; calls have weights and have none.
-    A call that the backend or NetworkX refuses is left out. ``nx`` is the module ``networkx``. ``served`` is the
-    backend's implementation: its ``signature``, its ``cost``, and ``directed``, whether it takes directed or undirected
-    graphs (None: both).
-    """
+    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes."""
     has_weight = "weight" in served.signature.parameters
     weights: tuple[dict[str, Any], ...] = ({"weight": None}, {"weight": "weight"}) if has_weight else ({},)
     sizes = SIZES[:1] if served.cost == "heavy" else SIZES

@@ -179,10 +179,7 @@ def steps_of(
 
 
 def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
-    """Return the layout of a file of events and the pattern of the lines that begin or end a step.
-
-    ``head`` is the beginning of the file, including the first insertion, which tells the columns.
-    """
+    """Return the layout of a file of events and the pattern of the lines that begin or end a step."""
     lines = (line for line in lines_of(head) if line.text and not line.text.startswith(b"#"))
     first = next(lines, Line(1, b"I", 0))
     if first.text[:1] not in b"ID+-=@":
@@ -205,10 +202,7 @@ Columns = dict[str, np.ndarray]
 
 
 class _StepReader:
-    """Cuts chunks at the lines that begin or end a step, and collects the columns of each step.
-
-    ``marker`` is the pattern of such a line, ``# window NAME`` or ``@ NAME VERTICES EDGES``.
-    """
+    """Cuts chunks at the lines that begin or end a step, and collects the columns of each step."""
 
     def __init__(self, path: Path, layout: Layout, marker: re.Pattern[bytes]) -> None:
         self._path, self._marker = path, marker

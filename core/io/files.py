@@ -189,10 +189,7 @@ class ByteSource:
             raise FileFormatError(self.path, start.count(b"\n", 0, zero) + 1, "not a text file: it has zero bytes")
 
     def _with_line_feeds(self, chunk: bytes) -> bytes:
-        """Return ``chunk`` unchanged; raise ``FileFormatError`` if a carriage return alone ends a line in it.
-
-        Such a line would otherwise be joined with the next one.
-        """
+        """Return ``chunk``; raise ``FileFormatError`` if a carriage return alone ends a line."""
         if b"\r" in chunk and chunk.count(b"\r") != chunk.count(b"\r\n"):
             alone = re.search(rb"\r(?!\s*(?:\n|\Z))", chunk)
             if alone:

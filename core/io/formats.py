@@ -384,10 +384,7 @@ def _konect(path: Path, head: bytes) -> Konect | None:
 
 
 def _konect_layout(format: str, fields: list[str], header: Konect) -> Layout:
-    """Return the layout of a KONECT file with columns ``fields``, according to its ``header``.
-
-    In a bipartite graph the ids of the right side follow those of the left side.
-    """
+    """Return the layout of a KONECT file with columns ``fields``, according to its ``header``."""
     return Layout(
         format,
         {"": fields},
@@ -440,10 +437,7 @@ def _start_of(head: bytes, number: int) -> int:
 
 
 def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) -> tuple[Line, re.Match[bytes]]:
-    """Return the first line of ``head`` that is not a comment, and its match with ``pattern``, a regular expression.
-
-    ``comment`` matches the start of a comment; error messages say that ``form`` was expected.
-    """
+    """Return the first line of ``head`` that is not a comment, and its match with ``pattern``, a regular expression."""
     line = next(_body(head, comment), None)
     if line is None:
         raise FileFormatError(path, head.count(b"\n") + 1, f"the line '{form}' is missing")
@@ -454,10 +448,7 @@ def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) ->
 
 
 def _counts(line: Line, vertices: tuple[int, int], edges: int) -> dict[str, Any]:
-    """Return, as a dict, the fields of ``Layout`` for a header with the last line ``line`` that declares these counts.
-
-    ``vertices``: the number of sources and that of destinations; ``edges``: the number of edges.
-    """
+    """Return, as a dict, fields of ``Layout`` for a header, up to line ``line``, that declares these counts."""
     header = {"header_bytes": line.end, "header_lines": line.number, "counts_line": line.number}
     return {**header, "first_id": 1, "num_vertices": vertices, "least_vertices": max(vertices), "num_edges": edges}
 

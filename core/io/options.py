@@ -105,10 +105,7 @@ class ReadOptions:
 
 
 def _named_columns(given: object) -> dict[str, str | int]:
-    """Return the option ``edge_columns`` as a dict from name to name or position in the file.
-
-    ``given`` is a list of names, or such a dict.
-    """
+    """Return the option ``edge_columns`` as a dict from name to name or position in the file."""
     if isinstance(given, Mapping):
         columns = dict(given)
     elif isinstance(given, Sequence) and not isinstance(given, str):

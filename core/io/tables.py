@@ -147,10 +147,7 @@ def errors_of(path: Path) -> Iterator[None]:
 
 
 def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions) -> _Part:
-    """Return the columns of ``file`` that have a role or become columns of edges, and the metadata of its schema.
-
-    ``path`` names the file in messages; ``format`` is "parquet" or "arrow".
-    """
+    """Return the columns of ``file`` that have a role or become columns of edges, and the metadata of its schema."""
     if options.delimiter is not None:
         raise ParameterError(f"format {format!r} has no delimiter")
     if options.encoding != UTF8:
@@ -183,10 +180,7 @@ def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[i
 
 
 def _attribute(column: Column) -> np.ndarray:
-    """Return a column as an array of numbers or bools, or of texts as objects.
-
-    A missing number is NaN or 0, a missing bool False, a missing text "".
-    """
+    """Return a column as an array of numbers or bools, or of texts as objects."""
     pa = load_pyarrow()
     values = column.decoded()
     if is_text(values.type):
@@ -450,10 +444,7 @@ def _count_vertices(
     path: Path,
     options: ReadOptions,
 ) -> int:
-    """Return the number of vertices: ``options.num_vertices``, or the number of ``labels``, whichever is given.
-
-    Else it is what a file's schema declares in its ``metadata``, or the largest id + 1 if that is more.
-    """
+    """Return the number of vertices: ``options.num_vertices``, or the number of ``labels``, whichever is given."""
     count = options.num_vertices
     if labels is not None:
         if count is not None and len(labels) > count:

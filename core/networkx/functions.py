@@ -155,10 +155,7 @@ def refusing(name: str, *kinds: type[Exception]) -> Iterator[None]:
 
 
 def _begun(found: Generator[Any, None, None]) -> Iterator[Any]:
-    """Return an iterator over ``found`` that has computed the first item: refusals come now, not when it is read.
-
-    Exceptions of NetworkX come when it is read, as there.
-    """
+    """Return an iterator over ``found`` that has computed the first item: refusals come now, not when it is read."""
     try:
         first = [next(found)]
     except StopIteration:

@@ -232,10 +232,7 @@ class Live(Converted):
 
 
 def _apply(stored: Stored, kept: dict, gone: dict, attribute: Any, *, backwards: bool) -> None:
-    """Insert the pairs ``kept`` into the graph ``stored``, and delete the pairs ``gone``; ``backwards``: swap ends.
-
-    ``kept`` has the attributes of each pair. ``attribute`` is the one with the weight; None: ``stored`` is unweighted.
-    """
+    """Insert the pairs ``kept`` into the graph ``stored``, and delete the pairs ``gone``; ``backwards``: swap ends."""
     order = slice(None, None, -1 if backwards else 1)
     insert, delete = (np.array(list(pairs), np.int64).reshape(-1, 2).T[order] for pairs in (kept, gone))
     weight = None

@@ -79,10 +79,7 @@ def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any
 
 @on_graph_device
 def _checked(graph: Graph, events: Any, tracker: Tracker | None, at: Any) -> tuple[Events, Answers]:
-    """Check the arguments of ``replay``; return the events and the arrays for the answers.
-
-    ``tracker``: None for degrees; ``at``: the vertices to answer at, or None. Raises before anything changes.
-    """
+    """Check the arguments of ``replay``; return the events and the arrays for the answers."""
     graph.demand_owner()
     if graph.device.is_cuda:
         raise DeviceError(

@@ -82,10 +82,7 @@ class Events:
         return end
 
     def _looked_up(self, i: int, names: Names, num_vertices: int) -> bool:
-        """Look up both names of event ``i``; return whether each is known as a vertex below ``num_vertices``.
-
-        If so, the ids are written to ``src[i]`` and ``dst[i]``.
-        """
+        """Look up both names of event ``i``; return whether each is known as a vertex below ``num_vertices``."""
         found = [int(names.find(end)[0]) for end in self.ends_at(i)]
         if not all(0 <= vertex < num_vertices for vertex in found):
             return False
@@ -152,10 +149,7 @@ def _kinds(inserted: np.ndarray) -> np.ndarray:
 
 
 def _by_names(graph: Graph, src: Any, dst: Any, inserted: np.ndarray) -> Events:
-    """Return events whose ends ``src`` and ``dst`` are names; ``inserted`` says which events are insertions.
-
-    Unknown names have the id ``EMPTY`` and are looked up again when their event is due.
-    """
+    """Return events whose ends ``src`` and ``dst`` are names; ``inserted`` says which events are insertions."""
     if not (are_texts(src) and are_texts(dst)):
         raise ParameterError("src and dst must both be names, or both be ids")
     names = graph.names
@@ -176,10 +170,7 @@ def _by_names(graph: Graph, src: Any, dst: Any, inserted: np.ndarray) -> Events:
 
 
 def _weights(graph: Graph, given: Any, inserted: np.ndarray) -> np.ndarray | None:
-    """Return a weight per event (``given`` by the caller), of the graph's dtype; None if the graph has no weights.
-
-    Weights of events that are not ``inserted`` are ignored.
-    """
+    """Return a weight per event (``given`` by the caller), of the graph's dtype; None if the graph has no weights."""
     dtype = graph.weight_dtype
     if dtype is not None and given is None and not inserted.any():
         return np.zeros(len(inserted), dtype)

@@ -135,10 +135,7 @@ class _Piece:
                 self._finish(arrays, made)
 
     def _arrays(self, unit: Any) -> Piece:
-        """Return the events of the piece, and new arrays for what the loop writes.
-
-        ``unit`` is the dtype of which the weights in the store consist (:attr:`SingleEdges.unit`).
-        """
+        """Return the events of the piece, and new arrays for what the loop writes."""
         part, size, dtype = slice(self.begin, self.begin + self.size), self.size, self.graph.weight_dtype
         events, at, changed = self.events, self.answers.at, self.answers.changed
         old = np.empty(0 if dtype is None else size, dtype or np.uint8)
@@ -154,10 +151,7 @@ class _Piece:
         )  # fmt: skip
 
     def _prepared(self, made: int) -> Prepared | str:
-        """Reserve memory for all events of the piece but the first ``made``, which have been applied.
-
-        Returns the arguments of the loop, or a text that says why it cannot run.
-        """
+        """Reserve memory for all events of the piece but the first ``made``, which have been applied."""
         from suricate.replaying.loops import loop_over
 
         graph, stores = self.graph, self.graph._stores
@@ -185,10 +179,7 @@ class _Piece:
         self.report[ADDED : TAKEN + 1] = 0
 
     def _finish(self, arrays: Piece, made: int) -> None:
-        """End the piece after ``made`` events: write their answers, and give the net delta to the other trackers.
-
-        ``arrays``: the events and what the loop has written.
-        """
+        """End the piece after ``made`` events: write their answers, and give the net delta to the other trackers."""
         self._end_singles()
         graph, updater, kept, work = self.graph, self.graph._updater, self.pieces.kept, self.pieces.work
         before = updater.version

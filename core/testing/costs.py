@@ -87,10 +87,7 @@ def _counting_starts(operator: Callable[..., Any], visits: list[Callable[[], int
 
 
 def _size(graph: Any, given: Any) -> int:
-    """Return how many vertices and arcs together are in ``given``, the frontier or other start of an operator.
-
-    None means all vertices of ``graph``.
-    """
+    """Return how many vertices and arcs together are in ``given``, the frontier or other start of an operator."""
     if given is None:
         return graph.num_vertices
     if isinstance(given, Start):

@@ -83,10 +83,7 @@ def _abandon(cupy: Any, stream: Any) -> None:
 
 
 def _waiting_functions() -> Iterator[tuple[Any, str, Callable[..., bool]]]:
-    """Yield ``(owner, name, waits)`` for each function ``owner.name`` that may wait for the device.
-
-    ``waits`` takes the arguments of a call, and returns whether this call waits.
-    """
+    """Yield ``(owner, name, waits)`` for each function ``owner.name`` that may wait for the device."""
     import cupy
 
     for name in READS:

@@ -122,10 +122,7 @@ class OrdinaryLines:
         return End(row, 0, marks)
 
     def _read(self, line: bytes, at: int) -> Values | None:
-        """Return the values of a line, or None if it is not an ordinary one.
-
-        ``line`` has no blanks at its ends and starts at byte ``at`` of the chunk.
-        """
+        """Return the values of a line, or None if it is not an ordinary one."""
         pattern, groups = self._records.get(line[:1] if self._lettered else b"", (None, ()))
         found = pattern.fullmatch(line) if pattern else None
         if found is None:
@@ -169,10 +166,7 @@ class OrdinaryLines:
         return Values(src, dst, weight, time, marks)
 
     def _span(self, line: bytes, span: tuple[int, int], at: int) -> int:
-        """Return where a text is in the chunk, without quotes or blanks: ``start << 32 | length``; 0 if it is empty.
-
-        ``span`` is its range in ``line``, which begins at ``at`` in the chunk.
-        """
+        """Return where a text is in the chunk, without quotes or blanks: ``start << 32 | length``; 0 if it is empty."""
         start, stop = span
         if start < stop and line[start] == _QUOTE:
             start, stop = start + 1, stop - 1
@@ -186,11 +180,7 @@ class OrdinaryLines:
 def _pattern(
     letter: str, fields: Sequence[str], layout: Layout, blanks: bytes, ticks: int
 ) -> tuple[re.Pattern[bytes], tuple[int, ...]]:
-    """Return the regular expression of a line, and its groups of source, destination, weight and time (0: none).
-
-    ``fields`` are the roles of the columns; a line begins with ``letter`` unless that is empty; ``blanks`` are the
-    bytes around columns; ``ticks`` as in :class:`OrdinaryLines`.
-    """
+    """Return the regular expression of a line, and its groups of source, destination, weight and time (0: none)."""
     spaces = b"[" + blanks + b"]"
     if layout.delimiter is None:
         texts, separator, around = rb"([^ \t\r\n]++)", spaces + b"++", b""

@@ -165,11 +165,7 @@ def _parse(
     *,
     small: bool,
 ) -> tuple[_Edges, int]:
-    """Return the edges in ``body``, the chunks behind the header, and the kinds of numbers found (bits of ``codes``).
-
-    ``labels`` maps ids to 0..n-1 (None: ids are not mapped), ``fields`` reads further columns; ``small``: nothing is
-    compiled.
-    """
+    """Return the edges in ``body``, the chunks behind the header, and the kinds of numbers found."""
     most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
     declared, dtype = layout.num_vertices or (most, most), options.dtype
     make = partial(

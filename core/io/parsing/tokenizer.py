@@ -287,10 +287,7 @@ def _loop() -> Any:
 
 
 def _line_of_row(chunk: bytes, row: int, classes: np.ndarray) -> int:
-    """Return the number, from 0, of the line of ``chunk`` that gave row ``row``; blank lines and comments give none.
-
-    ``classes``: uint8[256], the class bits of each byte (see ``codes``).
-    """
+    """Return the number, from 0, of the line of ``chunk`` that gave row ``row``; blank lines and comments give none."""
     for line, text in enumerate(chunk.split(b"\n")):
         text = text.strip(b" \t\r")
         if text and not classes[text[0]] & COMMENT:

@@ -94,10 +94,7 @@ def _push(walk: Walk, view: StoreView, template: str, reduce: str, dtype: np.dty
 
 
 def _by_layer(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
-    """Return a program of a propagation that sums by layer, over out- and in-edges, with a function ``then``.
-
-    ``dtype`` is that of the values; ``walk`` is ``Walk(view)``.
-    """
+    """Return a program of a propagation that sums by layer, over out- and in-edges, with a function ``then``."""
     function = compile_function(plus, _arguments(dtype), weight_dtype=view.weight_dtype, leading=EDGE)
     then = compile_function(
         joins, _arguments(dtype), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
