@@ -23,8 +23,8 @@ from suricate.base.devices import Device, resolve_device
 from suricate.cuda.compiler import POOL
 from suricate.graph import Graph
 from suricate.graph.ahead import EDGES, FIRST, VERTICES, Kind, rehearsing, tracking, updates
-from suricate.graph.interop import library
 from suricate.graph.options import GraphOptions
+from suricate.intake.tables import library
 from suricate.plugins.algorithm import Algorithm
 from suricate.primitives.sorting import LARGE
 

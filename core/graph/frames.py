@@ -13,11 +13,10 @@ from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EMPTY
 from suricate.graph.interface import html
-from suricate.graph.interop import library
 from suricate.graph.naming import columns_of, named_vertices, names_of, vertices_of
 from suricate.intake.arrays import few_valid
 from suricate.intake.name_values import utf8_only
-from suricate.intake.tables import without_empty
+from suricate.intake.tables import library, without_empty
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

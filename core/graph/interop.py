@@ -17,7 +17,6 @@ from suricate.base.devices import Array
 from suricate.base.errors import (
     CapacityError,
     DTypeError,
-    MissingLibraryError,
     ParameterError,
     RequirementError,
     ShapeError,
@@ -35,7 +34,7 @@ from suricate.graph.options import checked_count
 from suricate.intake.arrays import as_array, as_ids, on_host, picked
 from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
-from suricate.intake.tables import as_column, as_numpy, as_table, column_names, end_of
+from suricate.intake.tables import as_column, as_numpy, as_table, column_names, end_of, library
 from suricate.state.attributes import as_values, dtype_of
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
@@ -476,11 +475,3 @@ def _largest(ids: Array, argument: str) -> int:
 
 def _module(array: Array) -> Any:
     return np if isinstance(array, np.ndarray) else importlib.import_module("cupy")
-
-
-def library(name: str, extra: str) -> Any:
-    """Import a library; raises ``MissingLibraryError``, which names the ``extra`` of suricate that installs it."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingLibraryError(f"this needs {name}: pip install 'suricate[{extra}]'") from error

@@ -18,7 +18,7 @@ import numpy as np
 from suricate.base.errors import DTypeError, ParameterError, ShapeError
 from suricate.base.parameters import shown
 from suricate.intake.arrays import as_array, on_host
-from suricate.intake.tables import is_missing
+from suricate.intake.tables import is_missing, nulls_of
 
 TEXT, NUMBERS = "text", ("int64", "uint64")
 KINDS = (TEXT, *NUMBERS)
@@ -236,7 +236,7 @@ def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarra
     Return None if no name is missing. ``kind``: of the names, None if it is unknown.
     """
     items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    missing = np.array([is_missing(item) for item in items], bool)
+    missing = nulls_of(items)
     if not missing.any():
         return None
     usual: type = int if kind in NUMBERS else str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,13 +20,18 @@ ENDS = {
 LIBRARIES = {"pandas", "polars", "pyarrow"}  #: whose tables are read as they are
 
 
-def load_arrow() -> Any:
-    """Return the module ``pyarrow``; raises ``MissingLibraryError`` if it is not installed."""
+def library(name: str, extra: str) -> Any:
+    """Import a library; raises ``MissingLibraryError``, which names the ``extra`` of suricate that installs it."""
     try:
-        import pyarrow
+        return importlib.import_module(name)
     except ImportError as error:
-        raise MissingLibraryError("tables of other libraries need pyarrow: pip install 'suricate[arrow]'") from error
-    return pyarrow
+        package = name.partition(".")[0]
+        raise MissingLibraryError(f"this needs {package}: pip install 'suricate[{extra}]'") from error
+
+
+def direction_in(metadata: Mapping[bytes, bytes] | None) -> bool | None:
+    """Return whether the metadata of a schema of Arrow say that edges have a direction; None if they say nothing."""
+    return {b"true": True, b"false": False}.get((metadata or {}).get(DIRECTED, b""))
 
 
 def is_lazy(table: Any) -> bool:
@@ -52,14 +58,16 @@ def as_table(table: Any) -> Any:
     if is_lazy(table):
         return table.collect()
     known = LIBRARIES & {kind.__module__.partition(".")[0] for kind in type(table).__mro__}
-    return load_arrow().table(table) if is_stream(table) and not (known and column_names(table)) else table
+    return (
+        library("pyarrow", "arrow").table(table) if is_stream(table) and not (known and column_names(table)) else table
+    )
 
 
 def as_column(values: Any) -> Any:
     """Return values that offer nothing but Arrow's C interface as an array of Arrow, others as they are."""
     if hasattr(values, "__array__") or not is_stream(values):
         return values
-    arrow = load_arrow()
+    arrow = library("pyarrow", "arrow")
     return arrow.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else arrow.array(values)
 
 
@@ -102,20 +110,24 @@ def with_nulls(column: Any) -> Any:
     return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
 
 
-def without_nulls(column: Any) -> tuple[Any, np.ndarray]:
-    """Return a column without its nulls (None, NA, NaN), and ``bool[n]``: which entries were null."""
-    if hasattr(column, "is_null"):  # of Arrow or polars
-        gone = np.asarray(column.is_null())
-        return (column.drop_null() if hasattr(column, "drop_null") else column.drop_nulls()), gone
-    if hasattr(column, "isna"):  # of pandas
-        return column.dropna(), np.asarray(column.isna())
+def nulls_of(column: Any) -> np.ndarray:
+    """Return ``bool[n]``: which entries of a column are null (None, NA, NaN; those of Arrow and polars: null)."""
+    for test in ("is_null", "isna"):  # of Arrow and polars; of pandas
+        if hasattr(column, test):
+            return np.asarray(getattr(column, test)())
     array = np.asarray(column, object if isinstance(column, list | tuple) else None)
-    gone = np.zeros(len(array), bool)
-    if array.dtype.kind in "Of":
-        gone[:] = [is_missing(item) for item in array.tolist()]
+    if array.dtype.kind not in "Of":
+        return np.zeros(len(array), bool)
+    return np.fromiter(map(is_missing, array.tolist()), bool, len(array))
+
+
+def without_nulls(column: Any) -> tuple[Any, np.ndarray]:
+    """Return a column without its nulls, and :func:`nulls_of` it."""
+    gone = nulls_of(column)
     if not gone.any():
         return column, gone
-    return [item for item, null in zip(array.tolist(), gone.tolist(), strict=True) if not null], gone
+    drop = next((name for name in ("drop_null", "drop_nulls", "dropna") if hasattr(column, name)), None)
+    return ([*np.asarray(column, object)[~gone]] if drop is None else getattr(column, drop)()), gone
 
 
 def without_empty(column: np.ndarray) -> np.ndarray:

@@ -138,6 +138,13 @@ class EdgeFile:
         return graph
 
 
+def whole_dtype(weight: np.ndarray) -> np.dtype:
+    """Return the dtype of whole weights: int32, else uint32, if they fit, else float64."""
+    low, high = (weight.min(), weight.max()) if len(weight) else (0, 0)
+    fits = (kind for kind in (np.int32, np.uint32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return np.dtype(next(fits, np.float64))
+
+
 def _both_arcs(edges: EdgeList) -> EdgeList:
     """Return the arcs of undirected edges, whose weights may be columns by name."""
     src, dst, weight = both_arcs(np, edges._replace(weight=None))

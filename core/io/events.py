@@ -22,6 +22,7 @@ import numpy as np
 from suricate.base.errors import FileFormatError
 from suricate.base.types import MAX_VERTICES, EdgeList, edge_keys
 from suricate.io import files
+from suricate.io.edge_file import whole_dtype
 from suricate.io.formats import MOST_EDGES, Layout, Line, declared_count, lines_of
 from suricate.io.parallel import parsed
 from suricate.io.parsing.tokenizer import Tokenizer
@@ -295,11 +296,8 @@ class _StepReader:
     def _with_weight_dtype(self) -> list[EventStep]:
         """Return the steps with weights as int32, or else uint32, if the weights of all steps fit; else as they are."""
         weights = [step.weight for step in self._steps if step.weight is not None and len(step)]
-        low, high = (fn(map(fn, weights), default=0) for fn in (min, max))
-        for dtype in (np.int32, np.uint32):
-            if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
-                return [
-                    step if step.weight is None else replace(step, weight=step.weight.astype(dtype))
-                    for step in self._steps
-                ]
-        return self._steps
+        dtype = whole_dtype(np.array([bound(weight) for weight in weights for bound in (np.min, np.max)]))
+        return [
+            step if step.weight is None else replace(step, weight=step.weight.astype(dtype, copy=False))
+            for step in self._steps
+        ]

@@ -74,6 +74,7 @@ class Layout:
         skipped: how many numbers precede the neighbours in a row of a METIS file.
         dst_offset: added to the ids of destinations; in a bipartite file they are counted separately from the sources.
         advice: what messages advise.
+        names: those of the columns in the header of CSV.
     """
 
     format: str
@@ -98,6 +99,7 @@ class Layout:
     dst_offset: int = 0
     directed: bool | None = None
     advice: Advice = READ
+    names: Sequence[str] = ()
     fields: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -413,10 +415,12 @@ def _csv_layout(path: Path, head: bytes, options: ReadOptions) -> Layout:
         usual = columns or {role: place for place, role in enumerate(roles[: len(tokens)])}
         fields = place_columns(path, None, len(tokens), usual, header.number, options.advice)
         return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=skipped, header_lines=header.number - 1)
-    names = [token.decode("utf-8", "replace") for token in tokens]
+    names = [token.decode("utf-8", "replace").replace('""', '"') for token in tokens]
     columns = usual_columns(path, names, columns, header.number, options.advice)
     fields = place_columns(path, names, len(names), columns, header.number, options.advice)
-    return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=header.end, header_lines=header.number)
+    return Layout(
+        "csv", {"": fields}, delimiter=delimiter, header_bytes=header.end, header_lines=header.number, names=names
+    )
 
 
 def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -> int:

@@ -15,12 +15,13 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.errors import FileFormatError, MissingLibraryError, ParameterError, WeightError
+from suricate.base.errors import FileFormatError, ParameterError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import checked_weights
-from suricate.intake.tables import DIRECTED
-from suricate.io.edge_file import EdgeFile
+from suricate.intake.names import Names
+from suricate.intake.tables import direction_in, library
+from suricate.io.edge_file import EdgeFile, whole_dtype
 from suricate.io.encodings import UTF8
 from suricate.io.files import ByteSource, Progress
 from suricate.io.formats import BY_SUFFIX, STREAM_SUFFIX, place_columns, usual_columns
@@ -38,15 +39,9 @@ VERTICES = b"suricate.num_vertices"
 
 def load_pyarrow() -> Any:
     """Return the module ``pyarrow``; raises ``MissingLibraryError`` if it is not installed."""
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError as error:
-        reason = "Parquet and Arrow files need pyarrow: pip install 'suricate[arrow]'"
-        raise MissingLibraryError(reason) from error
-    return pyarrow
+    for part in ("compute", "ipc", "parquet"):
+        library(f"pyarrow.{part}", "arrow")
+    return library("pyarrow", "arrow")
 
 
 def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFile:
@@ -79,22 +74,23 @@ def read_parts(path: Path, parts: list[Path], options: ReadOptions, progress: Pr
 
 def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions) -> EdgeFile:
     columns = _joined(parts, text=options.relabel == "text")
-    src, dst, labels = _ids(columns["src"], columns["dst"], options)
+    src, dst, names = _ids(columns["src"], columns["dst"], options)
     weight, time, unit = None, None, None
     if "weight" in columns:
         weight = _weights(columns["weight"], options.dtype)
     if "time" in columns:
         time, unit = _times(columns["time"])
-    directions = {{b"true": True, b"false": False}.get(part.metadata.get(DIRECTED, b"")) for part in parts}
+    directions = {direction_in(part.metadata) for part in parts}
     directed = directions.pop() if len(directions) == 1 else None
     return EdgeFile(
         src=src,
         dst=dst,
         weight=weight,
         time=time,
-        num_vertices=_count_vertices(src, dst, labels, [part.metadata for part in parts], path, options),
+        num_vertices=_count_vertices(src, dst, names, [part.metadata for part in parts], path, options),
         directed=directed if options.directed is None else options.directed,
-        labels=labels,
+        labels=None if names is None else names[:],
+        table=names,
         path=path,
         format=format,
         time_unit=unit,
@@ -276,8 +272,8 @@ def is_text(type: Any) -> bool:
     return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
 
 
-def _ids(src: Column, dst: Column, options: ReadOptions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the ids of ``src`` and ``dst`` as uint32, and the original ids (None unless ``options.relabel``)."""
+def _ids(src: Column, dst: Column, options: ReadOptions) -> tuple[np.ndarray, np.ndarray, Names | None]:
+    """Return the ids of ``src`` and ``dst`` as uint32, and the names of the vertices (None unless ``relabel``)."""
     pa = load_pyarrow()
     src, dst = src.plain(), dst.plain()
     for column in (src, dst):
@@ -289,13 +285,14 @@ def _ids(src: Column, dst: Column, options: ReadOptions) -> tuple[np.ndarray, np
         most = MAX_VERTICES if options.num_vertices is None else options.num_vertices
         return _numbered(src, options, most), _numbered(dst, options, most), None
     if options.relabel == "text" or not all(pa.types.is_integer(column.values.type) for column in (src, dst)):
-        return _mapped([column.texts() for column in (src, dst)], text=True)
+        names = Names("text")
+        return *names.intern_pairs(src.texts(), dst.texts()), names
     for column in (src, dst):
         _check_lowest(column, options.first_id)
     lowest = min((_least(column.values.to_numpy()) for column in (src, dst)), default=0)
     unsigned = lowest >= 0 and any(column.values.type == pa.uint64() for column in (src, dst))
-    kind = pa.uint64() if unsigned else pa.int64()
-    return _mapped([column.cast(kind) for column in (src, dst)], text=False)
+    names = Names("uint64" if unsigned else "int64")
+    return *names.intern_pairs(*(column.cast(names.dtype).to_numpy() for column in (src, dst))), names
 
 
 def _least(values: np.ndarray) -> int:
@@ -325,25 +322,6 @@ def _numbered(column: Column, options: ReadOptions, most: int) -> np.ndarray:
     return (values - values.dtype.type(first_id)).astype(np.uint32) if first_id else values.astype(np.uint32)
 
 
-def _mapped(columns: list[pa.ChunkedArray], *, text: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the ends mapped to 0..n-1 (uint32) by first appearance, sources first, and the original ids by new id."""
-    pa = load_pyarrow()
-    both = pa.chunked_array([*columns[0].chunks, *columns[1].chunks], columns[0].type)
-    encoded = both.dictionary_encode().combine_chunks()
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    codes = encoded.indices.to_numpy().reshape(2, -1).T.ravel()  # in file order
-    known = encoded.dictionary.to_pylist() if text else encoded.dictionary.to_numpy()
-    first = np.empty(len(known), np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of a repeated code the last assignment stays: the first place
-    order = np.argsort(first)
-    rank = np.empty(len(known), np.uint32)
-    rank[order] = np.arange(len(known), dtype=np.uint32)
-    ids = rank[codes].reshape(-1, 2)
-    labels = np.empty(len(known), object if text else known.dtype)
-    labels[:] = [known[i] for i in order.tolist()] if text else known[order]
-    return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1]), labels
-
-
 def _weights(column: Column, dtype: np.dtype | None) -> np.ndarray:
     pa = load_pyarrow()
     column = column.plain()
@@ -363,9 +341,7 @@ def _weight_dtype(values: np.ndarray) -> np.dtype:
     """Return the default dtype of weights: int32 or uint32 if integers fit, else float64; float32 stays float32."""
     if values.dtype.kind == "f":
         return np.dtype(np.float64 if values.dtype.itemsize == 8 else np.float32)
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    fitting = (kind for kind in (np.int32, np.uint32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
-    return np.dtype(next(fitting, np.float64))
+    return whole_dtype(values)
 
 
 def _times(column: Column) -> tuple[np.ndarray, str | None]:
@@ -439,17 +415,17 @@ def _parse_small(texts: pa.ChunkedArray, ticks: int, zoned: bool, times: np.ndar
 def _count_vertices(
     src: np.ndarray,
     dst: np.ndarray,
-    labels: np.ndarray | None,
+    names: Names | None,
     metadata: list[dict[bytes, bytes]],
     path: Path,
     options: ReadOptions,
 ) -> int:
-    """Return the number of vertices: ``options.num_vertices``, or the number of ``labels``, whichever is given."""
+    """Return the number of vertices: ``options.num_vertices``, or the number of ``names``, whichever is given."""
     count = options.num_vertices
-    if labels is not None:
-        if count is not None and len(labels) > count:
-            raise FileFormatError(path, None, f"{len(labels)} different ids, but num_vertices is {count}")
-        return len(labels) if count is None else count
+    if names is not None:
+        if count is not None and len(names) > count:
+            raise FileFormatError(path, None, f"{len(names)} different ids, but num_vertices is {count}")
+        return len(names) if count is None else count
     if count is not None:
         return count
     declared = [facts.get(VERTICES, b"0") for facts in metadata]

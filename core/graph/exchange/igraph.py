@@ -9,7 +9,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph.exchange import Parts, as_column, graph_of, parts_of, refuse_attributes
-from suricate.graph.interop import library
+from suricate.intake.tables import library
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
 from suricate.state.objects import Objects

@@ -11,8 +11,8 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import flag
 from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
-from suricate.graph.interop import library
 from suricate.graph.naming import can_be_names
+from suricate.intake.tables import library
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
 

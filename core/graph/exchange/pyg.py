@@ -9,8 +9,9 @@ import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.graph.exchange import Parts, both_arcs, graph_of, parts_of, refuse_attributes
-from suricate.graph.interop import ends_of_index, library
+from suricate.graph.interop import ends_of_index
 from suricate.intake.arrays import as_array, on_host
+from suricate.intake.tables import library
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
 

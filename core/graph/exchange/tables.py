@@ -12,12 +12,12 @@ from suricate.base.errors import ParameterError, RequirementError, UnknownNameEr
 from suricate.base.parameters import flag, shown
 from suricate.base.renamed import keywords
 from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
-from suricate.graph.interop import ends_in, library
+from suricate.graph.interop import ends_in
 from suricate.graph.naming import are_texts, can_be_names
 from suricate.intake.arrays import as_ids, on_host
 from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
-from suricate.intake.tables import DIRECTED, as_numpy, as_table, column_names
+from suricate.intake.tables import DIRECTED, as_numpy, as_table, column_names, direction_in, library, nulls_of
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def from_arrow(
     columns = _columns(edges, "edges")
     labels = ends_in([*columns], src, dst, "edges")
     tails, heads = map(columns.pop, labels)
-    stated = _direction(edges)
+    stated = direction_in(getattr(getattr(edges, "schema", None), "metadata", None))
     directed = options.get("directed") is not False if stated is None else stated
     if vertices is None:
         tails, heads, appearing = _named(tails, heads)
@@ -159,12 +159,6 @@ def _plain(values: np.ndarray) -> Any:
     return values.tolist() if values.dtype == object else values
 
 
-def _direction(table: Any) -> bool | None:
-    """Return whether the metadata of a table of Arrow say that edges have a direction; None if they say nothing."""
-    metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
-    return {b"true": True, b"false": False}.get(metadata.get(DIRECTED, b""))
-
-
 def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the columns of a table by name, as arrays; missing values are refused except in columns ``may_miss``."""
     names = None if isinstance(table, Mapping) else column_names(table)
@@ -175,8 +169,7 @@ def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str
     found = {}
     for name in names:
         column = table[name]
-        count = column.null_count
-        misses = count() if callable(count) else count
+        misses = nulls_of(column).any()
         if misses and name not in may_miss:
             raise ParameterError(f"{label}: column {name!r} has missing values: fill them, or leave their rows out")
         values = column.to_pylist() if hasattr(column, "to_pylist") else column  # the latter of polars

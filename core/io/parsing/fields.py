@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +16,13 @@ _BLANKS = (ord(" "), ord("\t"), ord("\r"))
 
 
 class Fields:
-    """Finds further columns in the lines of a file, of which ``head`` is the beginning with the header.
+    """Finds further columns in the lines of a file.
 
     ``columns`` maps the name of each to its name in the header or its position; ``ParameterError`` if there is none.
     """
 
-    def __init__(self, path: Path, head: bytes, layout: Layout, columns: Mapping[str, str | int]) -> None:
-        names, width = _header(head, layout), len(layout.fields)
+    def __init__(self, path: Path, layout: Layout, columns: Mapping[str, str | int]) -> None:
+        names, width = layout.names, len(layout.fields)
         self._layout, self._path = layout, path
         self.places: dict[str, int] = {}
         for role, name in columns.items():
@@ -38,10 +37,10 @@ class Fields:
         self._blank[[code for code in _BLANKS if layout.delimiter is None or code != ord(layout.delimiter)]] = True
         self._comment[list(layout.comments)] = True
 
-    def of(self, chunk: bytes, rows: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return, by name of the column, ``(data, spans)``: the bytes of ``chunk``, and where the texts are in them.
+    def of(self, chunk: bytes, rows: int) -> dict[str, np.ndarray]:
+        """Return, by name of the column, where its texts are in ``chunk``, which has so many ``rows``.
 
-        Spans are ``uint64[rows]``, ``start << 32 | length``; ``rows`` is the number of rows in the chunk.
+        That is ``uint64[rows]``, ``start << 32 | length``.
         """
         if not self.places:
             return {}
@@ -53,19 +52,19 @@ class Fields:
             spans = np.empty(rows, np.uint64)
             if list_fields(data, self._blank, self._comment, delimiter, place, spans) != rows:
                 raise FileFormatError(self._path, None, f"column {place} cannot be read: lines and rows do not agree")
-            found[role] = data, spans
+            found[role] = spans
         return found
 
 
-def texts_at(data: np.ndarray, spans: np.ndarray, *, quotes: bool = False) -> np.ndarray:
+def texts_at(data: bytes, spans: np.ndarray, *, quotes: bool = False) -> np.ndarray:
     """Return the texts at ``spans`` (``start << 32 | length``) of ``data``, as an array of objects.
 
     Bytes that are not UTF-8 become surrogates. With ``quotes`` a doubled quote stands for one.
     """
-    whole, array = data.tobytes(), np.empty(len(spans), object)
+    array = np.empty(len(spans), object)
     begins, lengths = (spans >> np.uint64(32)).tolist(), (spans & np.uint64(0xFFFFFFFF)).tolist()
-    array[:] = [whole[a : a + n].decode("utf-8", "surrogateescape") for a, n in zip(begins, lengths, strict=True)]
-    if quotes and b'""' in whole:
+    array[:] = [data[a : a + n].decode("utf-8", "surrogateescape") for a, n in zip(begins, lengths, strict=True)]
+    if quotes and b'""' in data:
         array[:] = [text.replace('""', '"') for text in array]
     return array
 
@@ -81,17 +80,3 @@ def numbers_of(texts: np.ndarray) -> np.ndarray | None:
         return np.where(given == "", "nan", given).astype(np.float64)
     except ValueError:
         return None
-
-
-def has_header(head: bytes, layout: Layout, name: str) -> bool:
-    """Return whether the CSV file that starts with ``head`` has a header with the column ``name``."""
-    return name in _header(head, layout)
-
-
-def _header(head: bytes, layout: Layout) -> Sequence[str]:
-    """Return the column names of the CSV file that starts with ``head``; () if it has no header or is not CSV."""
-    if layout.format != "csv" or not layout.header_bytes or layout.delimiter is None:
-        return ()
-    lines = [line.strip() for line in head[: layout.header_bytes].decode("utf-8-sig", "replace").splitlines()]
-    last = next((line for line in reversed(lines) if line and not line.startswith("#")), "")
-    return [name.strip() for name in next(csv.reader([last], delimiter=layout.delimiter, skipinitialspace=True), [])]

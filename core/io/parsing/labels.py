@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
 from suricate.intake.names import Names
 
 _LENGTH = (1 << 32) - 1
-
-
-class Interned(NamedTuple):
-    """Dense ids (uint32) of the sources and destinations of a chunk."""
-
-    src: np.ndarray
-    dst: np.ndarray
-
-
-class Labels(Protocol):
-    """Maps the ids of a file to 0..n-1, chunk by chunk."""
-
-    def __len__(self) -> int:
-        """Return the number of different ids so far."""
-
-    def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of a chunk, given its columns of sources and destinations, ``uint64[n]``.
-
-        The columns hold numbers, or spans of texts in ``chunk`` (``start << 32 | length``). New ids are numbered edge
-        by edge, the source first.
-        """
-
-    def labels(self, first_id: int) -> np.ndarray:
-        """Return the original id of each dense id: ``str``, or int64 (uint64 if needed) with ``first_id`` added."""
 
 
 class DictLabels:
@@ -45,8 +21,8 @@ class DictLabels:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of a chunk's ``src`` and ``dst``, ``uint64[n]``; new ids get the next free numbers.
+    def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> tuple[np.ndarray, np.ndarray]:
+        """Return the dense ids (uint32) of a chunk's ``src`` and ``dst``, ``uint64[n]``; new ids are numbered by edge.
 
         The columns hold numbers, or spans of texts in ``chunk`` (``start << 32 | length``).
         """
@@ -57,7 +33,7 @@ class DictLabels:
                 keys = [key.replace(b'""', b'"') for key in keys]
         known = self._ids
         ids = np.array([known.setdefault(key, len(known)) for key in keys], np.uint32)
-        return Interned(ids[0::2], ids[1::2])
+        return ids[0::2], ids[1::2]
 
     def labels(self, first_id: int) -> np.ndarray:
         """Return the original id of each dense id: ``str``, or a number with ``first_id`` added (int64, else uint64).
@@ -87,11 +63,8 @@ class TableLabels:
     def __len__(self) -> int:
         return len(self.names)
 
-    def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of a chunk's ``src`` and ``dst``, ``uint64[n]``; new ids get the next free numbers.
-
-        The columns hold numbers, or spans of texts in ``chunk`` (``start << 32 | length``).
-        """
+    def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :meth:`DictLabels.intern` returns."""
         keys = np.stack((src, dst), axis=1).ravel()
         if self._text:
             if self._quotes and b'""' in chunk:
@@ -99,13 +72,10 @@ class TableLabels:
             ids = self.names.intern_spans(np.frombuffer(chunk, np.uint8), keys)
         else:
             ids = self.names.intern(keys)
-        return Interned(ids[0::2], ids[1::2])
+        return ids[0::2], ids[1::2]
 
     def labels(self, first_id: int) -> np.ndarray:
-        """Return the original id of each dense id: ``str``, or a number with ``first_id`` added (int64, else uint64).
-
-        In texts, bytes that are not UTF-8 become surrogates.
-        """
+        """Return what :meth:`DictLabels.labels` returns."""
         return self.names[:] if self._text else shifted(self.names[:], first_id)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.types import MAX_VERTICES
-from suricate.io.edge_file import EdgeFile
+from suricate.io.edge_file import EdgeFile, whole_dtype
 from suricate.io.encodings import BYTES
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, head_and_layout
@@ -25,7 +25,7 @@ from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
 from suricate.io.parsing.fields import Fields, numbers_of, texts_at
-from suricate.io.parsing.labels import DictLabels, Labels, TableLabels
+from suricate.io.parsing.labels import DictLabels, TableLabels
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.metis import LITTLE, read_rows
 from suricate.io.parsing.tokenizer import Tokenizer
@@ -96,8 +96,9 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     chunks = source.chunks()
     head, layout = head_and_layout(source.path, chunks, format, options)
     chunks, small = rest_of(chunks, head)
-    labels = _labels(layout, small=small) if options.relabel else None
-    fields = Fields(source.path, head, layout, options.further)
+    kind = DictLabels if small else TableLabels
+    labels = kind(text=layout.text_ids, quotes=layout.delimiter is not None) if options.relabel else None
+    fields = Fields(source.path, layout, options.further)
     if fields.places and (layout.format == "metis" or "" not in layout.records):
         raise ParameterError(f"edge_columns: format {layout.format!r} has no further columns")
     body = itertools.chain([head[layout.header_bytes :]], chunks)
@@ -140,11 +141,6 @@ def _attribute(parts: Sequence[np.ndarray]) -> np.ndarray:
     return texts if numbers is None else numbers
 
 
-def _labels(layout: Layout, *, small: bool) -> Labels:
-    quotes = layout.delimiter is not None
-    return (DictLabels if small else TableLabels)(text=layout.text_ids, quotes=quotes)
-
-
 def _metis(source: ByteSource, layout: Layout, body: Iterator[bytes], options: ReadOptions, *, little: bool) -> _Edges:
     src, dst, weight = read_rows(source, layout, body, little=little, arcs=options.directed is True)
     most = _bounds(options.dtype)[1]
@@ -159,7 +155,7 @@ def _parse(
     source: ByteSource,
     layout: Layout,
     body: Iterator[bytes],
-    labels: Labels | None,
+    labels: DictLabels | TableLabels | None,
     options: ReadOptions,
     fields: Fields,
     *,
@@ -180,8 +176,8 @@ def _parse(
     )
     edges, tokenizers = _Edges(layout), [make()]
     for chunk, rows in parsed(source, body, Tokenizer.parse, tokenizers, make, layout.header_lines):
-        for name, (data, spans) in fields.of(chunk, len(rows.src)).items():
-            edges.columns.setdefault(name, []).append(texts_at(data, spans, quotes=layout.format == "csv"))
+        for name, spans in fields.of(chunk, len(rows.src)).items():
+            edges.columns.setdefault(name, []).append(texts_at(chunk, spans, quotes=layout.format == "csv"))
         if layout.dst_offset:
             rows = rows._replace(dst=rows.dst + np.uint64(layout.dst_offset))
         if labels is None:
@@ -213,13 +209,8 @@ def _bounds(dtype: np.dtype | None) -> tuple[float, float]:
 
 def _with_dtype(weight: np.ndarray, dtype: np.dtype | None, layout: Layout, plain: bool) -> np.ndarray:
     if dtype is None:
-        dtype = np.dtype(np.float64)
-        low, high = (weight.min(), weight.max()) if len(weight) else (0, 0)
-        if layout.whole_weights or (plain and layout.format != "mtx"):
-            fitting = (
-                kind for kind in (np.int32, np.uint32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max
-            )
-            dtype = np.dtype(next(fitting, np.float64))
+        is_whole = layout.whole_weights or (plain and layout.format != "mtx")
+        dtype = whole_dtype(weight) if is_whole else np.dtype(np.float64)
     return weight.astype(dtype, copy=False)
 
 

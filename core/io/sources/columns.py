@@ -15,7 +15,7 @@ from suricate.base.errors import DTypeError, SuricateError
 from suricate.base.parameters import is_number
 from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.intake.names import Names
-from suricate.intake.tables import is_missing
+from suricate.intake.tables import nulls_of
 from suricate.io.parsing.fields import numbers_of, texts_at
 
 TEXTS_TOO = "texts have the rules first and last, all of them if edge_columns of the graph says str"
@@ -43,7 +43,7 @@ def part_of(column: Any, begin: int, end: int | None = None) -> Any:
 def as_array(column: Any) -> np.ndarray:
     """Return a column as a NumPy array; texts as an array of ``str``, bytes that are not UTF-8 as surrogates."""
     if isinstance(column, Texts):
-        return texts_at(column.data, column.spans)
+        return texts_at(column.data.tobytes(), column.spans)
     return on_host(column) if is_cuda_array(column) else np.asarray(column)
 
 
@@ -64,7 +64,7 @@ def numbers_in(array: np.ndarray, *, bools: bool = False) -> tuple[np.ndarray, n
     missing. An array with anything else is returned unchanged. ``bools``: those are 0 and 1.
     """
     items = [int(item) if bools and isinstance(item, (bool, np.bool_)) else item for item in array.tolist()]
-    missing = np.array([is_missing(item) for item in items], bool)
+    missing = nulls_of(array)
     rest = [item for item, gone in zip(items, missing.tolist(), strict=True) if not gone]
     if rest and all(is_number(item, numbers.Integral) and -(1 << 63) <= item < 1 << 64 for item in rest):
         found = np.zeros(len(items), np.uint64 if max(rest, default=0) >= 1 << 63 else np.int64)

@@ -32,7 +32,7 @@ from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import FORMATS, Layout, head_and_layout, table_format, usual_columns, usual_values
 from suricate.io.options import SCAN, FirstRow, ReadOptions, check_columns
 from suricate.io.parallel import parsed
-from suricate.io.parsing.fields import Fields, has_header, texts_at
+from suricate.io.parsing.fields import Fields, texts_at
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.text import original_ids
 from suricate.io.parsing.tokenizer import Tokenizer
@@ -205,9 +205,9 @@ class Scan(Source):
             head, layout = head_and_layout(path, chunks, self._format, options)
             chunks, small = rest_of(chunks, head)
             further = {name: columns.get(name, name) for name in ("kind", *self.attributes)}
-            if "kind" not in columns and not has_header(head, layout, "kind"):
+            if "kind" not in columns and "kind" not in layout.names:
                 del further["kind"]
-            fields = Fields(path, head, layout, further)
+            fields = Fields(path, layout, further)
             # the window says which ids are vertices
             encoding = self._encoding if layout.text_ids or further else BYTES
             make = partial(Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small, encoding=encoding)
@@ -222,7 +222,7 @@ class Scan(Source):
             for whole, begin, end, chunk, rows, bad in pieces:
                 marks = reduce(operator.or_, (each.marks for each in tokenizers), before)
                 found = columns_in(chunk, rows, layout, marks, path)
-                for name, (_, spans) in fields.of(chunk, len(rows.src)).items():
+                for name, spans in fields.of(chunk, len(rows.src)).items():
                     found[name] = texts_of(chunk, spans, quotes=layout.delimiter is not None)
                 size += end - begin
                 checksum = zlib.crc32(memoryview(whole)[begin:end], checksum) if self.checked else 0
@@ -387,8 +387,8 @@ def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
 
     With ``quotes`` a doubled quote stands for one.
     """
-    data = np.frombuffer(chunk, np.uint8)
-    return texts_at(data, spans, quotes=True) if quotes and b'""' in chunk else Texts(data, spans)
+    doubled = quotes and b'""' in chunk
+    return texts_at(chunk, spans, quotes=True) if doubled else Texts(np.frombuffer(chunk, np.uint8), spans)
 
 
 def _steps(path: Path, *, open_ended: bool) -> Iterator[Any]:

@@ -144,7 +144,7 @@ def test_graphs_of_networkit_with_what_cannot_be_kept() -> None:
 
 
 TABLES: list[tuple[Any, Any, type[SuricateError], str]] = [
-    ({"src": [0]}, None, ShapeError, "edges has no column of dst (dst= names it); it has: src"),
+    ({"src": [0]}, None, ShapeError, r"edges has no column of dst \(dst= names it\); it has: src"),
     ({"src": [0, None], "dst": [1, 2]}, None, ParameterError, "column 'src' has missing values"),
     ({"src": [0], "dst": [1], "x": pa.array([None], "int64")}, None, ParameterError, "column 'x' has missing"),
     ({"src": [0, 0], "dst": [1, 1]}, None, ParameterError, "parallel edges, from 0 to 1"),

@@ -278,7 +278,7 @@ for call in (lambda: su.read({str(put({"src": [1], "dst": [2]}))!r}), lambda: su
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "Parquet and Arrow files need pyarrow: pip install 'suricate[arrow]'\n" * 2, done.stderr
+    assert done.stdout == "this needs pyarrow: pip install 'suricate[arrow]'\n" * 2, done.stderr
 
 
 def test_pipes_and_files_that_are_compressed_as_a_whole(put, tmp_path):
