@@ -64,7 +64,7 @@ def test_demo_verifies_every_cell(finished_demo):
 
 def test_demo_prints_a_line_per_backend(finished_demo):
     result, _ = finished_demo
-    title, heading, _, *lines, end = result.stdout.splitlines()
+    title, heading, _, *lines, end = [line for line in result.stdout.splitlines() if line]
     assert "tiny on cpu: ms" in title
     assert {"insert", "delete", "query", "bfs", "bfs kept", "pagerank", "pagerank kept"} <= {*re.split("  +", heading)}
     assert [line.split()[0] for line in lines] == [*sorted(plugins.backends()), "SciPy"]
