@@ -75,10 +75,11 @@ def lines() -> Iterator[str]:
 
 
 def heading(kind: type) -> str:
-    """Return how a class is made; of an exception, what it is."""
+    """Return how a class is made, nothing if Python or a library says so; of an exception, what it is."""
     if issubclass(kind, BaseException):
         return f"  [{', '.join(base.__name__ for base in kind.__bases__)}]"
-    return signature(kind)
+    made_by = next(base for base in kind.__mro__ if vars(base).keys() & {"__init__", "__new__"})
+    return signature(kind) if made_by.__module__.startswith("suricate") else ""
 
 
 def generated() -> str:

@@ -93,6 +93,10 @@ def test_what_needs_an_extra_says_so_when_it_is_used() -> None:
     )
 
 
+def test_failing_assertions_of_kits_show_their_values() -> None:
+    assert "@pytest_ar" in vars(importlib.import_module("suricate.testing.stores")), "pytest has not rewritten them"
+
+
 @pytest.mark.parametrize(
     "statement",
     ["import suricate.generators", "from suricate import generators", "from suricate.generators import rmat"],
