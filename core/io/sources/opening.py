@@ -35,7 +35,8 @@ def source(
         x: a dict of arrays, a frame, an Arrow table, or an iterable of them; a function: ``x(position)`` yields
             (position behind the chunk, chunk), and None is the start; files, as ``st.scan`` takes them; or a source.
         columns: where each value is found: the column of ``src``, ``dst``, ``time``, ``weight``, ``kind`` and of the
-            attributes of the window. By default columns are named like that.
+            attributes of the window. By default columns are named like that; ends may have other usual names
+            (``source`` and ``target``; see docs/formats.md).
         time_unit: the unit of times that are numbers: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None: there is none, in
             files ``"s"``.
         order: ``"time"`` sorts the events, a finite number, in memory.

@@ -46,6 +46,7 @@ READERS = {
     "csv": lambda table, tmp_path: edges_of(su.read(from_file(tmp_path, table, ".csv")).to_graph(device="cpu")),
     "parquet": lambda table, tmp_path: edges_of(su.read(from_file(tmp_path, table, ".parquet")).to_graph(device="cpu")),
     "chunk": lambda table, tmp_path: from_stream([table]),
+    "source": lambda table, tmp_path: from_stream(st.source(pa.table(table))),
     "frame in a stream": lambda table, tmp_path: from_stream([pd.DataFrame(table)]),
     "scan of csv": lambda table, tmp_path: from_stream(st.scan(from_file(tmp_path, table, ".csv"))),
     "scan of parquet": lambda table, tmp_path: from_stream(st.scan(from_file(tmp_path, table, ".parquet"))),
