@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.cuda.structs import Struct
+from suricate.kernels import Struct
 from suricate.primitives.changing import CHANGE_BLOCK, CHANGING
 from suricate.store.array_manager import WEIGHT, Layout
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cpu.jit import inner, kernel
 from suricate.cursors.contiguous import lower_bound
+from suricate.kernels import inner, kernel
 from suricate.primitives.located import ABSENT, PRESENT
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.cpu.jit import inner
+from suricate.kernels import inner
 
 
 class SortedView(NamedTuple):
