@@ -21,12 +21,13 @@ COMMIT ?= $(shell git rev-parse HEAD)
 .PHONY: demo test test-all test-share soak faults lint format wheel-check compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
 
 # What the second command compiles is compiled beside the first one, by another core.
-DEMO := $(BIN)/suricate demo --graph examples/demo/mathoverflow.txt.xz --algorithm bfs --algorithm wcc
+DEMO = $(BIN)/suricate demo --graph examples/demo/mathoverflow.txt.xz --algorithm bfs --algorithm wcc
 
 demo: $(VENV)/.demo
 	@rm -f results/demo.jsonl
-	@nice $(DEMO) --repeats 1 --time-limit 0 --output /dev/null > /dev/null 2>&1 & $(BIN)/python examples/demo/demo.py && wait
-	@$(DEMO) --time-limit 0.1
+	@nice $(DEMO) --repeats 1 --time-limit 0 --output /dev/null > /dev/null 2>&1 & \
+	    SURICATE_QUIET=1 $(BIN)/python examples/demo/demo.py && wait
+	@SURICATE_QUIET=1 $(DEMO) --time-limit 0.1
 
 # The quick tier in two parts side by side, so that no core waits for the last test of one: tests of small graphs as plain
 # Python, and everything else, compiled.

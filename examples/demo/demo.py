@@ -182,6 +182,7 @@ def main(arguments: list[str] | None = None) -> None:
         shutil.rmtree(folder / "state", ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         print(f"MathOverflow, who answers whom: {DAYS} days in a window that slides a day at a time")
+        print("(the first run on a machine compiles for about a minute before the first line)\n")
         print(HEADING, flush=True)
         lines = killed([__file__, str(folder), "--first", "--device", options.device])
     job = job_of(folder, options.device)
