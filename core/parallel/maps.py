@@ -37,9 +37,14 @@ def vertex_map(part: Partition, divided: Graph, call: Call, start: Start) -> Fro
     totals = Totals(part, call.values)
     given = Asking(part, call).of(_places_of(part, call, start))
     with totals.call(alike=True):
-        kept = operators.vertex_map(graph, (*start.frontiers, *start.arcs), call.given[0], args=given)
+        kept = operators.vertex_map(graph, _alone(*start.frontiers, *start.arcs), call.given[0], args=given)
     totals.end()
     return kept
+
+
+def _alone(*parts: Any) -> Any:
+    """Return ``parts``; if there is only one, return this, since calls that start from one can be prepared."""
+    return parts[0] if len(parts) == 1 else parts
 
 
 def _places_of(part: Partition, call: Call, start: Start) -> Iterator[Columns]:
@@ -87,8 +92,7 @@ def edge_map(part: Partition, _: Graph, call: Call, start: Start, over: str) -> 
             operators.edge_map(graph, some, call.given[0], args=given, over=over)
 
     if not asking.first.edges:
-        chosen = (*start.frontiers, *arcs)
-        work(chosen[0] if len(chosen) == 1 else chosen, asking.of())
+        work(_alone(*start.frontiers, *arcs), asking.of())
     else:
         pieces = _pieces(asking, start, arcs, over, positions=positions)
 

@@ -42,17 +42,17 @@ template <int LANES, class F> __device__ __forceinline__ void walk_neighbors(WAL
 #endif
 }
 
-// The same for one bucket of x, which LANES threads share; the buckets of h follow those of g.
-template <int LANES = BUCKET_LANES, class F>
+// The same for one bucket of x, which BUCKET_LANES threads share; the buckets of h follow those of g.
+template <class F>
 __device__ __forceinline__ void walk_bucket(WALK, uint32_t x, uint32_t k, int lane, F&& f) {
 #if OVER == OVER_BOTH
     const uint32_t before = buckets(g, x);
     if (k >= before) {
-        for_bucket<LANES>(h, x, k - before, lane, [&](uint32_t y, long long slot) {
+        for_bucket<BUCKET_LANES>(h, x, k - before, lane, [&](uint32_t y, long long slot) {
             if (y != x) f(y, WEIGHT(h, slot));
         });
         return;
     }
 #endif
-    for_bucket<LANES>(g, x, k, lane, [&](uint32_t y, long long slot) { f(y, WEIGHT(g, slot)); });
+    for_bucket<BUCKET_LANES>(g, x, k, lane, [&](uint32_t y, long long slot) { f(y, WEIGHT(g, slot)); });
 }
