@@ -107,13 +107,13 @@ class Frontier(metaclass=MadeByGraph):
         device, count = graph.device, graph.num_vertices
         if vertices is None:
             return cls._of_all(device, count)
+        if trusted:
+            if isinstance(vertices, int):
+                vertices = _on_device(device, np.array([vertices], np.uint32))
+            return cls._of(device, vertices, num_vertices=count, distinct=distinct)
+        if isinstance(vertices, (int, np.integer)) and not isinstance(vertices, bool):
+            vertices = [vertices]
         with device.current():
-            if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
-                ids = as_ids([vertices], "vertices")
-                one = ids.astype(np.uint32) if trusted else checked_ids(ids, count, "vertices")
-                return cls._of(device, _on_device(device, one), num_vertices=count)
-            if trusted:
-                return cls._of(device, vertices, num_vertices=count, distinct=distinct)
             return cls._of(device, _distinct_ids(device, count, vertices), num_vertices=count)
 
     @property
@@ -195,9 +195,9 @@ def _on_device(device: Device, host: np.ndarray) -> Array:
 def _distinct_ids(device: Device, num_vertices: int, given: Any) -> Array:
     """Return ids, or where a mask holds, as ``uint32[k]`` on the device: checked, ascending, each once."""
     xp = device.xp
-    array = as_array(given, "vertices")
-    if array.dtype == bool and array.shape == (num_vertices,):
-        return xp.flatnonzero(placed(array, device, "vertices")).astype(np.uint32)
+    ids = as_array(given, "vertices")
+    if ids.dtype.kind == "b" and ids.shape == (num_vertices,):
+        return xp.flatnonzero(placed(ids, device, "vertices")).astype(np.uint32)
     ids = as_ids(given, "vertices")
     if isinstance(ids, np.ndarray):
         return xp.asarray(sorted_distinct(checked_ids(ids, num_vertices, "vertices")))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.public import public
+from suricate.state.edges.edge_set import EdgeSet
+from suricate.state.frontier import Frontier
 from suricate.state.locks import on_graph_device
+from suricate.state.scalar import Scalar
+from suricate.state.union_find import UnionFind
+from suricate.state.words import Words, make_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from suricate.graph import Graph
     from suricate.graph.interface.calls import Forest
-    from suricate.state.edges.edge_set import EdgeSet
-    from suricate.state.frontier import Frontier
-    from suricate.state.scalar import Scalar
-    from suricate.state.union_find import UnionFind
-    from suricate.state.words import Words
 
 
 def frontier(graph: Graph, vertices: Any = None, *, trusted: bool = False, distinct: bool = True) -> Frontier:
@@ -33,8 +33,6 @@ def frontier(graph: Graph, vertices: Any = None, *, trusted: bool = False, disti
         VertexRangeError: an id is negative or not below ``num_vertices``.
         DTypeError, ShapeError, DeviceError: not integers, not one-dimensional, on another device.
     """
-    from suricate.state.frontier import Frontier
-
     return Frontier._of_graph(graph, vertices, trusted, distinct)
 
 
@@ -49,8 +47,6 @@ def words(graph: Graph, keys: Mapping[str, Any], payload: Mapping[str, Any] | No
         ParameterError: fields that do not fit 128 bits, or bad names.
         DTypeError: a dtype that is not one of uint32, int32, float32, uint64, int64, float64.
     """
-    from suricate.state.words import make_words
-
     return make_words(graph.num_vertices, keys, payload, device=graph.device)
 
 
@@ -66,8 +62,6 @@ def edge_set(graph: Graph, src: Any, dst: Any, values: Any = None) -> EdgeSet:
         VertexRangeError: an id is negative or not below ``num_vertices``.
         DTypeError, ShapeError, DeviceError: the arrays are invalid.
     """
-    from suricate.state.edges.edge_set import EdgeSet
-
     return EdgeSet._of(graph, src, dst, values)
 
 
@@ -82,16 +76,12 @@ def scalar(graph: Graph, op: str = "sum", dtype: Any = "float64", value: float |
     Raises:
         UnknownNameError, DTypeError, ParameterError: no such reduction; a dtype that does not go with it; a bad value.
     """
-    from suricate.state.scalar import Scalar
-
     return Scalar._of(op, dtype, graph.device, value)
 
 
 @on_graph_device
 def union_find(graph: Graph) -> UnionFind:
     """Return disjoint sets of the vertices; at first each vertex is its own set."""
-    from suricate.state.union_find import UnionFind
-
     return UnionFind._of(graph.num_vertices, graph.device)
 
 
