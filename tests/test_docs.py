@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from data_folder import DATA
 from patience import PATIENCE
 
 from suricate import Store, operators, plugins
@@ -37,14 +38,14 @@ EXCERPTED = [
 READS = re.compile(r"""\b(?:read(?:_events)?|scan)\(["']([^"']+)["']""")
 
 
-def provide(name: str, folder: Path, data_dir: Path) -> bool:
+def provide(name: str, folder: Path) -> bool:
     """Put the graph file ``name`` into ``folder``; return False if there is no folder of graphs to take it from."""
-    for source in (CHECKOUT / "bench" / "data", data_dir):
+    for source in (CHECKOUT / "bench" / "data", DATA):
         for file in source.rglob(Path(name).name):
             (folder / name).unlink(missing_ok=True)
             (folder / name).symlink_to(file)
             return True
-    return data_dir.is_dir()  # the file may be one that the page writes
+    return DATA.is_dir()  # the file may be one that the page writes
 
 
 class Block(NamedTuple):
@@ -216,7 +217,7 @@ def test_operator_is_on_its_page(name: str) -> None:
         if any(block.language == "python" for block in blocks(page))
     ],
 )
-def test_python_blocks_run(page: Path, tmp_path: Path, data_dir: Path) -> None:
+def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
     """The ``python`` blocks of a page run from top to bottom, in one namespace, on the CPU.
 
     Graphs that they read lie in the working folder. Where the shared folder of graphs is absent, blocks that read one
@@ -224,14 +225,15 @@ def test_python_blocks_run(page: Path, tmp_path: Path, data_dir: Path) -> None:
     """
     lines = [""] * len(page.read_text().splitlines())
     for block in blocks(page):
-        there = [provide(name, tmp_path, data_dir) for name in READS.findall(block.text)]
+        there = [provide(name, tmp_path) for name in READS.findall(block.text)]
         if block.language == "python" and all(there):
             text = block.text.splitlines()
             lines[block.line : block.line + len(text)] = text
     # A file, since edge functions need their source; its lines are the page's, its name is that of no module.
     script = tmp_path / f"page_{page.stem}.py"
     script.write_text("\n".join(lines) + "\n")
-    environ = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
+    kept = "SURICATE_CACHE_DIR"
+    environ = {key: value for key, value in os.environ.items() if key == kept or not key.startswith("SURICATE_")}
     environ |= {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=PATIENCE
