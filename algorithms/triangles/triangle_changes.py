@@ -35,7 +35,7 @@ from suricate.kernels import (
 )
 from suricate.kernels.arcs import SIZE
 from suricate.kernels.walking import LOOKUP_COST
-from suricate.state.edges.edge_table import DECLARATIONS
+from suricate.state.edges.edge_hash import DECLARATIONS
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program

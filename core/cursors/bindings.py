@@ -1,4 +1,4 @@
-"""The names that the templates ``loops.py`` and ``updated_loops.py`` import from a cursor.
+"""The names that the templates ``queries.py`` and ``updated_loops.py`` import from a cursor.
 
 As ordinary modules the templates use this one, and run over contiguous views. For every other cursor
 ``suricate.store.fallbacks`` generates a module in which the import of this one is replaced by that of the cursor.

@@ -169,7 +169,7 @@ OWNERS: dict[str, Owner] = {}
 
 
 def edge_table() -> ModuleType:
-    """Return the module ``suricate.state.edges.edge_table``, of the hash tables in which functions look up edges."""
+    """Return the module ``suricate.state.edges.edge_hash``, of the hash tables in which functions look up edges."""
     return importlib.import_module(OWNERS["edges"].structs)
 
 

@@ -21,10 +21,10 @@ from suricate.base.types import Checks, EdgeList, SelfLoops, StoreView, WeightDT
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
-from suricate.graph.delta.columns import shown_delta
+from suricate.graph.delta.column_delta import shown_delta
 from suricate.graph.division import Division, demand_comm, divided
 from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
-from suricate.graph.exchange import igraph, networkit, networkx, pyg, tables
+from suricate.graph.exchange import arrow, igraph, networkit, networkx, pyg
 from suricate.graph.inspection import most_arcs, share_limit
 from suricate.graph.interface import hints, html, making, running
 from suricate.graph.interface.hints import PAIRS
@@ -500,8 +500,8 @@ class Graph(hints.Hinted):
     from_edge_index = classmethod(interop.from_edge_index)
     from_igraph = classmethod(igraph.from_igraph)
     from_networkit = classmethod(networkit.from_networkit)
-    from_arrow = classmethod(tables.from_arrow)
-    from_polars = classmethod(tables.from_polars)
+    from_arrow = classmethod(arrow.from_arrow)
+    from_polars = classmethod(arrow.from_polars)
     from_pyg = classmethod(pyg.from_pyg)
 
     to_coo, to_csr = edges, interop.to_csr
@@ -511,5 +511,5 @@ class Graph(hints.Hinted):
     to_edge_index = interop.to_edge_index
     to_igraph = igraph.to_igraph
     to_networkit = networkit.to_networkit
-    to_arrow, to_polars = tables.to_arrow, tables.to_polars
+    to_arrow, to_polars = arrow.to_arrow, arrow.to_polars
     to_pyg = pyg.to_pyg

@@ -35,7 +35,7 @@ from suricate.intake.arrays import as_array, as_ids, on_host, picked
 from suricate.intake.name_values import utf8_only
 from suricate.intake.names import Names
 from suricate.intake.tables import as_column, as_numpy, as_table, column_names, end_of, library
-from suricate.state.attributes import as_values, dtype_of
+from suricate.state.column import as_values, dtype_of
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
 

@@ -22,12 +22,12 @@ from suricate.base.types import EdgeList
 from suricate.cuda.pinned import PinnedCounters
 from suricate.graph.revive import Revived, Reviver
 from suricate.intake.arrays import sorted_distinct
-from suricate.state.attributes import unlimited
+from suricate.state.column import unlimited
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.state.attributes import Column
+    from suricate.state.column import Column
 
 SMALLEST_MASK = 64  #: bytes; a multiple of 4, as kernels change whole words
 

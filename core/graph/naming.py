@@ -15,7 +15,7 @@ from suricate.graph.vertices import Coming
 from suricate.intake.arrays import ARGUMENTS, PARTS, as_ids, checked_ids, on_host, same_length
 from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.names import Names
-from suricate.state.columns import Columns
+from suricate.state.column_map import Columns
 from suricate.state.objects import GONE, Objects
 
 if TYPE_CHECKING:

@@ -41,8 +41,8 @@ from suricate.graph.edge_columns import columns_by_edge
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake.arrays import LOOPS
 from suricate.intake.names import Names
-from suricate.state.attributes import Column, dtype_of
-from suricate.state.columns import columns_of_state, state_of
+from suricate.state.column import Column, dtype_of
+from suricate.state.column_map import columns_of_state, state_of
 from suricate.state.objects import Objects
 from suricate.store import Store
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from suricate.base.public import listing
 from suricate.io.edge_file import EdgeFile
-from suricate.io.events import EventStep, EventStream, read_events
 from suricate.io.formats import FORMATS
 from suricate.io.reading import read
+from suricate.io.steps import EventStep, EventStream, read_events
 from suricate.io.writing import write
 
 __all__ = ["FORMATS", "EdgeFile", "EventStep", "EventStream", "read", "read_events", "write"]

@@ -16,7 +16,7 @@ from suricate.intake.arrays import both_arcs
 from suricate.intake.names import Names
 from suricate.io import files
 from suricate.io.parts import parts_of
-from suricate.state.attributes import dtype_of
+from suricate.state.column import dtype_of
 from suricate.state.edge_table import WEIGHT
 
 if TYPE_CHECKING:

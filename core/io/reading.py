@@ -83,7 +83,7 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
     path = as_path(path)
     parts = parts_of(path)
     if parts is not None:
-        from suricate.io.tables import read_parts
+        from suricate.io.table_reading import read_parts
 
         file = read_parts(path, parts, options, progress)
         return _sorted_by_time(file) if sort_by_time else file
@@ -92,7 +92,7 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
         if table is None:
             file = read_text(source, format, options)
         else:
-            from suricate.io.tables import read_table
+            from suricate.io.table_reading import read_table
 
             file = read_table(source, table, options)
     return _sorted_by_time(file) if sort_by_time else file

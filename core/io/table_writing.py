@@ -8,7 +8,7 @@ import numpy as np
 
 from suricate.base.errors import ParameterError
 from suricate.intake.tables import DIRECTED
-from suricate.io.tables import VERTICES, load_pyarrow
+from suricate.io.table_reading import VERTICES, load_pyarrow
 
 
 def write_table(

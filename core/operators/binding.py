@@ -17,7 +17,7 @@ from suricate.edgefn.parameters import ROW, WEIGHT_AND_ROW, weights_by_row
 from suricate.graph.edge_columns.weighing import in_rows
 from suricate.operators import checks
 from suricate.operators.call import OUT_DTYPES, Call, Start
-from suricate.state.columns import array_of
+from suricate.state.column_map import array_of
 
 if TYPE_CHECKING:
     from suricate.edgefn.layout import Layout

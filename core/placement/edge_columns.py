@@ -16,14 +16,14 @@ from suricate.base.errors import require
 from suricate.base.types import edge_keys
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import ARGUMENTS, as_ids, bits, on_host, sorted_distinct
-from suricate.state.attributes import TEXT
+from suricate.state.column import TEXT
 from suricate.state.edge_table import ROW, EdgeTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from suricate.base.devices import Array, Device
-    from suricate.base.likes import DeltaLike
+    from suricate.base.protocols import DeltaLike
     from suricate.base.types import EdgeList
     from suricate.placement.placement import Placement
     from suricate.state.edge_table import Kind

@@ -18,7 +18,7 @@ from suricate.graph.naming import vertices_of
 from suricate.graph.tracker import Tracker
 from suricate.replaying.answers import Answers, Replayed, Work
 from suricate.replaying.calls import SingleCalls
-from suricate.replaying.events import Events
+from suricate.replaying.given_events import Events
 from suricate.replaying.pieces import Pieces
 from suricate.state.locks import capacity_error, on_graph_device
 

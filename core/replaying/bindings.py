@@ -1,4 +1,4 @@
-"""Placeholders for the functions that the template ``loop`` calls: ``suricate.replaying.loops`` replaces them.
+"""Placeholders for the functions that the template ``loop`` calls: ``suricate.replaying.event_loops`` replaces them.
 
 Those of a store are defined by its backend: ``s`` is the data of one store, ``weights`` and ``before`` have an entry
 per event, and ``i`` is the number of the event. ``step`` and ``record`` are defined by the algorithm, see

@@ -8,7 +8,7 @@ import numpy as np
 
 from suricate.graph.interrupts import Uninterrupted
 from suricate.replaying.answers import Answers, Work, count_changed
-from suricate.replaying.events import Events
+from suricate.replaying.given_events import Events
 from suricate.replaying.report import INSERT, NOTHING
 
 if TYPE_CHECKING:

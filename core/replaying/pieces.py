@@ -13,7 +13,7 @@ from suricate.graph.tracker import advance_all
 from suricate.kernels.walking import loops_over
 from suricate.plugins.step import Step, Walked
 from suricate.replaying.answers import Answers, DegreeResult, Work
-from suricate.replaying.events import Events
+from suricate.replaying.given_events import Events
 from suricate.replaying.net import net_delta
 from suricate.replaying.report import ADDED, FULL, INSERT, MOST, MOST_AT, REFUSED, TAKEN, WHY, Piece, Stores
 from suricate.store import Store
@@ -152,7 +152,7 @@ class _Piece:
 
     def _prepared(self, made: int) -> Prepared | str:
         """Reserve memory for all events of the piece but the first ``made``, which have been applied."""
-        from suricate.replaying.loops import loop_over
+        from suricate.replaying.event_loops import loop_over
 
         graph, stores = self.graph, self.graph._stores
         graph._drop_views()

@@ -23,10 +23,10 @@ from suricate.base.errors import (
 from suricate.base.parameters import shown
 from suricate.base.types import WEIGHT_DTYPES, EdgeList
 from suricate.intake.arrays import as_weights, bits, checked_weights, on_host
-from suricate.state.attributes import TEXT, Column, as_values, fitted, unlimited
+from suricate.state.column import TEXT, Column, as_values, fitted, unlimited
 
 if TYPE_CHECKING:
-    from suricate.base.likes import DeltaLike
+    from suricate.base.protocols import DeltaLike
 
 GivenDelta = TypeVar("GivenDelta")
 ROW = np.dtype(np.uint32)  #: of row numbers, the weights of the stores

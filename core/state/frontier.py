@@ -16,7 +16,7 @@ from suricate.intake.arrays import as_array, as_ids, checked_ids, placed, placed
 from suricate.state.made import MadeByGraph
 
 if TYPE_CHECKING:
-    from suricate.base.likes import GraphLike
+    from suricate.base.protocols import GraphLike
 
 
 class DeviceCount:

@@ -12,7 +12,7 @@ from suricate.base.parameters import shown
 from suricate.intake.arrays import on_host
 
 if TYPE_CHECKING:
-    from suricate.base.likes import DeltaLike
+    from suricate.base.protocols import DeltaLike
 
 PLAIN = (type(None), bool, int, float, str)  #: of values that JSON holds as they are
 CONTAINERS = (tuple, list, dict, set, frozenset)

@@ -1,7 +1,7 @@
 """Generic implementations of a store's operations, derived from the cursor of its view.
 
-The work is proportional to the result, on both devices: Numba loops (``cursors/loops.py``) and CUDA kernels
-(``cursors/loops.cu``) call the functions of the cursor. For a backend without a cursor every call first copies and
+The work is proportional to the result, on both devices: Numba loops (``cursors/queries.py``) and CUDA kernels
+(``cursors/queries.cu``) call the functions of the cursor. For a backend without a cursor every call first copies and
 sorts all edges of ``Store.edges``. Parameters of many functions: ``view`` of the store, and its ``device``.
 """
 
@@ -52,7 +52,7 @@ def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> A
         return result if vertices is None else result[vertices]
     result = np.empty(view.num_vertices if vertices is None else len(vertices), np.uint32)
     some = np.empty(0, np.uint32) if vertices is None else vertices
-    threads.over(len(result), _loops(view, "loops").list_degrees, view.data, some, result)
+    threads.over(len(result), _loops(view, "queries").list_degrees, view.data, some, result)
     return result
 
 
@@ -67,7 +67,7 @@ def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array
     if device.is_cuda:
         _launch(view, "find_edges", count, np.int64(count), src, dst, found, weight)
     else:
-        threads.over(count, _loops(view, "loops").find_edges, view.data, src, dst, found, _or_none(weight))
+        threads.over(count, _loops(view, "queries").find_edges, view.data, src, dst, found, _or_none(weight))
     return found, weight
 
 
@@ -78,7 +78,7 @@ def locate(view: StoreView, device: Device, batch: LocatedBatch) -> None:
 
         _launch(view, "locate", len(batch), packed_batch(batch))
     else:
-        threads.over(len(batch), _loops(view, "loops").locate, view.data, batch.keys, batch.kind, batch.slot)
+        threads.over(len(batch), _loops(view, "queries").locate, view.data, batch.keys, batch.kind, batch.slot)
 
 
 def adjacency(view: StoreView, device: Device, vertices: Array) -> Adjacency:
@@ -110,7 +110,7 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
         _launch(view, "list_edges", threads_each * count, *places, *edges)
     else:
         given = (view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
-        threads.run(_loops(view, "loops").list_edges, [(*given, *part) for part in parts_of(offsets)])
+        threads.run(_loops(view, "queries").list_edges, [(*given, *part) for part in parts_of(offsets)])
     return offsets, edges
 
 
@@ -173,20 +173,20 @@ def check_edges(edges: EdgeList, degrees: Array, device: Device) -> None:
 
 
 def program(view: StoreView) -> Program:
-    """Return the CUDA program of ``cursors/loops.cu`` over the cursor of ``view``; assembling it needs no GPU."""
+    """Return the CUDA program of ``cursors/queries.cu`` over the cursor of ``view``; assembling it needs no GPU."""
     from suricate.cuda.program import Program
     from suricate.cuda.structs import view_prelude
     from suricate.primitives.located import PRELUDE
 
     prelude, include = f"{PRELUDE}\n{view_prelude(view)}", (view.header.parent, PRIMITIVES)
-    return Program(CURSORS / "loops.cu", prelude, defines=(("WEIGHT_BITS", 0),), include=include)
+    return Program(CURSORS / "queries.cu", prelude, defines=(("WEIGHT_BITS", 0),), include=include)
 
 
 _programs: dict[tuple, Program] = {}
 
 
 def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
-    """Launch ``kernel`` of ``loops.cu`` over ``view`` for ``size`` items; without items launch nothing."""
+    """Launch ``kernel`` of ``queries.cu`` over ``view`` for ``size`` items; without items launch nothing."""
     if size:
         walk = walk_of(view)
         key = view.header, walk.prelude

@@ -13,10 +13,10 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, WeightError
 from suricate.base.parameters import shown
 from suricate.intake.names import Names
-from suricate.io.sources.columns import as_codes, as_integers, as_numbers, has_texts
+from suricate.io.sources.chunk_columns import as_codes, as_integers, as_numbers, has_texts
 from suricate.io.sources.source import COLUMNS
-from suricate.windows.ring.attributes import Rules
-from suricate.windows.ring.loops import COMBINE
+from suricate.windows.ring.combined_values import Rules
+from suricate.windows.ring.linked import COMBINE
 
 TEXTS = 1 << 16  #: texts of an attribute that are kept although nothing has them
 OF_TEXTS = "first", "last"  #: rules that texts can have, beside counts, which need no column

@@ -20,14 +20,14 @@ from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment
 from suricate.state.locks import capacity_error
 from suricate.stream.attributes import AttributeIntake
-from suricate.stream.intake import SKIPS, Intake
-from suricate.stream.naming import VertexNames
+from suricate.stream.chunk_events import SKIPS, Intake
 from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ranks import Head
+from suricate.stream.window_names import VertexNames
 from suricate.windows.counters import Counters
 from suricate.windows.events import Events, joined, nothing, number_before, times_of
 from suricate.windows.ring import Change
-from suricate.windows.ring.attributes import EdgeValues
+from suricate.windows.ring.combined_values import EdgeValues
 from suricate.windows.ring.device_ring import AnyRing, ring_on
 from suricate.windows.rule import AHEAD, DOUBTED, LATE, TAKEN
 

@@ -16,7 +16,7 @@ from suricate.base.parameters import shown
 from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
-from suricate.graph.delta.columns import shown_delta
+from suricate.graph.delta.column_delta import shown_delta
 from suricate.graph.options import check_options, choose_backend
 from suricate.graph.update import Given, Updater
 from suricate.graph.vertices import Coming
@@ -24,10 +24,10 @@ from suricate.intake.arrays import on_host
 from suricate.intake.name_table import Prepared
 from suricate.intake.names import Names
 from suricate.intake.tables import column_names, without_nulls
-from suricate.state.attributes import Column, as_values, dtype_of, fitted
+from suricate.state.column import Column, as_values, dtype_of, fitted
 from suricate.state.edge_table import WEIGHT
-from suricate.stream.naming import VertexNames
 from suricate.stream.tracking import JobTracker
+from suricate.stream.window_names import VertexNames
 from suricate.windows.ring import Change, fitted_weights
 
 BY_IN_EDGES = "dynamic", "repair"  #: kinds of updates of algorithms that go faster with in-edges

@@ -11,7 +11,7 @@ from suricate.base.errors import ParameterError
 from suricate.base.parameters import is_number, shown
 from suricate.io.sources.times import duration
 from suricate.stream.attributes import checked_rules
-from suricate.windows.ring.loops import COMBINE
+from suricate.windows.ring.linked import COMBINE
 from suricate.windows.rule import Grid, Rule
 
 TIME, COUNT, STEP = "time", "count", "step"

@@ -127,7 +127,7 @@ class _Parquet(Sink):
     """A folder with a Parquet file per table; ``saved``: the number of files at the checkpoint, or None."""
 
     def __init__(self, job: Window, folder: Path, saved: Any) -> None:
-        from suricate.io.tables import load_pyarrow
+        from suricate.io.table_reading import load_pyarrow
 
         super().__init__(job)
         self._arrow, self._folder, self.target = load_pyarrow(), folder, str(folder)

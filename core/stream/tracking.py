@@ -17,7 +17,7 @@ from suricate.graph.frames import fields_of, of_fields
 from suricate.graph.tracker import Tracker
 from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.plugins.algorithm import Algorithm
-from suricate.stream.naming import VertexNames
+from suricate.stream.window_names import VertexNames
 
 
 class JobTracker:

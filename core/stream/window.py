@@ -24,7 +24,7 @@ from suricate.intake.names import Names
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.refusals import with_held
 from suricate.io.sources.source import MARK
-from suricate.state.attributes import TEXT
+from suricate.state.column import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.attributes import columns_needed
 from suricate.stream.background import Background, ReadAhead, next_of
@@ -32,12 +32,12 @@ from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, with
 from suricate.stream.contents import Contents, Due
 from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
 from suricate.stream.history import History
-from suricate.stream.naming import vertex_names
 from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
+from suricate.stream.window_names import vertex_names
 
 ENDED = "ended"  #: in place of a slide: there are no more
 OF_SOURCE = "columns", "time_unit", "order", "prefetch", "on_error"

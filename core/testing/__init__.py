@@ -12,7 +12,7 @@ limit (``memory``), failing allocations (``failures``), deltas (``graphs``), CUD
 compared, after random and scripted changes (``changes``), with an oracle that its author writes by another method; one
 whose result depends on the history is replayed (``replays``), one with kernels of its own is compared with the same by
 operators alone (``own_kernels``). :func:`check_replay` compares an answer after every event with single calls
-(``events``): for algorithms with a step and stores with single edges.
+(``single_events``): for algorithms with a step and stores with single edges.
 :func:`measure` says what a call costs: waits, launches, bytes, vertices (``costs``; ``syncs`` proves that none waits).
 """
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
     from suricate.testing.costs import Costs, measure
     from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
-    from suricate.testing.events import check_replay
     from suricate.testing.model import ModelledStore
     from suricate.testing.own_kernels import OwnKernelsConformance
     from suricate.testing.replays import ReplayedConformance, Snapshot
+    from suricate.testing.single_events import check_replay
     from suricate.testing.stores import STEPS, StoreConformance
     from suricate.testing.walks import walk_updated, walk_view
 
@@ -45,7 +45,7 @@ _NAMES = {
     "algorithms": ("VARIANTS", "AlgorithmConformance", "Variant"),
     "costs": ("Costs", "measure"),
     "draws": ("device_params", "draw_ids", "draw_weights", "run_examples"),
-    "events": ("check_replay",),
+    "single_events": ("check_replay",),
     "model": ("ModelledStore",),
     "own_kernels": ("OwnKernelsConformance",),
     "replays": ("ReplayedConformance", "Snapshot"),

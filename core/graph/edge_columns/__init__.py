@@ -14,7 +14,7 @@ from suricate.base.types import EdgeList, edge_keys
 from suricate.graph.naming import are_texts, known_edges
 from suricate.graph.rollback import in_parts, insert_into
 from suricate.intake.arrays import as_ids, on_host, picked, same_length, sorted_distinct
-from suricate.state.attributes import TEXT, Column
+from suricate.state.column import TEXT, Column
 from suricate.state.edge_table import WEIGHT, EdgeTable
 from suricate.state.locks import on_device_of
 

@@ -15,7 +15,7 @@ from suricate.graph.edge_columns.repeats import overruled, tell
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import as_array, as_ids, same_length
 from suricate.intake.names import Names
-from suricate.state.attributes import as_values, dtype_of
+from suricate.state.column import as_values, dtype_of
 
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm

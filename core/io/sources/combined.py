@@ -11,7 +11,7 @@ import numpy as np
 
 from suricate.base.errors import ParameterError
 from suricate.cpu.jit import kernel
-from suricate.io.sources.columns import in_order, part_of
+from suricate.io.sources.chunk_columns import in_order, part_of
 from suricate.io.sources.identity import Sums, sums_of
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.refusals import Refusals

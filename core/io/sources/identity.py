@@ -17,7 +17,7 @@ import numpy as np
 
 from suricate.base.files import is_special
 from suricate.io.files import newlines
-from suricate.io.sources.columns import as_array, part_of
+from suricate.io.sources.chunk_columns import as_array, part_of
 
 RECENT = 100_000_000  #: nanoseconds in which two changes of a file may leave the same time
 

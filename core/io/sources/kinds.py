@@ -8,7 +8,7 @@ import numpy as np
 
 from suricate.base.errors import ParameterError
 from suricate.base.types import DELETE, INSERT, SET
-from suricate.io.sources.columns import Texts, distinct, whole_numbers
+from suricate.io.sources.chunk_columns import Texts, distinct, whole_numbers
 
 NO_KIND = 2  #: in place of what is none of them
 _WORDS = {INSERT: ("insert", "i", "+", "1", "+1"), DELETE: ("delete", "d", "-", "-1"), SET: ("set", "s", "=", "0")}

@@ -26,7 +26,7 @@ from suricate.base.files import as_path, is_special
 from suricate.base.parameters import flag, one_of, shown
 from suricate.base.renamed import keywords
 from suricate.base.types import DELETE, INSERT, SET
-from suricate.io import events
+from suricate.io import steps
 from suricate.io.encodings import BYTES, UTF8, checked_encoding
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import FORMATS, Layout, head_and_layout, table_format, usual_columns, usual_values
@@ -37,7 +37,7 @@ from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.text import original_ids
 from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.io.parts import files_in, natural
-from suricate.io.sources.columns import Texts
+from suricate.io.sources.chunk_columns import Texts
 from suricate.io.sources.identity import ChangedError, rows_behind, state_of, without
 from suricate.io.sources.refusals import BadLine
 from suricate.io.sources.source import COLUMNS, MARK, Chunk, Sorted, Source, _Mark, columns_of
@@ -161,8 +161,8 @@ class Scan(Source):
 
     def _table(self, path: Path, kind: str) -> Iterator[Chunk]:
         """Yield the chunks of a table, of the format ``kind``."""
-        from suricate.io.sources.tables import event_columns
-        from suricate.io.tables import errors_of, opened
+        from suricate.io.sources.table_batches import event_columns
+        from suricate.io.table_reading import errors_of, opened
 
         with errors_of(path):
             reader, schema = opened(path, kind)
@@ -392,12 +392,12 @@ def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
 
 
 def _steps(path: Path, *, open_ended: bool) -> Iterator[Any]:
-    for step in events.steps_of(path, open_ended=open_ended):
+    for step in steps.steps_of(path, open_ended=open_ended):
         yield step_columns(step)
         yield MARK
 
 
-def step_columns(step: events.EventStep) -> Chunk:
+def step_columns(step: steps.EventStep) -> Chunk:
     """Return the columns of the events in a ``step`` of an event file; a new weight is an event of kind ``SET``."""
-    kind = np.select([step.op == events.INSERT, step.op == events.DELETE], [INSERT, DELETE], SET).astype(np.int8)
+    kind = np.select([step.op == steps.INSERT, step.op == steps.DELETE], [INSERT, DELETE], SET).astype(np.int8)
     return {"src": step.src, "dst": step.dst, "kind": kind, **({} if step.weight is None else {"weight": step.weight})}

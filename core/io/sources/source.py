@@ -19,8 +19,8 @@ from suricate.base.parameters import integer, shown
 from suricate.intake.arrays import as_array, is_cuda_array, on_host
 from suricate.intake.tables import ENDS, as_table, column_names, end_of, with_nulls
 from suricate.io.options import FirstRow, check_columns
-from suricate.io.sources.columns import as_array as column_array
-from suricate.io.sources.columns import in_order
+from suricate.io.sources.chunk_columns import as_array as column_array
+from suricate.io.sources.chunk_columns import in_order
 from suricate.io.sources.identity import ChangedError, rows_behind
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import demand_unit

@@ -8,7 +8,7 @@ import numpy as np
 
 from suricate.base.types import ArcList
 from suricate.operators.call import Call, Stamps, Start
-from suricate.operators.cpu import loops
+from suricate.operators.cpu import collecting
 from suricate.operators.cpu.instances import Traversal
 from suricate.state.frontier import Frontier
 
@@ -65,12 +65,12 @@ def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, e
     step, count, n = stamps.steps(1), 0, graph.num_vertices
     for frontier in start.frontiers:
         if frontier.is_all:
-            count = loops.collect_below(n, len(frontier), stamps.array, step, queue, count)
+            count = collecting.collect_below(n, len(frontier), stamps.array, step, queue, count)
         else:
-            count = loops.collect(n, frontier.buffer, len(frontier), stamps.array, step, queue, count)
+            count = collecting.collect(n, frontier.buffer, len(frontier), stamps.array, step, queue, count)
     for arcs in start.arcs if ends else ():
         src, dst, _, status, wanted, size = arcs_of(arcs)
-        count = loops.collect_ends(n, src, dst, status, wanted, size, stamps.array, step, queue, count)
+        count = collecting.collect_ends(n, src, dst, status, wanted, size, stamps.array, step, queue, count)
     return Listed(queue, False, count)
 
 

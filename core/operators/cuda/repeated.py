@@ -15,7 +15,7 @@ from suricate.kernels.walking import walk_of
 from suricate.operators import schemes
 from suricate.operators.call import Call, Swap, Until
 from suricate.operators.cuda.launches import NULL, blocks, full_grid, split_memory
-from suricate.operators.cuda.loops.loops import LoopMemory, Outcomes, propagated
+from suricate.operators.cuda.loops.loop_memory import LoopMemory, Outcomes, propagated
 from suricate.operators.cuda.programs import BLOCK, launch_values, program_of
 from suricate.operators.cuda.pull.converge import (
     CONVERGE_BLOCK,

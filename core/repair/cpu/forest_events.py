@@ -6,7 +6,7 @@ pushes once per event, as in Dijkstra's algorithm. The words before the event ar
 them if the event is refused: if the keys of an offer are not greater than those of the vertex that makes it, or if a
 tree edge is lost and there are no in-edges.
 
-``state`` is a ``suricate.repair.cpu.events.State``; ``g`` the view of out-edges; ``args`` are those of the user's
+``state`` is a ``suricate.repair.cpu.event_step.State``; ``g`` the view of out-edges; ``args`` are those of the user's
 functions.
 """
 

@@ -23,7 +23,7 @@ from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import Listed
 from suricate.operators.results import Propagated
-from suricate.repair.cpu.events import Events
+from suricate.repair.cpu.event_step import Events
 from suricate.repair.cpu.near import Near
 from suricate.repair.cpu.search import Search
 from suricate.repair.cpu.waiting import CHUNK, WINDOW, Waiting, chunks_for

@@ -28,7 +28,7 @@ from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
-from suricate.operators.cuda.loops.loops import LoopMemory, Outcomes, packed_vertices, propagated
+from suricate.operators.cuda.loops.loop_memory import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
 from suricate.operators.results import Propagated

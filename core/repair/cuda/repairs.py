@@ -15,7 +15,7 @@ from suricate.edgefn import bounds
 from suricate.kernels.arcs import ARCS, NO_VALUES, arc_values, packed_arcs
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
-from suricate.operators.cuda.loops.loops import (
+from suricate.operators.cuda.loops.loop_memory import (
     NO_VERTICES,
     LoopMemory,
     Outcomes,

@@ -12,10 +12,10 @@ from suricate.state.edges.edge_set import EdgeSet
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
-    from suricate.state.edges.edge_table import EdgeTable
+    from suricate.state.edges.edge_hash import EdgeTable
 
 OWNERS["answers"] = Owner(
-    "suricate.state.edges.edge_look_ups", ("contains", "degree_of"), "edge_table.cuh", "suricate.state.edges.edge_table"
+    "suricate.state.edges.edge_look_ups", ("contains", "degree_of"), "edge_hash.cuh", "suricate.state.edges.edge_hash"
 )
 
 

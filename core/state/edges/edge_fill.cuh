@@ -1,7 +1,7 @@
 // What kernels that fill hash tables of edges and rows by source share: places in the tables, memory handed out. Tables and
 // counters have all bits set at first, so that one memset makes them ready.
 #pragma once
-#include "edge_table.cuh"
+#include "edge_hash.cuh"
 #include "grid_barrier.cuh"
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;

@@ -1,4 +1,4 @@
-"""Lookups in the hash table of an edge set (``edge_table``) by loops on the CPU; ``edge_table.cuh`` is the CUDA twin.
+"""Lookups in the hash table of an edge set (``edge_hash``) by loops on the CPU; ``edge_hash.cuh`` is the CUDA twin.
 
 In all functions ``table`` is an ``EdgeTable``.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner
-from suricate.state.edges.edge_table import FIRST_ENTRY, KEY_FACTOR, NO_KEY
+from suricate.state.edges.edge_hash import FIRST_ENTRY, KEY_FACTOR, NO_KEY
 
 _KEY_FACTOR, _HALF, _NONE = np.uint64(KEY_FACTOR), np.uint64(32), np.uint64(NO_KEY)
 _FIRST_ENTRY = np.uint32(FIRST_ENTRY)

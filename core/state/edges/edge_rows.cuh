@@ -1,7 +1,7 @@
 // The rows of an edge set by source: the CUDA twin of edge_rows.py, which lists the arrays of the View. A slot is the place
 // of an arc in the arrays of the set. The scan in address order reads the arc list itself, 32 entries to a segment.
 #pragma once
-#include "edge_table.cuh"
+#include "edge_hash.cuh"
 
 #define SCAN_LANES 32
 

@@ -16,8 +16,8 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.types import EMPTY, StoreView
 from suricate.cpu.jit import inner
+from suricate.state.edges.edge_hash import DECLARATIONS, SOURCE_FACTOR, EdgeTable
 from suricate.state.edges.edge_look_ups import contains
-from suricate.state.edges.edge_table import DECLARATIONS, SOURCE_FACTOR, EdgeTable
 
 BUCKET = 512  #: arcs of a bucket on CUDA; splits heavy vertices into parts of equal work
 _HEADER, _CONSTANTS = Path(__file__).with_suffix(".cuh"), {"EDGE_ROWS_BUCKET": BUCKET}

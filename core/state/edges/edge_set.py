@@ -21,11 +21,11 @@ from suricate.state.locks import Lock, graph_lock
 from suricate.state.made import MadeByGraph
 
 if TYPE_CHECKING:
-    from suricate.base.likes import GraphLike
-    from suricate.state.edges.edge_table import EdgeTable
+    from suricate.base.protocols import GraphLike
+    from suricate.state.edges.edge_hash import EdgeTable
 
 OWNERS["edges"] = Owner(
-    "suricate.state.edges.edge_look_ups", ("contains", "value_of"), "edge_table.cuh", "suricate.state.edges.edge_table"
+    "suricate.state.edges.edge_look_ups", ("contains", "value_of"), "edge_hash.cuh", "suricate.state.edges.edge_hash"
 )
 MOST_ARCS = 1 << 30
 EXTRA = 8  # slots that a table has besides
@@ -145,7 +145,7 @@ class EdgeSet(metaclass=MadeByGraph):
         If there may be duplicates, this also adds a status to the arc list: 1 for the arcs that count, 0 for the
         duplicates of which a later one counts, and for the second arc of a self-loop.
         """
-        from suricate.state.edges.edge_table import EdgeTable
+        from suricate.state.edges.edge_hash import EdgeTable
 
         src, dst, value, status, wanted, size = self._arcs
         kernels, capacity = _kernels(self.device), len(words) // 3

@@ -15,9 +15,9 @@ from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, NEW, REPLACED, UNCHANGED
 from suricate.cpu.jit import inner, kernel
 from suricate.intake.arrays import bits
+from suricate.state.edges.edge_hash import FIRST_ENTRY, NO_KEY, EdgeTable
 from suricate.state.edges.edge_look_ups import home, key_of, place_of
 from suricate.state.edges.edge_rows import home_of_source
-from suricate.state.edges.edge_table import FIRST_ENTRY, NO_KEY, EdgeTable
 
 _NONE, _FIRST_ENTRY, _UNSET = np.uint64(NO_KEY), np.uint32(FIRST_ENTRY), np.uint32(0xFFFFFFFF)
 _NO_STATUS = np.empty(0, np.uint8)

@@ -12,7 +12,7 @@ from suricate.base.devices import Array, Device
 from suricate.cuda.launch import StructKernel, address, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
-from suricate.state.edges.edge_table import DECLARATIONS, EdgeTable
+from suricate.state.edges.edge_hash import DECLARATIONS, EdgeTable
 
 THREADS, MAX_BLOCKS = 256, 2048
 FILL = Struct("Fill", {

@@ -12,9 +12,9 @@ from suricate.base.errors import WeightError
 from suricate.base.types import ends_of
 from suricate.intake.arrays import converted_weights, on_host
 from suricate.windows.events import Events
-from suricate.windows.ring import loops
-from suricate.windows.ring.attributes import EdgeValues
-from suricate.windows.ring.loops import BACK, COMBINE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
+from suricate.windows.ring import linked
+from suricate.windows.ring.combined_values import EdgeValues
+from suricate.windows.ring.linked import BACK, COMBINE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
 
 EXACT = {4: 2**24, 8: 2**53}  #: by size of a float in bytes: up to here it holds every whole number
 ATTRIBUTES, VALUES = "attributes", "attributes_held"  #: what is saved of attributes: of events, of pairs
@@ -100,7 +100,7 @@ class Ring:
         kept, state, mask = self._kept, self._state, len(self._kept.time) - 1
         front = state[FRONT]
         if front < state[BACK] and not kept.alive[front & mask]:
-            loops.skip_taken(kept, state)
+            linked.skip_taken(kept, state)
             front = state[FRONT]
         return int(kept.time[front & mask]) if front < state[BACK] else None
 
@@ -120,8 +120,8 @@ class Ring:
         """
         self._reserve(len(events.time))
         state, kept, pairs = self._state, self._kept, self._pairs
-        state[[TOUCHED, loops.UNMATCHED, loops.TAKEN, loops.OVERFLOW]] = 0
-        left = 0 if cutoff is None else loops.expire(kept, pairs, cutoff, self._slide, self._exact, state)
+        state[[TOUCHED, linked.UNMATCHED, linked.TAKEN, linked.OVERFLOW]] = 0
+        left = 0 if cutoff is None else linked.expire(kept, pairs, cutoff, self._slide, self._exact, state)
         src, dst = on_host(events.src), on_host(events.dst)
         if not self._directed:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
@@ -135,20 +135,20 @@ class Ring:
             places = np.arange(state[BACK], state[BACK] + len(entering)) & (len(kept.time) - 1)
             self.attributes.events[places] = entering
         time, first = (_NO_TIMES, events.time.start) if isinstance(events.time, range) else (events.time, 0)
-        loops.enter(kept, pairs, time, first, keys, weight, kind, self._slide, self._exact, state)
-        if state[loops.OVERFLOW]:
-            key = int(pairs.row[state[loops.OVERFLOW] - 1, loops.KEY])
+        linked.enter(kept, pairs, time, first, keys, weight, kind, self._slide, self._exact, state)
+        if state[linked.OVERFLOW]:
+            key = int(pairs.row[state[linked.OVERFLOW] - 1, linked.KEY])
             ends = f"({key >> 32 & 0xFFFFFFFF}, {key & 0xFFFFFFFF})"
             raise WeightError(f"the sum of the weights of edge {ends} is out of the range of int64")
         most = int(state[TOUCHED])
         gone, new = np.empty((2, most), np.uint32), np.empty((2, most), np.uint32)
         value = np.empty(most if self._weighted else 0, pairs.held.dtype)
         fresh, number = np.empty(most, np.uint8), np.empty(0 if self.attributes is None else most, np.uint32)
-        lost, gained, top = loops.net_change(
+        lost, gained, top = linked.net_change(
             kept, pairs, self._combine, self._exact, state, gone, new, value, fresh, number
         )
         self._slide += 1
-        counts = left, int(state[loops.TAKEN]), int(state[loops.UNMATCHED]), top
+        counts = left, int(state[linked.TAKEN]), int(state[linked.UNMATCHED]), top
         new, fresh, pairs_gone = new[:, :gained], fresh[:gained], (gone[0, :lost], gone[1, :lost])
         values = value[:gained] if self._weighted else None
         if self.attributes is None:
@@ -169,7 +169,7 @@ class Ring:
         most = self.num_pairs + more
         if 4 * most > len(self._pairs.table):
             self._pairs = self._pairs._replace(table=_table(1 << (2 * most - 1).bit_length()))
-            loops.fill_table(self._pairs, int(self._state[PAIRS]))
+            linked.fill_table(self._pairs, int(self._state[PAIRS]))
 
     def on_host(self) -> Ring:
         """Return the ring itself, as its events are on the host."""
@@ -194,7 +194,7 @@ class Ring:
         self._place_events(saved, max(_LEAST, 1 << max(len(self) - 1, 0).bit_length()))
         size = max(_LEAST, 1 << max(int(self._state[PAIRS]) - 1, 0).bit_length())
         self._place_pairs(saved, size, _table(2 * size))
-        loops.fill_table(self._pairs, int(self._state[PAIRS]))
+        linked.fill_table(self._pairs, int(self._state[PAIRS]))
 
     def _events(self) -> dict[str, np.ndarray]:
         """Return the events as arrays by name, the oldest first: fields of :class:`Kept`, and their attributes."""
@@ -240,8 +240,8 @@ class Ring:
     def held(self) -> Change:
         """Return all pairs that are in the graph, with weights and attributes, as the ``new`` ones of a change."""
         rows = self._pairs.row[: self._state[PAIRS]]
-        which = (rows[:, loops.LIVE] > 0) & (rows[:, loops.HELD] != 0)
-        new = ends_of(rows[which, loops.KEY].astype(np.uint64))
+        which = (rows[:, linked.LIVE] > 0) & (rows[:, linked.HELD] != 0)
+        new = ends_of(rows[which, linked.KEY].astype(np.uint64))
         value = self._pairs.held[: len(rows)][which] if self._weighted else None
         further = self.attributes
         attributes = None if further is None else further.columns(further.held[: len(rows)][which])
@@ -258,8 +258,8 @@ def _rows(count: int) -> np.ndarray:
 
 def _table(places: int) -> np.ndarray:
     """Return an empty hash table with ``places`` places, eight per cache line; at most half of them may be used."""
-    table = _rows(places // loops.TAGS).reshape(-1).view(np.uint32)
-    table.fill(loops.FREE)
+    table = _rows(places // linked.TAGS).reshape(-1).view(np.uint32)
+    table.fill(linked.FREE)
     return table
 
 

@@ -25,9 +25,9 @@ from suricate.intake.arrays import on_host
 from suricate.intake.upload import Upload
 from suricate.state.locks import capacity_error
 from suricate.windows.events import Events, number_before, times_of
-from suricate.windows.ring import Change, Ring, loops
+from suricate.windows.ring import Change, Ring, linked
 from suricate.windows.ring.arrivals import Arrivals
-from suricate.windows.ring.attributes import EdgeValues
+from suricate.windows.ring.combined_values import EdgeValues
 
 PROGRAM = Program(Path(__file__).with_name("device_ring.cu"))
 USED = 3  #: place in the array of counters
@@ -180,7 +180,7 @@ class DeviceRing:
         """Fill this empty ring from what :meth:`save`, or that of :class:`Ring`, returned for the same options."""
         alive = saved["alive"].astype(bool) if "alive" in saved else np.empty(0, bool)
         if alive.any():
-            keys = saved["row"][saved["pair"][alive], loops.KEY].astype(np.uint64)
+            keys = saved["row"][saved["pair"][alive], linked.KEY].astype(np.uint64)
             self.slide(Events(_as_range(saved["time"][alive]), *ends_of(keys)), None)
         self._slide = int(saved["slide"])
 

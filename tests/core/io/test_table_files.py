@@ -18,7 +18,7 @@ import pytest
 
 from suricate import io
 from suricate.errors import FileFormatError, ParameterError, SuricateError, UnknownNameError, WeightError
-from suricate.io import tables
+from suricate.io import table_reading
 
 
 def rows(file):
@@ -343,7 +343,7 @@ def test_times_of_long_columns_are_those_of_short_ones(put, monkeypatch):
     ]
     path = put({"src": range(90), "dst": range(90), "t": pa.chunked_array([texts[:7], texts[7:]])})
     short = io.read(path).time
-    monkeypatch.setattr(tables, "SMALL_COLUMN", 1)
+    monkeypatch.setattr(table_reading, "SMALL_COLUMN", 1)
     assert np.array_equal(io.read(path).time, short)
     with pytest.raises(FileFormatError, match=r"t\[1\] is wrong: 'soon' is no time"):
         io.read(put({"src": [1, 2, 3], "dst": [1, 2, 3], "t": ["2024-01-01", "soon", "2024-01-01"]}))

@@ -20,7 +20,7 @@ from suricate.cuda.program import Program
 from suricate.operators import binding
 from suricate.operators.call import Start
 from suricate.operators.cuda import driver, launches
-from suricate.operators.cuda.loops import loops
+from suricate.operators.cuda.loops import loop_memory
 from suricate.operators.cuda.push import propagate
 from suricate.state.frontier import Frontier
 
@@ -61,7 +61,7 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], np.ndarray]:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.setattr(Program, "kernel", kernel)
     monkeypatch.setattr(propagate, "PreparedKernel", FakePrepared)
-    for module in (launches, loops):
+    for module in (launches, loop_memory):
         monkeypatch.setattr(module, "multiprocessors", lambda index: BLOCKS)
 
     return lambda: np.sum([arcs[:BLOCKS] for arcs in counters.values()], axis=0)

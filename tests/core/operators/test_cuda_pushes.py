@@ -16,7 +16,7 @@ from suricate.kernels.walking import walk_of
 from suricate.operators import binding
 from suricate.operators.call import Call, Start
 from suricate.operators.cuda import driver
-from suricate.operators.cuda.loops.loops import LoopMemory
+from suricate.operators.cuda.loops.loop_memory import LoopMemory
 from suricate.repair.cuda import repairs as forest
 from suricate.state.frontier import Frontier
 
@@ -42,7 +42,7 @@ def unreached(v, words):
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found = launched(monkeypatch)
-    monkeypatch.setattr("suricate.operators.cuda.loops.loops.multiprocessors", lambda index: 132)
+    monkeypatch.setattr("suricate.operators.cuda.loops.loop_memory.multiprocessors", lambda index: 132)
     return found
 
 

@@ -16,7 +16,7 @@ from suricate.cuda.program import Program
 from suricate.operators import binding, schemes
 from suricate.operators.call import UNLIMITED, Start, Until
 from suricate.operators.cuda import driver, launches
-from suricate.operators.cuda.loops import loops
+from suricate.operators.cuda.loops import loop_memory
 from suricate.operators.cuda.pull import converge
 from suricate.state.frontier import Frontier
 
@@ -46,7 +46,7 @@ def lower(v, value, x):
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.setattr(Program, "kernel", kernel)
-    for module in (launches, converge, loops):
+    for module in (launches, converge, loop_memory):
         monkeypatch.setattr(module, "multiprocessors", lambda index: 1)
     monkeypatch.setattr("suricate.operators.cuda.pull.pull.full_grid", lambda device: 3)
 

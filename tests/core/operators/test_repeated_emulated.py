@@ -16,7 +16,7 @@ import suricate as su
 from suricate.cuda.program import Program
 from suricate.operators import checks, schemes
 from suricate.operators.cuda import launches, repeated
-from suricate.operators.cuda.loops import loops
+from suricate.operators.cuda.loops import loop_memory
 from suricate.operators.cuda.pull import converge
 from suricate.operators.repeated import Repeated
 
@@ -54,7 +54,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> list[FakePrepared]:
     monkeypatch.setattr(repeated, "PreparedKernel", prepare)
     monkeypatch.setattr(checks, "lies_on", lambda device, array: True)
     monkeypatch.setattr(checks, "Device", FakeCuda)
-    for module in (launches, converge, loops):
+    for module in (launches, converge, loop_memory):
         monkeypatch.setattr(module, "multiprocessors", lambda index: 1)
     return made
 

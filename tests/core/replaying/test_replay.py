@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import suricate as su
-from suricate.repair.cpu.events import REFUSAL
+from suricate.repair.cpu.event_step import REFUSAL
 from suricate.replaying.pieces import COMES_BACK
 from suricate.testing import check_replay
 

@@ -4,43 +4,43 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.windows.ring import Ring, loops
+from suricate.windows.ring import Ring, linked
 
 
 def check_ring(ring: Ring) -> None:
     """Raise ``AssertionError`` unless lists, counts and the table agree."""
     kept, pairs, mask = ring._kept, ring._pairs, len(ring._kept.time) - 1
     found: dict[int, list[int]] = {}
-    for number in range(ring._state[loops.FRONT], ring._state[loops.BACK]):
+    for number in range(ring._state[linked.FRONT], ring._state[linked.BACK]):
         if kept.alive[number & mask]:
             found.setdefault(int(kept.pair[number & mask]), []).append(number)
     for pair, events in found.items():
         row, walked = pairs.row[pair], []
-        at = int(row[loops.HEAD])
+        at = int(row[linked.HEAD])
         while at >= 0:
             walked.append(at)
             at = int(kept.after[at & mask])
         assert walked == events, f"the list of pair {pair}"
-        assert row[loops.LIVE] == len(events)
-        assert row[loops.TAIL] == events[-1]
+        assert row[linked.LIVE] == len(events)
+        assert row[linked.TAIL] == events[-1]
         if ring._exact:
-            assert row[loops.TOTAL] == sum(int(kept.weight[number & mask]) for number in events), f"sum of pair {pair}"
+            assert row[linked.TOTAL] == sum(int(kept.weight[number & mask]) for number in events), f"sum of pair {pair}"
     check_table(pairs, set(found))
 
 
-def check_table(pairs: loops.Pairs, live: set[int]) -> None:
+def check_table(pairs: linked.Pairs, live: set[int]) -> None:
     """Raise ``AssertionError`` unless the table has the pairs, each in the first line from its own on with a place."""
-    lines = pairs.table.reshape(-1, loops.LINE)
-    tags, numbers = lines[:, : loops.TAGS], lines[:, loops.TAGS :]
-    used = tags != loops.FREE
+    lines = pairs.table.reshape(-1, linked.LINE)
+    tags, numbers = lines[:, : linked.TAGS], lines[:, linked.TAGS :]
+    used = tags != linked.FREE
     assert sorted(numbers[used].tolist()) == sorted(live)
     full = used.all(1)
     for line, place in np.argwhere(used).tolist():
         pair = int(numbers[line, place])
         with np.errstate(over="ignore"):
-            tag = loops.tag_of(np.uint64(pairs.row[pair, loops.KEY]))
+            tag = linked.tag_of(np.uint64(pairs.row[pair, linked.KEY]))
         assert tags[line, place] == tag, f"tag of pair {pair}"
-        at = loops.line_of(pairs.table, tag)
+        at = linked.line_of(pairs.table, tag)
         while at != line:
             assert full[at], f"pair {pair} is behind a line that has a free place"
             at = (at + 1) % len(lines)

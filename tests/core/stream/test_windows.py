@@ -17,8 +17,8 @@ import suricate.stream as st
 from suricate.errors import CapacityError, VertexRangeError
 from suricate.stream.history import History
 from suricate.windows.events import Events
-from suricate.windows.ring import Ring, loops
-from suricate.windows.ring.loops import COMBINE
+from suricate.windows.ring import Ring, linked
+from suricate.windows.ring.linked import COMBINE
 
 EVENTS = hs.lists(
     hs.builds(
@@ -182,9 +182,9 @@ def test_history_is_a_frame_of_the_newest_slides() -> None:
 
 def test_pairs_are_found_while_lines_of_the_table_are_full() -> None:
     rng, ring = np.random.default_rng(5), Ring("last", None)
-    count = len(ring._pairs.table) // loops.LINE
+    count = len(ring._pairs.table) // linked.LINE
     with np.errstate(over="ignore"):
-        homes = [loops.line_of(ring._pairs.table, loops.tag_of(np.uint64(key))) for key in range(1 << 14)]
+        homes = [linked.line_of(ring._pairs.table, linked.tag_of(np.uint64(key))) for key in range(1 << 14)]
     near = np.flatnonzero((np.array(homes) + 4) % count < 6)[:100].astype(np.uint32)  # around the end of the table
     entered: list[tuple[int, int]] = []
     crowded = 0
@@ -198,7 +198,7 @@ def test_pairs_are_found_while_lines_of_the_table_are_full() -> None:
         assert set(change.gone[1].tolist()) == before - live
         assert set(change.new[1].tolist()) == live - before
         check_ring(ring)
-        crowded += bool((ring._pairs.table.reshape(-1, loops.LINE)[:, : loops.TAGS] != loops.FREE).all(1).any())
+        crowded += bool((ring._pairs.table.reshape(-1, linked.LINE)[:, : linked.TAGS] != linked.FREE).all(1).any())
     assert crowded > 50
 
 

@@ -14,7 +14,7 @@ from suricate.kernels.walking import Walk, walk_of
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until
 from suricate.operators.cuda.launches import NULL, merged, split_memory
-from suricate.operators.cuda.loops.loops import LoopMemory, Outcomes, packed_vertices, propagated
+from suricate.operators.cuda.loops.loop_memory import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.pull.pull import value_macros
 from suricate.operators.results import Propagated

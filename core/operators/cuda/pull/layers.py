@@ -11,7 +11,7 @@ from suricate.cuda.program import Program
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters
-from suricate.operators.cuda.loops.loops import LoopMemory
+from suricate.operators.cuda.loops.loop_memory import LoopMemory
 from suricate.operators.cuda.programs import launch_values, program_of, skip_scalars
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier

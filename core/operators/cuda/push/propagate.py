@@ -17,7 +17,7 @@ from suricate.kernels.arcs import ARCS, NO_VALUES, arc_values, packed_arcs
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call, Start
 from suricate.operators.cuda.launches import NULL, Counters, distinct_vertices
-from suricate.operators.cuda.loops.loops import (
+from suricate.operators.cuda.loops.loop_memory import (
     NO_VERTICES,
     LoopMemory,
     Outcome,

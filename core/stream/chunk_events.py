@@ -21,12 +21,12 @@ from suricate.base.types import DELETE, INSERT, MAX_VERTICES
 from suricate.intake.arrays import as_array, few_valid, is_cuda_array, on_host
 from suricate.intake.name_values import without_missing
 from suricate.intake.tables import is_missing
-from suricate.io.sources.columns import Texts, as_integers, numbers_in, whole_numbers, widened
+from suricate.io.sources.chunk_columns import Texts, as_integers, numbers_in, whole_numbers, widened
 from suricate.io.sources.kinds import NO_KIND, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import as_times, bad_times, moment, ticks_of
 from suricate.stream.attributes import AttributeIntake
-from suricate.stream.naming import VertexNames
+from suricate.stream.window_names import VertexNames
 from suricate.windows.events import Events, times_of
 from suricate.windows.ring.arrivals import Arrivals
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from suricate.io.options import SCAN, FirstRow
-from suricate.io.tables import Column, is_text, iso_times, load_pyarrow
+from suricate.io.table_reading import Column, is_text, iso_times, load_pyarrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Store operations on the CPU that work over any cursor: a template, and the specification of ``loops.cu``.
+"""Store operations on the CPU that work over any cursor: a template, and the specification of ``queries.cu``.
 
 ``suricate.store.fallbacks`` makes an instance for each cursor (see ``bindings``). ``g`` is the data of the view.
 ``weights`` is empty if the store has none. Each call does a part of the work: the entries ``low`` to ``high``

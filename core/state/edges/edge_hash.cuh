@@ -1,4 +1,4 @@
-// The hash table of an edge set: the CUDA twin of edge_table.py, whose DECLARATIONS come before it (the struct EdgeTable
+// The hash table of an edge set: the CUDA twin of edge_hash.py, whose DECLARATIONS come before it (the struct EdgeTable
 // and constants). Looked up by single threads; nothing here synchronises.
 #pragma once
 #include "suricate.cuh"

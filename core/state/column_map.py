@@ -12,11 +12,11 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, UnknownNameError, VertexRangeError
 from suricate.base.parameters import shown
-from suricate.state.attributes import TEXT, Column, as_values, dtype_of, fitted
+from suricate.state.column import TEXT, Column, as_values, dtype_of, fitted
 from suricate.state.edge_table import dtype_named
 
 if TYPE_CHECKING:
-    from suricate.base.likes import GraphLike
+    from suricate.base.protocols import GraphLike
 
 
 class Columns(MutableMapping[str, Any]):

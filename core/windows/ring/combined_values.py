@@ -10,8 +10,8 @@ import numpy as np
 from suricate.base.errors import WeightError
 from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
-from suricate.state.attributes import TEXT
-from suricate.windows.ring.loops import COMBINE, HEAD, SUM, overflows, value_of
+from suricate.state.column import TEXT
+from suricate.windows.ring.linked import COMBINE, HEAD, SUM, overflows, value_of
 
 Rules = Mapping[str, str]  #: how the values of the live events of an edge make one, by attribute
 

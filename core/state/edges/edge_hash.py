@@ -4,7 +4,7 @@ The table of ``Answers`` (a graph of several processes) is of the same kind; its
 
 Open addressing with linear probing. A key is ``src << 32 | dst``; for undirected edges the smaller id comes first, so
 that either order finds the edge. An entry gives the position of the edge in the arrays of the set. Loops on the CPU
-look edges up by ``edge_look_ups``, kernels by ``edge_table.cuh``, which needs the struct and constants in
+look edges up by ``edge_look_ups``, kernels by ``edge_hash.cuh``, which needs the struct and constants in
 :data:`DECLARATIONS`.
 """
 
@@ -32,7 +32,7 @@ STRUCT = Struct("EdgeTable", {
 _CONSTANTS = constants(
     {"NO_KEY": NO_KEY, "FIRST_ENTRY": FIRST_ENTRY, "KEY_FACTOR": KEY_FACTOR, "SOURCE_FACTOR": SOURCE_FACTOR}
 )
-#: What ``edge_table.cuh`` needs before it; may be there more than once.
+#: What ``edge_hash.cuh`` needs before it; may be there more than once.
 DECLARATIONS = "\n".join(
     ["#ifndef EDGE_TABLE_DECLARED", "#define EDGE_TABLE_DECLARED", _CONSTANTS, STRUCT.declaration, "#endif"]
 )

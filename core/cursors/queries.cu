@@ -1,4 +1,4 @@
-// Generic operations over a cursor: the CUDA twin of loops.py and updated_loops.py. The view's prelude comes before it.
+// Generic operations over a cursor: the CUDA twin of queries.py and updated_loops.py. The view's prelude comes before it.
 // Grid-stride loops with 64-bit indices; one thread per entry unless the comment says otherwise; nothing synchronises. Atomics only where named.
 // ``weights`` may be null, as it is on unweighted stores. Entries that are listed twice are served twice.
 #include "batch.cuh"

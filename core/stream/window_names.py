@@ -23,7 +23,7 @@ from suricate.intake.arrays import on_host
 from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.name_values import NEXT_SLIDE, Values
 from suricate.intake.names import Names
-from suricate.io.sources.columns import Texts
+from suricate.io.sources.chunk_columns import Texts
 from suricate.windows.events import Events
 from suricate.windows.ring import Change
 
