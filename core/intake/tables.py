@@ -100,7 +100,7 @@ def end_of(end: str, names: Iterable[Any], first: str | None = None) -> Any:
 def with_nulls(column: Any) -> Any:
     """Return a column of integers or decimals that has nulls (not as NaN) as Python objects; others as they are."""
     if hasattr(column, "isna") and not isinstance(getattr(column, "dtype", np.dtype(object)), np.dtype):  # of pandas
-        return np.where(column.isna(), None, np.array(column, object)) if column.isna().any() else column
+        return np.where(column.isna(), np.array(None), np.array(column, object)) if column.isna().any() else column
     count = getattr(column, "null_count", 0)
     if not (count() if callable(count) else count):
         return column
