@@ -35,8 +35,11 @@ from suricate.state import union_find, words
 from suricate.state.edges import edge_set_cuda
 from suricate.store import fallbacks
 from suricate.testing.nvrtc import compile_program, cursor_program
-from suricate.testing.programs import forests, intersections, operators
 from suricate.windows.ring import arrivals, device_ring
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from cuda_samples import forests, intersections, operators  # noqa: E402
 
 ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
@@ -98,8 +101,7 @@ def edge_set(values: np.dtype | None) -> su.EdgeSet:
 
 def all_sources() -> set[Path]:
     """Return every ``.cu`` file of the package."""
-    root = Path(__file__).resolve().parents[1]
-    return {source for layer in ("core", "backends", "algorithms") for source in (root / layer).rglob("*.cu")}
+    return {source for layer in ("core", "backends", "algorithms") for source in (ROOT / layer).rglob("*.cu")}
 
 
 Entry = tuple[str, Program, tuple[str, ...]]

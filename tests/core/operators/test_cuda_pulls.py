@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuda_samples import operators
 from launches import array
 from operator_launches import FakeGraph, call_of, launched
 
@@ -16,7 +17,6 @@ from suricate.operators.call import UNLIMITED, Start
 from suricate.operators.cuda import driver
 from suricate.operators.results import Layers, empty_layers
 from suricate.state.frontier import Frontier
-from suricate.testing.programs import operators
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cuda_samples
 import numpy as np
 import pytest
+from cuda_samples import forests, intersections, operators
 
 import suricate as su
 from suricate.base.devices import CPU
@@ -139,21 +141,16 @@ def test_functions_that_differ_only_in_a_number_do_not_mix():
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
 def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
-    from suricate.testing.programs import forests as samples
-    from suricate.testing.programs import operators as cuda
-
     view = su.Graph(4, backend=backend, device=CPU, weight_dtype=weight_dtype).view()
-    operators, forests = cuda.programs(view), samples.programs(view)
-    assert {program.source.name for program in operators} == TEMPLATES
-    for program in (*operators, *forests):
+    pushed, repaired = operators.programs(view), forests.programs(view)
+    assert {program.source.name for program in pushed} == TEMPLATES
+    for program in (*pushed, *repaired):
         assert "edge_fn" in program.text or program.source.name in ("merge.cu", "rounds.cu")
         assert program.cooperative == (program.source.name in (*COOPERATIVE, "forest.cu"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sources_of_intersect_can_be_assembled_anywhere(backend):
-    from suricate.testing.programs import intersections
-
     graph = su.Graph(4, backend=backend, device=CPU)
     programs = intersections.programs(graph.view(), graph.edge_set([0], [1]))
     templates = {"intersect.cu", "intersect_stream.cu", "orient.cu", "oriented.cu"}
@@ -163,8 +160,9 @@ def test_sources_of_intersect_can_be_assembled_anywhere(backend):
 
 
 def test_assembling_needs_no_cupy():
+    support = str(Path(cuda_samples.__file__).parents[1])
     code = (
-        "import sys, suricate as su\nfrom suricate.testing.programs import operators as cuda\n"
+        f"import sys, suricate as su\nsys.path.append({support!r})\nfrom cuda_samples import operators as cuda\n"
         "cuda.programs(su.Graph(4, backend='csr_baseline', device='cpu').view())\nassert 'cupy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

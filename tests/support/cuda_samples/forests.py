@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from cuda_samples.pushes import call_by_distance, call_by_hops
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.kernels.walking import Walk
 from suricate.operators.cuda.push_structs import DENSE_BLOCK
 from suricate.repair.cuda import levels
 from suricate.repair.cuda.repairs import Form, program
-from suricate.testing.programs.pushes import call_by_distance, call_by_hops
 
 
 def programs(view: StoreView) -> list[Program]:

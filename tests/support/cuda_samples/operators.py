@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cuda_samples import pushes
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
@@ -22,7 +23,6 @@ from suricate.operators.cuda.pull.converge import converge_program, passes_progr
 from suricate.operators.cuda.pull.layers import layers_program
 from suricate.operators.cuda.pull.pull import value_macros
 from suricate.state.scalar import Scalar
-from suricate.testing.programs import pushes
 
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
 
