@@ -159,7 +159,8 @@ def advance(
     start = starts.start_of(graph, frontier)
     if start.arcs:
         checks.scheme_of_edges(scheme)
-    checks.scheme_of_vertices(scheme, start.is_all(graph.num_vertices))
+    if scheme != "auto":
+        checks.scheme_of_vertices(scheme, start.is_all(graph.num_vertices))
     if then is not None or over != "out":
         checks.plain_scheme(scheme, "then" if then is not None else f"over={over!r}")
     changed = driver_of(graph).advance(graph, call, start, out, over, scheme)
