@@ -89,11 +89,9 @@ class Repairs:
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None; does not wait.
+        """Compute or repair the forest, as ``run`` of ``repair/cpu/repairs.py`` does; waits for no device.
 
-        Returns the numbers of steps and of pushes, which stay on the device until they are used. ``changes`` are three
-        lists of arcs, or None each: the deleted, the replaced and the inserted ones; not used if there are roots.
-        ``width``: if given, vertices push in the order of their first keys, in windows of this width.
+        Returns the numbers of steps and of pushes, which stay on the device until they are used.
         """
         if roots is None:
             return self._repairs.repair(changes, width)

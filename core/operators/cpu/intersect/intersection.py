@@ -36,15 +36,9 @@ def intersect(
     graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: np.ndarray | None,
     oriented: str | None, method: str,
 ) -> None:  # fmt: skip
-    """Fill ``out`` with sums of the function over common neighbours: per pair, in total (length 1), or per vertex.
+    """Fill ``out`` with sums of the function over common neighbours: per pair, in total, or per vertex.
 
-    Args:
-        left, right: the views in which the first and the second vertex of a pair have their neighbours.
-        pairs: the pairs; None: all edges of ``left``.
-        out: the array to fill; None: the function has effects and returns nothing.
-        oriented: the order in which each triangle is visited once, ``"degree"`` or ``"id"``; None: each pair counts.
-            With ``pairs``, ``"id"`` means that pairs with ``u >= v`` do not count.
-        method: ``"auto"``, or how common neighbours are found: ``"hash"`` by look-ups, ``"bitmap"`` by marks.
+    ``method``: ``"auto"``, or how common neighbours are found: ``"hash"`` by look-ups, ``"bitmap"`` by marks.
     """
     if pairs is None and oriented is not None:
         _triangles(graph, call, left, out, by_degree=oriented == "degree")

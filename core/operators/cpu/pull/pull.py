@@ -147,19 +147,9 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return the outcome.
+    """Pull in rounds over an active set (see ``suricate.operators.call``); return the outcome.
 
-    Args:
-        start: the active set of the first round.
-        wake: the direction over which vertices activate neighbours; None: none are activated.
-        max_steps: the largest number of rounds.
-        until: the condition that ends the loop, or None. It is checked after every round if a function adds to a
-            scalar, else only after the last one.
-        most: limit of the work of a round, its vertices plus the edges over which they would activate neighbours; a
-            round with more ends the loop as ``crowded``.
-        swap: positions of pairs of arguments that are exchanged after each round.
-        after: the result of an earlier call, whose rounds count towards ``max_steps``; nothing runs unless it ended as
-            ``crowded``.
+    ``until`` is checked after every round if a function adds to a scalar, else only after the last one.
     """
     if after is not None:
         max_steps = max(0, max_steps - after.steps) if after.crowded else 0

@@ -76,12 +76,7 @@ def propagate(
 ) -> Propagated:
     """Push from ``start`` until no vertex joins the frontier, or for ``max_steps`` steps; return the outcome.
 
-    The parameters are those of ``suricate.operators.propagate``, checked; values in ``out`` change in place. ``once``
-    is ``""``, ``"final"`` (a value is final after the step that changes it) or ``"equal"`` (in addition all offers to a
-    vertex in one step are equal).
-
-    Raises:
-        CapacityError: with ``layers``, if a vertex joined several times.
+    Raises ``CapacityError`` with ``layers``, if a vertex joined several times.
     """
     push = _push_of(graph, call, out, over)
     vertices = union_of(graph, start, push.stamps, push.buffer)

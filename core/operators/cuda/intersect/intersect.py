@@ -58,16 +58,7 @@ def intersect(
     graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: Array | None,
     oriented: str | None, method: str,
 ) -> None:  # fmt: skip
-    """Fill ``out`` with sums of the function over common neighbours: per pair, in total (length 1), or per vertex.
-
-    Args:
-        left, right: the views in which the first and the second vertex of a pair have their neighbours.
-        pairs: the pairs; None: all edges of ``left``.
-        out: the array to fill; None if the function returns nothing.
-        oriented: the order in which each triangle is visited once, ``"degree"`` or ``"id"``; None: each pair counts.
-            With ``pairs``, ``"id"`` means that pairs with ``u >= v`` do not count.
-        method: ``"auto"``, ``"hash"`` (look-ups) or ``"bitmap"`` (sets in shared memory).
-    """
+    """Fill ``out`` with sums of the function over common neighbours: per pair, in total, or per vertex."""
     if not left.num_vertices or (pairs is not None and not pairs.size):
         _nothing(call, out)
         return

@@ -34,19 +34,7 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return the outcome.
-
-    Args:
-        start: the active set of the first round.
-        wake: the direction over which vertices activate neighbours; None: none are activated.
-        max_steps: the largest number of rounds.
-        until: the condition that ends the loop after a round, or None.
-        most: limit of the work of a round, its vertices plus the edges over which they would activate neighbours; a
-            round with more ends the loop as ``crowded``.
-        swap: positions of pairs of arguments that are exchanged between rounds; if there are any, all vertices are
-            active in every round.
-        after: the result of an earlier call, which this one continues, or None.
-    """
+    """Pull in rounds over an active set (see ``suricate.operators.call``); return the outcome."""
     if swap:
         return _passes(graph, call, over, max_steps, until, swap, NULL if after is None else after.address)
     pulled = walks_of(graph, over)

@@ -65,10 +65,7 @@ def propagate(
 ) -> Propagated:
     """Push from ``start`` until no vertex joins the frontier, or for ``max_steps`` steps; return the outcome.
 
-    The parameters are those of ``suricate.operators.propagate``, checked; values in ``out`` change in place. ``once``
-    is ``""``, ``"final"`` (a value is final after the step that changes it) or ``"equal"`` (in addition all offers to a
-    vertex in one step are equal). If there are ``layers``, and a vertex joins twice, ``CapacityError`` is raised when a
-    number of the outcome is read.
+    If there are ``layers``, and a vertex joins twice, ``CapacityError`` is raised when a number of the outcome is read.
     """
     if not start.at_most or max_steps == 0:
         none = empty_layers(graph.device, graph.num_vertices, 0) if layers else None
