@@ -96,10 +96,7 @@ class Closeness(Algorithm):
         self._closeness = closeness(xp, self._count, total, len(sources), graph.num_live, self.wf_improved)
 
     def _sum_levels(self, graph: Graph, sources: list[int], total: Array) -> None:
-        """Add to ``total[v]``, in place, the fewest edges on a path from each of ``sources`` that reaches ``v``.
-
-        Sets ``_count``, the number of sources that reach each vertex.
-        """
+        """Add to ``total[v]``, in place, the fewest edges on a path from each of ``sources`` that reaches ``v``."""
         n, xp = graph.num_vertices, graph.device.xp
         level = xp.empty(n, np.uint32)
         self._count = xp.bincount(xp.asarray(sources, np.int64), minlength=n)
@@ -110,10 +107,7 @@ class Closeness(Algorithm):
             propagate(graph, [source], one_further, out=level, reduce="min", args=arguments, then=reached, once="equal")
 
     def _sum_distances(self, graph: Graph, sources: list[int], total: Array) -> None:
-        """Add to ``total[v]``, in place, the distance by weight from each of ``sources`` that reaches ``v``.
-
-        Sets ``_count``, the number of sources that reach each vertex.
-        """
+        """Add to ``total[v]``, in place, the distance by weight from each of ``sources`` that reaches ``v``."""
         demand_weights(graph, "closeness", positive=False)
         xp = graph.device.xp
         self._count = xp.zeros(graph.num_vertices, np.int64)

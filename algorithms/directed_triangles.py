@@ -312,10 +312,7 @@ def _add_at(xp: Any, array: Array, at: Array, amounts: Array) -> None:
 
 
 def _possible(definition: str, arcs: Array, mutual: Array) -> Array:
-    """Return the largest number of triangles by ``definition`` possible at each vertex, ``int64[n]``.
-
-    ``arcs`` is the number of arcs of each vertex, ``mutual`` the number of neighbours to which it has two arcs.
-    """
+    """Return the largest number of triangles by ``definition`` possible at each vertex, ``int64[n]``."""
     if definition == "ldbc":
         return (arcs - mutual) * (arcs - mutual - 1)
     return arcs * (arcs - 1) - 2 * mutual

@@ -212,10 +212,7 @@ class LabelPropagation(Algorithm):
         self._rank[moved] = mixed(new[group], self.key)
 
     def _look_at_distinct_labels(self, graph: Graph) -> None:
-        """Make the first round, in which all labels differ: each vertex takes the label of a neighbour.
-
-        It is the label that is first in the order given by ``seed``.
-        """
+        """Make the first round, in which all labels differ: each vertex takes the label of a neighbour."""
         args = (self._rank, self._taken, self._wanted, self.key)
         neighbor_reduce(graph, None, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
         self._rank, self._taken = self._taken, self._rank

@@ -189,10 +189,7 @@ class CoreNumbers:
         return program, blocks, (packed(view), np.uint32(n), *own, *both)
 
     def _updates_of(self, graph: Graph) -> ArcLaunch:
-        """Return the launch of the kernel ``maintain`` for ``graph``: the cached one, unless it has become invalid.
-
-        It is invalid for another graph, and after an array that it refers to was replaced by another one.
-        """
+        """Return the launch of the kernel ``maintain`` for ``graph``: the cached one, unless it has become invalid."""
         view = graph.view("out")
         held = self._updates
         if held is None or held[0] is not graph or held[1] is not self._entry or not held[2].walks(view):

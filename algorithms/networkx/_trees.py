@@ -130,10 +130,7 @@ def levels(graph: Converted, source: int | list[int], *, towards: bool = False, 
 
 
 def _roots(source: int | list[int]) -> dict[str, Any]:
-    """Return a dict with one entry, the keyword argument of an algorithm that searches from ``source``.
-
-    The keyword is ``source`` if that is a vertex, ``sources`` if it is a list of several.
-    """
+    """Return a dict with one entry, the keyword argument of an algorithm that searches from ``source``."""
     return {"sources": source} if isinstance(source, list) else {"source": source}
 
 

@@ -31,11 +31,7 @@ def _tree(graph: Converted, source: Any, weight: Any, *, towards: bool = False) 
 
 
 def _one(graph: Converted, tree: Tree, target: Any, message: str) -> tuple[Any, list[Any]]:
-    """Return distance and path of the node ``target`` in ``tree``.
-
-    Raises:
-        NetworkXNoPath: with ``message``, if it is not reached.
-    """
+    """Return distance and path of the node ``target`` in ``tree``."""
     vertex = graph.index[target] if target in graph else None
     if vertex is None or not tree.reaches(vertex) or vertex not in tree.order:
         raise nx.NetworkXNoPath(message)

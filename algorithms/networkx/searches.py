@@ -23,22 +23,14 @@ TREE = f"{FIRST}; {QUEUED}"
 
 
 def _search(graph: Converted, source: Any, absent: str = "Source {} is not in G", *, towards: bool = False) -> Tree:
-    """Return the tree of a breadth-first search from ``source``, or with ``towards`` of paths that lead to it.
-
-    Raises:
-        NodeNotFound: with the message ``absent``, if ``graph`` has no such node.
-    """
+    """Return the tree of a breadth-first search from ``source``, or with ``towards`` of paths that lead to it."""
     if source not in graph:
         raise nx.NodeNotFound(absent.format(source))
     return levels(graph, graph.index[source], towards=towards)
 
 
 def _traverse(graph: Converted, source: Any, *, towards: bool = False, depth: Any = None) -> Tree:
-    """Return the tree of a search from ``source`` (``towards``: to it), at most ``depth`` edges deep.
-
-    Raises:
-        NetworkXError: ``graph`` has no such node.
-    """
+    """Return the tree of a search from ``source`` (``towards``: to it), at most ``depth`` edges deep."""
     if source not in graph:
         raise nx.NetworkXError(f"The node {source} is not in the {'digraph' if graph.is_directed() else 'graph'}.")
     return levels(graph, graph.index[source], towards=towards).within_steps(depth)

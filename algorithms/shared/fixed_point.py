@@ -152,11 +152,7 @@ class FixedPoint(Algorithm):
         self._x, self.converged = kept, self._change <= bound
 
     def _demand_convergence(self, result: Any) -> Any:
-        """Return ``result`` if the iteration has converged.
-
-        Raises:
-            ConvergenceError: it has not.
-        """
+        """Return ``result`` if the iteration has converged, else raise ``ConvergenceError``."""
         if self.converged:
             return result
         steps = "while steps became smaller" if self.max_iter is None else f"within {self.max_iter} steps"

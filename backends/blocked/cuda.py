@@ -162,10 +162,7 @@ class BlockedCuda:
         self._list_marked(graph, packet.block, packet.vertex)
 
     def _list_marked(self, graph: Graph, block: Array | None, vertex: Array | None) -> Array:
-        """List the flagged blocks in ``block`` and the flagged vertices in ``vertex``; None: only count them.
-
-        Return both counts as uint64[2] on the device.
-        """
+        """List the flagged blocks in ``block`` and the flagged vertices in ``vertex``; None: only count them."""
         counts, vertices = self._device.xp.zeros(2, np.uint64), np.int64(len(graph.head))
         self._launch_blocks("list_marked", WORKERS, packed_graph(graph), vertices, counts, block, vertex)
         return counts

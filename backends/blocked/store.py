@@ -284,10 +284,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return outcome.each(device.xp.asarray)
 
     def _apply_on_device(self, batch: EdgeList, *, inserting: bool) -> Outcome:
-        """Insert (``inserting``) or delete ``batch``, host arrays, on the device; return its outcome; waits.
-
-        That is done if memory for the mirror is lacking.
-        """
+        """Insert (``inserting``) or delete ``batch``, host arrays, on the device; return its outcome; waits."""
         self._drop_copy()
         arrays = batch.each(self.device.xp.asarray)
         outcome = super().insert(*arrays) if inserting else super().delete(*arrays[:2])

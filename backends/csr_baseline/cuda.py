@@ -96,11 +96,7 @@ class CsrCuda:
         self, graph: Graph, rebuild: Rebuild, batch: LocatedBatch, weight: Array, report: Report,
         scratch: tuple[int, ...], blocks: int, *, deleting: bool,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """Return the values of the struct ``Merge`` for one merge, in order.
-
-        ``rebuild`` has the new arrays; ``scratch`` are the addresses of the scratch arrays, ``blocks`` is the number of
-        blocks of the launch; ``deleting``: the batch is a deletion.
-        """
+        """Return the values of the struct ``Merge`` for one merge, in order."""
         new, offsets = rebuild.target, graph.offsets.data.ptr
         rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr
         return (

@@ -179,10 +179,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return partial(self._merge_both, rebuild, batch, delete, insert)
 
     def _sorted_both(self, sorter: Sorter, delete: DeviceBatch, size: int) -> tuple[Array, Array]:
-        """Return sorted keys and their order for the ``size`` edges of a deletion and an insertion.
-
-        ``delete`` is the deletion; the insertion lies behind it in memory. ``sorter`` sorts them as one batch.
-        """
+        """Return sorted keys and their order for the ``size`` edges of a deletion and an insertion."""
         if sorter.is_sorted_here(size, self.num_vertices):
             return sorter.sort_at(size, delete.src, delete.dst, self.num_vertices, "both")
         src, dst = (delete.change.array(ids, np.uint32, size) for ids in (delete.src, delete.dst))
@@ -201,10 +198,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return rebuild
 
     def _merge_both(self, rebuild: Rebuild, batch: LocatedBatch, delete: DeviceBatch, insert: DeviceBatch) -> None:
-        """Merge a deletion and an insertion, sorted as one batch ``batch``, into ``rebuild.target``.
-
-        The outcomes of ``delete`` and ``insert``, the two batches, are written.
-        """
+        """Merge a deletion and an insertion, sorted as one batch ``batch``, into ``rebuild.target``."""
         report = Report(delete.status, delete.before)
         cast("CsrCuda", self.kernels).change(self.pool.graph, rebuild, batch, delete.size, insert.weight, report)
         self.pool.replace(rebuild.target)

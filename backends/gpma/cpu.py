@@ -117,10 +117,7 @@ def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray)
 
 
 def _count(graph: Graph, batch: LocatedBatch, plan: Plan, by: int) -> None:
-    """Add ``by`` (1 or -1), for each change in ``plan``, to the degree of its source and to the counter of edges.
-
-    ``batch`` is the sorted batch; ``graph`` is changed in place.
-    """
+    """Add ``by`` (1 or -1), for each change in ``plan``, to the degree of its source and to the counter of edges."""
     entries, parts = plan.entries, source_ranges(batch.keys)
     cuts = [len(entries)]
     if len(parts) > 1:

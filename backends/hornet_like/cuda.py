@@ -140,10 +140,7 @@ def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report)
 
 
 def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign: int) -> None:
-    """Carry ``plan`` out: hand out blocks, move the edges of vertices to them, and update the index of ``graph``.
-
-    ``data`` is the struct of the graph; ``sign`` is 1 for an insertion, -1 for a deletion.
-    """
+    """Carry ``plan`` out: hand out blocks, move the edges of vertices to them, and update the index of ``graph``."""
     code, size, m, sign_arg = program(bits_of(graph.weight)), len(batch), packed_batch(batch), np.int64(sign)
     need, tops, taken, carved = map(plan.address, range(4))
     moves = plan.parts, plan.counts  # which begin with the number of the parts

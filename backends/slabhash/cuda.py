@@ -88,10 +88,7 @@ class CudaKernels:
         program.kernel(name)((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _plan(self, slabs: Slabs, name: str, variant: BatchKind | None, edges: int) -> LaunchPlan:
-        """Return the launch of kernel ``name`` ("insert", "erase" or "find") for a batch of ``edges`` edges; cached.
-
-        ``variant`` is the kind of an unvalidated batch, None for a validated one.
-        """
+        """Return the launch of kernel ``name`` ("insert", "erase" or "find") for a batch of ``edges`` edges; cached."""
         plan = self._plans.get((name, variant, edges))
         if plan is None:
             kernel = self._kernels.get((name, variant)) or self._batch_kernel(slabs, name, variant)

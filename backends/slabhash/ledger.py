@@ -266,10 +266,7 @@ class Ledger:
         return demand
 
     def _demand(self, edges: int, need: int, allowance: int, *, sized: bool = False) -> Demand:
-        """Return the demand of ``edges`` edges that need ``need`` slabs, and up to ``allowance`` more if free.
-
-        ``sized``: all buckets were sized for the batch.
-        """
+        """Return the demand of ``edges`` edges that need ``need`` slabs, and up to ``allowance`` more if free."""
         kept = max(need, self.worst_case(self.promised)) if self.promised else need
         in_advance = self.in_advance(edges)
         quota = max(0, min(self.free - kept, allowance - in_advance))

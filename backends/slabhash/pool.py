@@ -64,10 +64,7 @@ class Pool:
         return sum(part.nbytes for part in slabs if not isinstance(part, int))
 
     def _admit(self, capacity: int, *, marked: bool, besides: int = 0) -> None:
-        """Raise ``CapacityError`` unless arrays of ``capacity`` slabs and ``besides`` more bytes can be allocated.
-
-        They come on top of all that is allocated now. ``marked``: with the arrays ``fresh`` and ``touched``.
-        """
+        """Raise ``CapacityError`` unless arrays of ``capacity`` slabs and ``besides`` more bytes can be allocated."""
         if capacity > MAX_SLABS:
             raise CapacityError(f"slabhash cannot have {capacity} slabs of {self.slab_bytes} bytes: use wider ones")
         self._budget.admit(capacity * (self.slab_bytes + (12 if marked else 4)) + besides)  # 4: the owner
