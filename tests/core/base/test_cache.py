@@ -182,7 +182,7 @@ import suricate as su
 g = su.Graph(3, backend="csr_baseline", device="cpu")
 import foreign
 g.insert_edges([0, 1], [1, 2])
-print(su.neighbor_reduce(g, foreign.target).tolist(), foreign.doubled(2))
+print(su.neighbor_reduce(g, None, foreign.target, reduce="sum").tolist(), foreign.doubled(2))
 """
 
 

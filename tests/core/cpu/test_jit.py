@@ -293,7 +293,7 @@ from suricate.base import cache, notice
 notice.PATIENCE = 0
 import suricate as su
 g = su.Graph(3, backend="csr_baseline", device="cpu")
-print(su.neighbor_reduce(g, lambda u, v, w: v).tolist())
+print(su.neighbor_reduce(g, None, lambda u, v, w: v, reduce="sum").tolist())
 print(notice.NOTICE.seconds > 0)
 """
 

@@ -89,12 +89,12 @@ g.insert_edges([0, 1], [1, 2])
 x = g.device.xp.arange(3)
 def shifted(u, v, w, x):
     return x[v + 1]
-print(su.neighbor_reduce(g, lambda u, v, w, x: x[v], args=(x,)).tolist())
+print(su.neighbor_reduce(g, None, lambda u, v, w, x: x[v], args=(x,), reduce="sum").tolist())
 try:
-    su.neighbor_reduce(g, shifted, args=(x,))
+    su.neighbor_reduce(g, None, shifted, args=(x,), reduce="sum")
 except su.errors.VertexRangeError as error:
     print(error)
-print(su.neighbor_reduce(g, lambda u, v, w, x: x[v], args=(x,)).tolist())
+print(su.neighbor_reduce(g, None, lambda u, v, w, x: x[v], args=(x,), reduce="sum").tolist())
 """
 
 

@@ -419,7 +419,7 @@ def test_the_stores_of_a_graph_go_with_it(backend, device, checks):
             graph.insert_edges(ids, ids[::-1].copy(), 1.0)
         delta = graph.delete_edges(ids[:5], ids[:5])
         assert len(tracker.result.level) == 50
-        su.operators.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(values,))
+        su.operators.neighbor_reduce(graph, None, lambda u, v, w, x: x[v], args=(values,), reduce="sum")
         assert graph.num_edges == 50
         graph.check()
         stores = [weakref.ref(graph.store(direction)) for direction in ("out", "in")]
