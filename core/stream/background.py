@@ -47,7 +47,7 @@ class Background:
         self._job, self._callback = job, callback
         self.done = Ending()  #: has a result when the loop ends, or its exception
         self.done.set_running_or_notify_cancel()
-        self._lock, self._asking, self._asked = threading.Lock(), threading.Lock(), threading.Semaphore(0)
+        self._lock, self._asking, self._asked = threading.RLock(), threading.Lock(), threading.Semaphore(0)
         self._questions: deque[Question] = deque()
         self._over = False
         self._threads = [threading.Thread(target=run, name=f"suricate {what}", daemon=True)
@@ -69,14 +69,27 @@ class Background:
         return threading.current_thread() is self._threads[0] or self.done.done()
 
     def ask(self, question: Callable[[Slide], Any]) -> Future[Any]:
-        """Queue a question about the newest slide; return the future of its answer. Raises if the loop has ended."""
+        """Queue a question about the newest slide; return the future of its answer.
+
+        Once the loop has ended, the question is answered here; raises if there is no slide to ask about.
+        """
         answer: Future[Any] = Future()
         with self._asking:
             if self._over:
-                raise RequirementError("query: the job has ended; job.current is its last slide")
+                self._demand_slide()
             self._questions.append((question, answer))
+            is_over = self._over
         self._asked.release()
+        if is_over:
+            with self._lock:
+                self._answer()
         return answer
+
+    def _demand_slide(self) -> None:
+        """Raise ``RequirementError`` unless the loop, which has ended, left a whole slide."""
+        if self._job.current is None or self._job._is_broken:
+            reason = "while a slide was applied" if self._job._is_broken else "before a slide closed"
+            raise RequirementError(f"query: the job ended before the question was answered, {reason}")
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -102,12 +115,16 @@ class Background:
     def _end(self, error: BaseException | None) -> None:
         with self._asking:
             self._over = True
-            left = [*self._questions]
-            self._questions.clear()
+        with self._lock:
+            try:
+                self._demand_slide()
+                self._answer()
+            except RequirementError as reason:
+                while self._questions:
+                    _, answer = self._questions.popleft()
+                    if answer.set_running_or_notify_cancel():
+                        answer.set_exception(reason)
         self._asked.release()
-        for _, answer in left:
-            if answer.set_running_or_notify_cancel():
-                answer.set_exception(RequirementError("query: the job ended before the question was answered"))
         if error is None:
             self.done.set_result(None)
         else:

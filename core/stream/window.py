@@ -202,6 +202,11 @@ class Window:
         return self.past.frame()
 
     @property
+    def _is_broken(self) -> bool:
+        """Whether the loop was interrupted while a slide was applied, so that graph and trackers may not agree."""
+        return self._pending is not None
+
+    @property
     def bytes_on_host(self) -> int:
         """Bytes of the window's events and of those that wait."""
         return self.contents.memory
@@ -294,17 +299,32 @@ class Window:
 
         Returns:
             A future of what the function returns or raises; an exception does not end the loop. Copy arrays that you
-            keep: later slides change them.
+                keep: later slides change them. Once the job has ended, it is asked about its last slide.
 
         Raises:
-            RequirementError: the job was not started, or has ended. If it ends before the answer, the future raises
-                it.
+            RequirementError: the job was not started, or has ended without a slide. If it ends so before the answer,
+                the future raises it.
         """
         if not callable(question):
             raise ParameterError(f"query takes a function of a slide, got {shown(question)}")
         if self._background is None:
             raise RequirementError("query: start the job first; in a loop of one's own, ask the slide")
         return self._background.ask(question)
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the loop that :meth:`start` runs has ended by itself, by :meth:`stop` or by a signal.
+
+        Args:
+            timeout: seconds to wait at most.
+
+        Raises:
+            RequirementError: the job was not started.
+            TimeoutError: the loop has not ended in time.
+            BaseException: what the loop or the callback raised.
+        """
+        if self._background is None:
+            raise RequirementError("wait: start the job first; a loop of one's own ends by itself")
+        self._background.done.result(timeout)
 
     def stop(self, timeout: float | None = None) -> None:
         """End the loop after the current slide, or chunk if no slide closes, and wait until it has ended.

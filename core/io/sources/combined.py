@@ -15,7 +15,7 @@ from suricate.io.sources.chunk_columns import in_order, part_of
 from suricate.io.sources.identity import Sums, sums_of
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.refusals import Refusals
-from suricate.io.sources.source import Chunk, Source, _Mark
+from suricate.io.sources.source import NOTHING, Chunk, Source, _Mark
 from suricate.io.sources.times import ticks_of
 
 
@@ -90,29 +90,20 @@ class Merge(Several):
         super().__init__(first, second, on_error=on_error)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield merged chunks; a position has a triple per source.
+        """Yield merged chunks, ``NOTHING`` while one of the sources has no events; a position has a triple per source.
 
         That is the position where the current chunk of the source begins, and how many of its events were merged so
         far, with their checksums.
         """
         begin: Any = position or ((None, 0, {}), (None, 0, {}))
         heads = [_Head(source, at) for source, at in zip(self._sources, begin, strict=True)]
-        while all(head.fill() for head in heads):
-            first, second = heads
-            if first.has_unit != second.has_unit:
-                raise ParameterError("merge: the times of one source have a unit, those of the other have none")
-            a, b = first.ticks, second.ticks
-            order = np.empty(len(a) + len(b), np.int64)
-            used_a, used_b = merge_heads(a, b, order)
-            chunk = _interleaved(first.rest, second.rest, order[: used_a + used_b], len(a))
-            first.use(used_a)
-            second.use(used_b)
+        while any(has_events := [head.fill() for head in heads]) or None in has_events:
+            chunk = NOTHING
+            if all(has_events):
+                chunk = _merged(*heads)
+            elif None not in has_events:
+                chunk = heads[has_events.index(True)].use_all()
             yield tuple(head.position for head in heads), chunk
-        for head in heads:
-            while head.fill():
-                rest = head.rest
-                head.use(len(head.ticks))
-                yield tuple(each.position for each in heads), rest
 
     def is_untouched(self, position: Any) -> bool:
         """Return whether both sources say so, and all their events were merged."""
@@ -147,7 +138,7 @@ class _Head:
     """
 
     def __init__(self, source: Source, at: tuple[Any, int, Sums]) -> None:
-        self._source, (self._begin, self._used, self._sums) = source, at
+        self._source, self._at, (self._begin, self._used, self._sums) = source, at, at
         self._chunks = source.read(self._begin)
         self._after, self.ticks, self.has_unit = self._begin, np.empty(0, np.int64), False
         self.rest: dict[str, Any] = {}
@@ -156,10 +147,10 @@ class _Head:
 
     @property
     def position(self) -> tuple[Any, int, Sums]:
-        return self._begin, self._used, self._sums
+        return self._at if self._skip else (self._begin, self._used, self._sums)
 
-    def fill(self) -> bool:
-        """Read the next chunk if the current one is used up; return False at the end of the source."""
+    def fill(self) -> bool | None:
+        """Read a chunk if this one is used up; return False at the end of the source, None if it is empty."""
         while len(self.ticks) == 0:
             found = next(self._chunks, None)
             if found is None:
@@ -170,6 +161,9 @@ class _Head:
             self._after, chunk = found
             if isinstance(chunk, _Mark):
                 raise ParameterError("merge: sources of steps cannot be merged")
+            if not len(chunk["src"]):
+                self._begin, self._used, self._sums = self._after, 0, Sums()
+                return None
             ticks, self.has_unit = ticks_of(chunk["time"], self._source.time_unit)
             self.rest, self.ticks, self._used, self._sums = dict(chunk), ticks, 0, Sums()
             if self._skip:
@@ -197,6 +191,12 @@ class _Head:
         self.rest = {name: part_of(column, count) for name, column in self.rest.items()}
         self.ticks, self._used = self.ticks[count:], self._used + count
 
+    def use_all(self) -> Chunk:
+        """Return the chunk, and remove all its events: they were merged."""
+        rest = self.rest
+        self.use(len(self.ticks))
+        return rest
+
     def use(self, count: int) -> None:
         """Remove the first ``count`` events from the chunk: they were merged."""
         self._remove(count)
@@ -205,6 +205,19 @@ class _Head:
             for each, lines in zip(self._source.refusals, self._held, strict=True):
                 each.held += lines
             self._held = [[] for _ in self._held]
+
+
+def _merged(first: _Head, second: _Head) -> Chunk:
+    """Return the events of two chunks, merged by time until one of them is used up."""
+    if first.has_unit != second.has_unit:
+        raise ParameterError("merge: the times of one source have a unit, those of the other have none")
+    a, b = first.ticks, second.ticks
+    order = np.empty(len(a) + len(b), np.int64)
+    used_a, used_b = merge_heads(a, b, order)
+    chunk = _interleaved(first.rest, second.rest, order[: used_a + used_b], len(a))
+    first.use(used_a)
+    second.use(used_b)
+    return chunk
 
 
 def _is_untouched(source: Source, position: Any) -> bool:

@@ -42,6 +42,7 @@ class _Mark:
 MARK = _Mark()  #: in place of a chunk: the events of a step are complete
 
 Chunk = Mapping[str, Any]  #: arrays of equal length by column (see ``COLUMNS``)
+NOTHING: Chunk = {"src": (), "dst": ()}  #: no events have come for a while: a job checks whether it should stop
 
 
 class Source:
@@ -199,10 +200,10 @@ class Sorted(Source):
         if position is not None and self._source.is_untouched(end):
             return
         for after, each in self._source.read(end):
-            if isinstance(each, _Mark) or "time" not in each:
+            if isinstance(each, _Mark) or (len(each["src"]) and "time" not in each):
                 raise RequirementError("order='time' needs events with times, not a source of steps")
             end = after
-            parts.append(each)
+            parts += [each] if len(each["src"]) else []
         if not parts:
             return
         order = np.argsort(np.concatenate([column_array(part["time"]) for part in parts]), kind="stable")

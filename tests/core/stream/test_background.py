@@ -62,10 +62,7 @@ def test_questions_meet_whole_slides() -> None:
         def ask(number: int) -> list[tuple]:
             found = []
             for _ in range(50):
-                try:
-                    found.append(job.query(lambda w: (*facts(w), components.result.num_components)).result(PATIENCE))
-                except RequirementError:
-                    break  # the job has ended
+                found.append(job.query(lambda w: (*facts(w), components.result.num_components)).result(PATIENCE))
                 if next(answered) == 12:
                     enough.set()
             return found
@@ -78,8 +75,8 @@ def test_questions_meet_whole_slides() -> None:
     for *row, number in answers:
         assert tuple(row) in whole()
         assert counts.setdefault(row[0], number) == number
-    with pytest.raises(RequirementError, match="has ended"):
-        job.query(facts)
+    assert job.query(facts).result(0) == whole()[-1]  # that of the last slide
+    assert job.query(lambda w: job.query(facts)).result(0).result(0) == whole()[-1]
 
 
 def test_questions_are_answered_while_the_source_waits() -> None:
@@ -124,6 +121,34 @@ def test_what_a_callback_raises_ends_the_loop(tmp_path: Path) -> None:
     rest = [facts(w) for w in again]
     assert rest == whole()[14:]  # the slide that was not done comes again
     assert ends == [row[0] for row in whole()[:15]]
+
+
+def test_a_merge_with_a_silent_source_stops_and_answers() -> None:
+    """The second source gives chunks without rows, as a poll that timed out; the first one gives events."""
+
+    def silent(_: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+        while not job._stop.is_set():
+            yield 0, {"time": [], "src": [], "dst": []}
+
+    first = {"time": np.arange(100), "src": np.arange(100) % 7, "dst": np.arange(100) % 5}
+    job = st.Window(st.merge(st.source(silent), first), size="9", slide="3", graph=CPU)
+    with job:
+        job.start()
+        assert not job.stop(PATIENCE)
+    seen = []
+    parts = [{"time": [], "src": [], "dst": []}, {"time": [7, 8], "src": [1, 2], "dst": [3, 4]}, {"src": [], "dst": []}]
+    for both in (parts, first), (first, parts), (parts, parts):
+        merged = st.merge(*both)
+        chunks = [(position, chunk) for position, chunk in merged.read() if len(chunk["src"])]
+        times = [time for _, chunk in chunks for time in np.asarray(chunk["time"]).tolist()]
+        assert times == sorted(times)
+        for position, _ in chunks:
+            rest = [time for _, chunk in merged.read(position) for time in np.asarray(chunk.get("time", ())).tolist()]
+            seen.append(rest)
+            assert rest == times[len(times) - len(rest) :]
+    assert min(map(len, seen)) == 0
+    (w,) = st.Window(st.source(st.merge(first, parts), order="time"), slide="200", graph=CPU)
+    assert w.events == 102
 
 
 def test_to_leave_the_block_raises_what_nobody_has_seen() -> None:
@@ -176,9 +201,13 @@ def test_what_the_source_raises_reaches_the_caller() -> None:
         raise OSError("the line is down")
 
     job = job_of(source())
-    done = job.start()
-    with pytest.raises(OSError, match="the line is down"):
-        done.result(PATIENCE)
+    with pytest.raises(RequirementError, match="wait: start the job first"):
+        job.wait()
+    job.start()
+    for _ in range(2):
+        with pytest.raises(OSError, match="the line is down"):
+            job.wait(PATIENCE)
+    assert job.query(facts).result(0) == whole()[2]  # what was done before the error
 
 
 def test_stops_keep_a_checkpoint(tmp_path: Path) -> None:
@@ -221,6 +250,8 @@ def test_questions_of_jobs_without_slides() -> None:
         done.result(PATIENCE)
         with pytest.raises(RequirementError, match="ended before"):
             answer.result(PATIENCE)
+        with pytest.raises(RequirementError, match="ended before"):
+            job.query(facts)
 
 
 def test_misuse_is_an_error() -> None:
@@ -263,10 +294,7 @@ def test_questions_on_cuda_meet_whole_slides() -> None:
     with job:
         done = job.start()
         while not done.done():
-            try:
-                answers.append(job.query(shown).result(PATIENCE))
-            except RequirementError:
-                break  # the job has ended
+            answers.append(job.query(shown).result(PATIENCE))
             answered.set()
         done.result(PATIENCE)
     assert answers
