@@ -161,10 +161,10 @@ def fitting_widths(cells: Sequence[Sequence[str]], most: int | None) -> list[int
     widths = [max(map(len, column)) for column in columns]
     least = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
     while most is not None and sum(widths) > most:
-        spare = [place for place, width in enumerate(widths) if width > least[place]]
-        if not spare:
+        wide = [place for place, width in enumerate(widths) if width > least[place]]
+        if not wide:
             return None
-        widths[max(spare, key=widths.__getitem__)] -= 1
+        widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
 
 

@@ -63,16 +63,11 @@ def from_networkx(
         ParameterError: ``graph`` is not a NetworkX graph, or no edge has the attribute.
         DTypeError, WeightError: a weight is not a number, or one that a graph cannot hold.
     """
-    refuse_num_vertices(options, "graph")
-    if not all(callable(getattr(graph, name, None)) for name in ("is_directed", "is_multigraph", "adjacency")):
-        raise ParameterError(f"graph must be a graph of NetworkX, got {described(graph)}")
-    check_names(weight=weight)
-    refuse_weight_dtype(options, weight, "edge attribute")
+    _check(graph, weight, options)
     one_way = options.setdefault("directed", graph.is_directed()) is True or graph.is_directed()
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
     degrees = np.fromiter(map(len, rows), np.int64, len(rows))
-    heads = chain.from_iterable(rows)
-    ids, dst = _numbered(nodes, heads, int(degrees.sum()))
+    ids, dst = _numbered(nodes, chain.from_iterable(rows), int(degrees.sum()))
     row = np.repeat(np.arange(len(nodes)), degrees)
     every = np.ones(len(row), bool)
     once = every if graph.is_directed() else row <= np.argsort(ids)[dst]  # an edge is in the rows of both its ends
@@ -90,11 +85,7 @@ def from_networkx(
         src, dst = src[kept], dst[kept]
     made = from_coo(cls, src, dst, weights, num_vertices=len(nodes), combine=combine, **options)
     objects = Objects()
-    if made.names is None and not _are_positions(nodes):
-        if can_be_names(nodes):
-            made._names = partial(Names.of, nodes)  # made when they are asked for
-        else:
-            objects.nodes = nodes
+    _keep_nodes(made, objects, nodes)
     if made.partition is None:
         objects.graph, objects.weight = dict(graph.graph), WEIGHT if weight is None else weight
         _keep_attributes(made, objects, ids, [data for _, data in graph.nodes(data=True)])
@@ -102,6 +93,23 @@ def from_networkx(
         _keep_edges(made, objects, graph, rows, kept, (src, dst), taken)
     made._objects = objects or None
     return made
+
+
+def _check(graph: Any, weight: str | None, options: dict[str, Any]) -> None:
+    refuse_num_vertices(options, "graph")
+    if not all(callable(getattr(graph, name, None)) for name in ("is_directed", "is_multigraph", "adjacency")):
+        raise ParameterError(f"graph must be a graph of NetworkX, got {described(graph)}")
+    check_names(weight=weight)
+    refuse_weight_dtype(options, weight, "edge attribute")
+
+
+def _keep_nodes(made: Graph, objects: Objects, nodes: list[Any]) -> None:
+    """Make ``nodes`` the names of ``made`` if they can be, else ``objects``, unless they are the ids."""
+    if made.names is None and not _are_positions(nodes):
+        if can_be_names(nodes):
+            made._names = partial(Names.of, nodes)  # made when they are asked for
+        else:
+            objects.nodes = nodes
 
 
 def _keep_attributes(made: Graph, objects: Objects, ids: np.ndarray, data: list[dict[Any, Any]]) -> None:
