@@ -75,11 +75,11 @@ class SpMV(Algorithm):
         over: Literal["out", "in"] = "out",
         weighted: bool | None = None,
     ) -> None:
-        self.x = VertexValues("spmv: x", x)
+        self.x = VertexValues(f"{self.name}: x", x)
         if not isinstance(over, str) or over not in ("out", "in"):
-            raise ParameterError(f"spmv: over must be 'out' or 'in', got {shown(over)}")
+            raise ParameterError(f"{self.name}: over must be 'out' or 'in', got {shown(over)}")
         self.over = over
-        self.weighting = Weighting("spmv", weighted)
+        self.weighting = Weighting(self.name, weighted)
         self._x: Array = None
         self._y: Array = None
 

@@ -18,7 +18,7 @@ VERTICES = {"label", "parent"}  # fields of results that hold ids
 NOTHING = {"level": -1, "distance": -1, "parent": -1}  # at deleted vertices; of other fields 0
 CASES: dict[str, dict[str, Any]] = {
     "bfs": {"source": 1}, "sssp": {"source": 1}, "wcc": {}, "scc": {}, "kcore": {}, "triangles": {}, "spmv": {},
-    "directed_triangles": {}, "directed_kcore": {},
+    "degree": {}, "directed_triangles": {}, "directed_kcore": {},
     "closeness": {}, "betweenness": {"k": 4, "endpoints": True},
 }  # fmt: skip
 

@@ -55,6 +55,12 @@ class Coloring(Parameters, total=False):
 
     seed: int
 
+class Degree(Parameters, total=False):
+    """Parameters of ``degree``."""
+
+    over: Literal["out", "in"]
+    weighted: bool
+
 class DirectedKCore(Parameters, total=False):
     """Parameters of ``directed_kcore``."""
 
@@ -180,6 +186,8 @@ class Track(Protocol):
     @overload
     def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> Tracker[ReturnedArray]: ...
     @overload
+    def __call__(self, algorithm: Literal["degree"], **params: Unpack[Degree]) -> Tracker[ReturnedArray]: ...
+    @overload
     def __call__(
         self, algorithm: Literal["directed_kcore"], **params: Unpack[DirectedKCore]
     ) -> Tracker[KCoreResult]: ...
@@ -233,6 +241,8 @@ class Compute(Protocol):
     def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> ReturnedArray: ...
     @overload
     def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> ReturnedArray: ...
+    @overload
+    def __call__(self, algorithm: Literal["degree"], **params: Unpack[Degree]) -> ReturnedArray: ...
     @overload
     def __call__(self, algorithm: Literal["directed_kcore"], **params: Unpack[DirectedKCore]) -> KCoreResult: ...
     @overload

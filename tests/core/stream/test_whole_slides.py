@@ -15,6 +15,7 @@ ALGORITHMS = {
     "pagerank": {"tol": 1e-9},
     "coloring": {},
     "spmv": {},
+    "degree": {"over": "in"},
     "independent_set": {},
 }
 

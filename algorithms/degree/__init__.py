@@ -1,0 +1,87 @@
+"""Degrees kept current: numbers of neighbours, or sums of the weights of a vertex's edges.
+
+An update visits the rows of the changed edges only, as that of ``spmv`` does; sums of weights are made again, never
+subtracted from. ``suricate.replay`` counts the edges one by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms.degree import steps
+from suricate.algorithms.spmv import SpMV
+from suricate.base.parameters import flag
+from suricate.plugins.step import Step
+
+if TYPE_CHECKING:
+    from suricate.base.devices import ReturnedArray
+    from suricate.graph import Graph
+    from suricate.plugins.algorithm import Algorithm
+
+
+class State(NamedTuple):
+    """What a step changes: ``count`` (``float64[num_vertices]``), of sources (``of_source``) or of destinations."""
+
+    count: np.ndarray
+    of_source: bool
+
+
+class Degree(SpMV):
+    """The number of out-neighbours of each vertex, ``int64[num_vertices]``; a self-loop counts once.
+
+    Args:
+        over: ``"out"``, or ``"in"`` for in-neighbours; on a directed graph without in-edges every update of the latter
+            is one pass over all edges.
+        weighted: the sum of the weights of these edges in place of their number, ``float64[num_vertices]``.
+
+    Raises:
+        ParameterError: a parameter is of the wrong type.
+        RequirementError: ``weighted=True`` on a graph without weights.
+    """
+
+    name = "degree"
+    uses_weights = False
+
+    def __init__(self, over: Literal["out", "in"] = "out", weighted: bool = False) -> None:
+        super().__init__(over=over, weighted=flag("degree: weighted", weighted))
+
+    @property
+    def result(self) -> ReturnedArray:
+        """The degrees in a new array."""
+        return self._y.copy() if self.weighting.asked else self._y.astype(np.int64)
+
+    def event_step(self, graph: Graph) -> Step | str:
+        """Return how ``suricate.replay`` counts edge by edge; a text, the reason, for sums of weights."""
+        if self.weighting.asked:
+            return "degree has no step for sums of weights, which it makes again and never subtracts from"
+        return Step(
+            steps, State(self._y, self.over == "out"),
+            lambda *shape: (np.empty(shape, np.int64),), lambda recorded: recorded[0],
+        )  # fmt: skip
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls, *arcs: Any, over: str = "out", weighted: bool = False, live: np.ndarray | None = None, **_: Any
+    ) -> np.ndarray:
+        """Return the degrees by NumPy; ``arcs`` are the positional arguments of :meth:`Algorithm.reference`.
+
+        ``live`` is not read: deleted vertices have no edges.
+        """
+        ends, weight, num_vertices = arcs[over == "in"], arcs[2], arcs[3]
+        return np.bincount(ends, weights=weight if weighted else None, minlength=num_vertices)
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Return parameters for the benchmark: the defaults."""
+        return {}
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Return the algorithm of this module, :class:`Degree`, which registers it as a plugin."""
+    return [Degree]
