@@ -108,7 +108,7 @@ class Frontier(metaclass=MadeByGraph):
         if vertices is None:
             return cls._of_all(device, count)
         if trusted:
-            if isinstance(vertices, int):
+            if isinstance(vertices, (int, np.integer)):
                 vertices = _on_device(device, np.array([vertices], np.uint32))
             return cls._of(device, vertices, num_vertices=count, distinct=distinct)
         if isinstance(vertices, (int, np.integer)) and not isinstance(vertices, bool):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from suricate.operators.cuda.intersect import intersect as intersections
-from suricate.operators.cuda.loops import iterate as loop_memory
+from suricate.operators.cuda.loops import iterate as loops
 from suricate.operators.cuda.loops.recording import by_host, is_recording, recorded  # noqa: F401
 from suricate.operators.cuda.maps import maps
 from suricate.operators.cuda.prepared import prepare  # noqa: F401
@@ -20,4 +20,4 @@ converge = recorded(rounds.converge)
 vertex_map = recorded(maps.vertex_map)
 edge_map = recorded(maps.edge_map)
 intersect = recorded(intersections.intersect)
-iterate = recorded(loop_memory.iterate)
+iterate = recorded(loops.iterate)

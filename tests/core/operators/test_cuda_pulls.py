@@ -154,7 +154,7 @@ def test_effects(graph: su.Graph, kernels: list[str], over: str) -> None:
     driver.edge_map(fake, call, Start((), (arcs, arcs._replace(status=None, weight=array(4, np.float32)))), over)
     assert kernels == ["map_arcs"] * 2
     everything = {"map_segments"} if fake.view().can_scan else {"map_edges", "map_heavy_edges"}
-    driver.edge_map(fake, call, Start((Frontier._of_all(fake.device, 10_000),)), over)
+    driver.edge_map(fake, call, Start((Frontier._of_all(fake.device, fake.num_vertices),)), over)
     assert set(kernels[2:]) == everything
     kernels.clear()
     driver.edge_map(fake, call, Start((ids(fake, 5, known=False),)), over)
@@ -193,5 +193,15 @@ def test_rounds(graph: su.Graph, kernels: list[str], over: str, wake: str) -> No
     assert kernels == ["merge_vertices", "converge"]
     kernels.clear()
     both = call_of(fake, binding.bind_pull(graph, read_first, (np.zeros(10_000),) * 2, "sum", None, None, store_second))
-    driver.converge(fake, both, Start((fake.frontier(),)), over, None, 100, None, UNLIMITED, ((0, 1),))
+    driver.converge(
+        fake,
+        both,
+        Start((Frontier._of_all(fake.device, fake.num_vertices),)),
+        over,
+        None,
+        100,
+        None,
+        UNLIMITED,
+        ((0, 1),),
+    )
     assert kernels == ["passes"]

@@ -40,7 +40,7 @@ def test_from_vertices_takes_arrays_of_the_device(device):
 def test_one_vertex_and_none(device):
     assert members(graph_of(device, 8).frontier([7])) == [7]
     assert members(graph_of(device, 8).frontier(np.uint8(7))) == [7]
-    for vertex in (0, 7):
+    for vertex in (0, 7, np.uint8(7)):
         assert members(graph_of(device, 8).frontier(vertex, trusted=True)) == [vertex]
     empty = graph_of(device, 8).frontier([])
     assert len(empty) == 0
