@@ -46,7 +46,8 @@ def product(u, v, w, x):
 
 g = su.Graph(3, backend="csr_baseline", device="cpu")
 g.insert_edges([0, 0, 1], [1, 2, 2])
-print(su.neighbor_reduce(g, product, args=(np.array([1.0, 2.0, 4.0]),)).tolist())
+x = np.array([1.0, 2.0, 4.0])
+print(su.neighbor_reduce(g, None, product, args=(x,), reduce="sum").tolist())
 print(cache_folder())
 stats = next(iter(cpu._instances.values())).neighbor_reduce.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
