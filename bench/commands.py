@@ -50,7 +50,6 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
         "sweep",
         "crossover",
         "window",
-        "large",
         "usage",
         "short",
         "ablations",
@@ -58,7 +57,7 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
         "replay",
         SCALING,
     ),
-    "edges": ("window", "large"),
+    "edges": ("window",),
     "knobs": ("sweep", "ablations"),
     "algorithms": ("algorithms", "methods", "crossover", "short", "ablations", "stream", "replay", SCALING),
     "quick": ("stream",),
@@ -178,9 +177,7 @@ def demo(
     "--graph", "graphs", multiple=True,
     help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable. Default: those of the suite, mostly rmat:16.",
 )  # fmt: skip
-@click.option(
-    "--edges", type=click.IntRange(16), help="Size of the graphs that suites window and large draw in pieces."
-)
+@click.option("--edges", type=click.IntRange(16), help="Size of the stream that suite window draws in pieces.")
 @BACKEND
 @ALGORITHM
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")
@@ -376,7 +373,9 @@ def given(name: str, value: Any, suite: str) -> Any:
 
 def is_drawn(suite: str, size: int) -> bool:
     """Return whether ``suite`` draws a graph of ``size`` edges in pieces on the device."""
-    return suite != "all" and bool(SUITES[suite].drawn or (suite == "crossover" and size >= constants.DRAWN_FROM))
+    if suite == "crossover":
+        return size >= constants.DRAWN_FROM
+    return suite != "all" and SUITES[suite].edges_per_vertex > 0
 
 
 def default_graphs(
@@ -390,7 +389,7 @@ def default_graphs(
     from suricate.bench import drawn, inputs
 
     if is_drawn(suite, 0):
-        return drawn.specs_of(edges or constants.DRAWN_EDGES, SUITES[suite].drawn, SUITES[suite].edges_per_vertex)
+        return (drawn.spec_of(edges or constants.DRAWN_EDGES, SUITES[suite].edges_per_vertex),)
     usual = next(each.graphs for each in SUITES.values() if each.graphs)
     if suite != "all" and SUITES[suite].temporal:
         generated = SUITES[suite].quick if quick else SUITES[suite].graphs or ()

@@ -13,8 +13,7 @@ class Suite(NamedTuple):
     Attributes:
         in_all: whether ``--suite all`` includes it.
         graphs: specifications of the graphs that it is measured on; None: all real ones.
-        drawn: kinds of graphs ("uniform", "rmat") that it draws in pieces, see ``suricate.bench.drawn``.
-        edges_per_vertex: of each graph that it draws by default, one of each kind.
+        edges_per_vertex: of the uniform stream that it draws in pieces, see ``suricate.bench.drawn``; 0: it draws none.
         on_cuda: specifications of further graphs, for runs on a GPU.
         quick: specifications of the graphs of a short run.
         temporal: whether it is also measured on the temporal graphs present here; in a short run on the bundled one.
@@ -22,7 +21,6 @@ class Suite(NamedTuple):
 
     in_all: bool
     graphs: tuple[str, ...] | None
-    drawn: tuple[str, ...] = ()
     edges_per_vertex: int = 0
     on_cuda: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
@@ -36,7 +34,6 @@ SUITES = {
     name: Suite(
         suite["all"],
         None if suite["graphs"] == "real" else tuple(suite["graphs"]),
-        tuple(suite.get("drawn", ())),
         suite.get("edges_per_vertex", 0),
         tuple(suite.get("on_cuda", ())),
         tuple(suite.get("quick", ())),

@@ -118,12 +118,10 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
     return DrawnInput(spec.text, num_edges, stream)
 
 
-def specs_of(num_edges: int, kinds: tuple[str, ...], edges_per_vertex: int) -> list[str]:
-    """Return specifications of graphs of about ``num_edges`` edges, one for each of ``kinds`` ("uniform", "rmat").
+def spec_of(num_edges: int, edges_per_vertex: int) -> str:
+    """Return the specification of a uniform graph of ``num_edges`` edges.
 
     The number of vertices is a power of two for which there are about ``edges_per_vertex`` edges per vertex.
     """
     least = math.ceil(num_edges.bit_length() / 2) + 1  # so that a quarter of the pairs are edges at most
-    scale = max(least, round(math.log2(max(2, num_edges / edges_per_vertex))))
-    written = {"uniform": f"uniform:{1 << scale}:{num_edges}", "rmat": f"rmat:{scale}:{max(1, num_edges >> scale)}"}
-    return [written[kind] for kind in kinds]
+    return f"uniform:{1 << max(least, round(math.log2(max(2, num_edges / edges_per_vertex))))}:{num_edges}"

@@ -29,20 +29,18 @@ from suricate.bench.workloads.algorithms import (
 )
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
 from suricate.bench.workloads.crossover import USES, Crossing, Rebuilding, power_near
-from suricate.bench.workloads.drawn.large import LARGE_OPERATIONS, LargeBuild, LargeRank
-from suricate.bench.workloads.drawn.windows import LongWindow
 from suricate.bench.workloads.footprints import Footprint
 from suricate.bench.workloads.methods import Method, StreamedMethod
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.replays import Replay
-from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.short import ShortCalls
 from suricate.bench.workloads.short.cuda import HostTime
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.sweeps import KnobFixture, label, settings, switches, widths
 from suricate.bench.workloads.usage import PEAKS, READ_SHARES, Peak, ReadsAndWrites
 from suricate.bench.workloads.vertices import VERTEX_TASKS, KeptCurrentWithout
+from suricate.bench.workloads.windows import LongWindow
 from suricate.graph import Graph
 from suricate.plugins import algorithm, algorithms, backend, backends, default_backend
 
@@ -319,10 +317,6 @@ def _sums() -> list[tuple[str, str]]:
     return [(function, dtype) for function in ("sum", "product") for dtype in constants.VALUE_DTYPES]
 
 
-def _schemes(selection: Selection, fixture: Fixture) -> list[Task]:
-    return [*scheme_tasks(fixture, selection.fixture(fixture.backend, fixture.data))]
-
-
 def _sweep(selection: Selection, fixture: Fixture) -> list[Task]:
     tasks: list[Task] = []
     for change in settings(backends()[fixture.backend], selection.options, selection.knobs):
@@ -432,16 +426,9 @@ def _window(selection: Selection, fixture: Fixture) -> list[Task]:
     return [LongWindow(fixture, size) for size in selection.updates or (None,)]
 
 
-def _large(selection: Selection, fixture: Fixture) -> list[Task]:
-    most = DrawnInput.of(fixture).num_edges // constants.EDGE_FACTOR
-    sizes = selection.updates or [size for size in constants.LARGE_UPDATES if size <= most]
-    operations = [kind(fixture, size) for kind in LARGE_OPERATIONS for size in sizes]
-    return [LargeBuild(fixture), *operations, LargeRank(fixture)]
-
-
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
-    "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
-    "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window, "large": _large,
+    "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "sweep": _sweep,
+    "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window,
     "usage": _usage, "short": _short, "ablations": _ablations, "stream": _stream,
     "replay": _replay,
 }  # fmt: skip

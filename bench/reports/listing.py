@@ -21,13 +21,12 @@ from suricate.bench.workloads import (
     operations,
     operators,
     replays,
-    schemes,
     short,
     streams,
     usage,
     vertices,
+    windows,
 )
-from suricate.bench.workloads.drawn import large, windows
 from suricate.bench.workloads.short.cuda import HostTime
 from suricate.plugins.algorithm import Algorithm
 from suricate.store import OPERATIONS, Store
@@ -45,11 +44,9 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
     "crossover": (crossover.Crossing,),
     "scaling": (Build, Insert, Delete, Compute, Update, Capacity),
     "reduce": (operators.Reduce, operators.Propagate),
-    "schemes": (schemes.Pull, schemes.Push),
     "sweep": (builds.Build, operations.Memory, operators.Reduce, *operations.OPERATIONS),
     "memory": (footprints.Footprint,),
     "window": (windows.LongWindow,),
-    "large": (large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank),
     "usage": (*operations.OPERATIONS, usage.ReadsAndWrites, *vertices.VERTEX_TASKS, usage.Peak),
     "replay": (replays.Replay,),
     "short": (short.ShortCalls, HostTime),

@@ -1,4 +1,4 @@
-"""Tables on one aspect each: latencies, scenarios, backend options, bytes, schemes, growth, windows.
+"""Tables on one aspect each: latencies, scenarios, backend options, bytes, growth, windows.
 
 ``rows`` are rows of results files, as dicts.
 """
@@ -16,7 +16,6 @@ from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, rate, seconds, time_and_rate
 
 SUITES = (
-    "schemes",
     "sweep",
     "memory",
     "crossover",
@@ -37,7 +36,7 @@ def of(rows: Rows) -> list[Table]:
         groups.setdefault(row.get("suite", ""), []).append(row)
     plain = [row for row in good if row.get("suite") not in SUITES]
     makers: tuple[tuple[Callable[[Rows], list[Table]], Rows], ...] = (
-        (latencies, plain), (storage, plain), (growth, plain), (schemes, groups.get("schemes", [])),
+        (latencies, plain), (storage, plain), (growth, plain),
         (sweeps, groups.get("sweep", [])), (footprints, groups.get("memory", [])), (windows, groups.get("window", [])),
         (ablations, groups.get("ablations", [])), (streams.of, groups.get("stream", [])),
         (scaling.of, groups.get("scaling", [])),
@@ -79,27 +78,6 @@ def growth(rows: Rows) -> list[Table]:
         return f"{rate(extra.get('edges_per_s') or row['edges_per_s'])}; {batches}"
 
     return _by_backend(grown, "growth from an empty graph: rate of the whole; median / slowest batch", entry)
-
-
-def schemes(rows: Rows) -> list[Table]:
-    """Return a table per graph and backend: the time of each pass (operator and start), a column per scheme."""
-    tables = []
-    columns = list(dict.fromkeys(row["extra"]["scheme"] for row in rows))
-    for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
-        group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
-        table = new_table(
-            f"{label(backend)}, {graph} on {device}: median time (edges per second) by scheme", "pass", columns
-        )
-        for workload, start in dict.fromkeys((row["workload"], row["extra"]["start"]) for row in group):
-            found = {
-                row["extra"]["scheme"]: row
-                for row in group
-                if (row["workload"], row["extra"]["start"]) == (workload, start)
-            }
-            entries = (time_and_rate(found[scheme]) if scheme in found else "-" for scheme in columns)
-            table.add_row(f"{workload}, {start}", *entries)
-        tables.append(table)
-    return tables
 
 
 def sweeps(rows: Rows) -> list[Table]:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from suricate import plugins
 from suricate.base.devices import CPU
 from suricate.bench import constants, drawn, inputs, suites, suricate_commands
-from suricate.bench.commands import bench, demo
+from suricate.bench.commands import bench, demo, is_drawn
 from suricate.bench.defaults import SUITES
 from suricate.bench.reports import listing, results
 from suricate.bench.streams.jobs import MadeOnDevice
@@ -158,7 +158,7 @@ def test_results_that_cannot_be_written_are_noticed_first(tmp_path, command, mon
         ["--suite", "reduce", "--pairs", "hub"],
         ["--suite", "memory", "--scenario", "fresh"],
         ["--suite", "algorithms", "--weighted"],
-        ["--suite", "schemes", "--batch", "8"],
+        ["--suite", "reduce", "--batch", "8"],
         ["--option", "nosuch=1"],
         ["--option", "memory_limit=1"],
         ["--quiet-core"],
@@ -255,9 +255,7 @@ def test_list_shows_workloads_and_capabilities(broken_backends):
 @pytest.mark.parametrize("suite", SUITES)
 def test_list_shows_the_workloads_and_algorithms_of_a_suite(suite):
     selection = suites.Selection(("slabhash",), CPU, updates=(2,))
-    loader = drawn if SUITES[suite].drawn else inputs
-    graph = drawn.specs_of(64, SUITES[suite].drawn, 2)[0] if SUITES[suite].drawn else str(constants.COLLEGEMSG)
-    data = loader.load(graph)
+    data = drawn.load(drawn.spec_of(64, 2)) if is_drawn(suite, 0) else inputs.load(str(constants.COLLEGEMSG))
     tasks = suites.BACKEND_TASKS[suite](selection, selection.fixture("slabhash", data))
     tables = listing.listing((suite,), [], [plugins.algorithm(name) for name in suites.joining((suite,))])
     shown = {table.title: list(table.columns[0].cells) for table in tables}
@@ -267,8 +265,8 @@ def test_list_shows_the_workloads_and_algorithms_of_a_suite(suite):
 
 
 def test_list_is_of_the_suite_that_is_given():
-    result = run(bench, "--list", "--device", "cpu", "--suite", "schemes")
-    assert "push" in result.output
+    result = run(bench, "--list", "--device", "cpu", "--suite", "reduce")
+    assert "propagate" in result.output
     assert "bulk build" not in result.output
     assert "pagerank" not in result.output
 

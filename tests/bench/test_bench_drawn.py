@@ -1,4 +1,4 @@
-"""Graphs drawn in pieces: the suites on large graphs and on long windows, with right backends and broken ones."""
+"""Graphs drawn in pieces: the crossover map and long windows on them, with right backends and broken ones."""
 
 import json
 
@@ -16,10 +16,8 @@ from suricate.bench.reports import tables
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import EdgeModel
-from suricate.bench.workloads import crossover
-from suricate.bench.workloads.drawn import graphs as drawn_graphs
-from suricate.bench.workloads.drawn import large, windows
-from suricate.errors import CapacityError, UnknownNameError
+from suricate.bench.workloads import crossover, windows
+from suricate.errors import UnknownNameError
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 UNIFORM, RMAT = drawn.load("uniform:64:600", seed=1), drawn.load("rmat:6:10", seed=1)
@@ -31,9 +29,8 @@ def fixture(backend, data, device=CPU, **options):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    """Pieces that do not divide the graphs, and samples of a few vertices."""
+    """Pieces that do not divide the graphs, and few questions."""
     monkeypatch.setattr(constants, "PIECE", 97)
-    monkeypatch.setattr(constants, "SAMPLE_EDGES", 200)
     monkeypatch.setattr(constants, "FILL_BATCH", 101)
     monkeypatch.setattr(constants, "QUESTIONS", 64)
 
@@ -51,13 +48,12 @@ def test_a_drawn_graph_is_its_stream():
     assert np.array_equal(degrees, np.bincount(RMAT.stream.piece(0, 640).src, minlength=64))
 
 
-@pytest.mark.parametrize("suite", ["window", "large"])
 @pytest.mark.parametrize("edges", [16, 65536, 10**10])
-def test_graphs_of_a_size(suite, edges):
-    specs = drawn.specs_of(edges, SUITES[suite].drawn, SUITES[suite].edges_per_vertex)
-    found = [drawn.load(spec) for spec in specs]
-    assert all(0.9 * edges <= each.num_edges <= 1.3 * edges or edges == 16 for each in found)
-    assert found[0].num_edges == edges
+def test_graphs_of_a_size(edges):
+    found = drawn.load(drawn.spec_of(edges, SUITES["window"].edges_per_vertex))
+    assert found.num_edges == edges
+    assert 4 * edges <= found.num_vertices**2
+    assert 64 <= edges / found.num_vertices <= 256 or edges <= 65536
 
 
 @pytest.mark.parametrize(
@@ -74,79 +70,12 @@ def test_graphs_that_cannot_be_drawn(spec, error, message):
         drawn.load(spec)
 
 
-def test_the_sample_is_what_the_stream_has():
-    for data in (UNIFORM, RMAT):
-        sample, model = drawn_graphs.Sample(data, np), EdgeModel(*data.stream.piece(0, data.num_edges)[:2])
-        chosen = sample.has(np.arange(64, dtype=np.uint32))
-        assert 0 < chosen.sum() < 64
-        assert np.array_equal(sample.vertices, np.flatnonzero(chosen))
-        assert np.array_equal(sample.out_keys, model.keys[chosen[model.src]])
-        assert np.array_equal(sample.in_keys, model.keys[chosen[model.dst]])
-        x = np.arange(64) + 0.5
-        assert np.allclose(sample.sums_into(x), np.bincount(model.dst, x[model.src], 64)[chosen])
-
-
-# -- large graphs ------------------------------------------------------------------------------------------------------
-
-
-def tasks_of(suite, backend, data, device=CPU, **changes):
-    return bench_tasks(suite, Selection((backend,), device, updates=(32,), **changes), data)
-
-
-@pytest.mark.parametrize("data", [UNIFORM, RMAT], ids=["uniform", "rmat"])
-def test_large_graphs_on_every_backend_and_device(backend, device, data):
-    tasks = tasks_of("large", backend, data, device)
-    for task in tasks:
-        found = measure(task, QUICK)
-        assert (task.workload, found.status, found.reason) == (task.workload, "ok", "")
-    assert len({task.workload for task in tasks}) == 5
-    assert tasks[0].extra()["batches"] == 8
-    assert tasks[-1].extra()["num_edges"] == len(EdgeModel(*data.stream.piece(0, data.num_edges)[:2]))
-
-
-@pytest.mark.parametrize(
-    ("backend", "status"),
-    [
-        ("tutorial", {}),
-        ("forgetful", dict.fromkeys(("large build", "large delete", "large query", "large insert"), "FAIL")),
-        ("gullible", {"large delete": "FAIL", "large query": "FAIL"}),
-        ("raising", {"large insert": "ERROR", "large delete": "ERROR"}),
-    ],
-)
-def test_broken_backends_have_no_time(broken_backends, backend, status):
-    for task in tasks_of("large", backend, UNIFORM)[:-1]:
-        found = measure(task, QUICK)
-        assert (task.workload, found.status) == (task.workload, status.get(task.workload, "ok")), found.reason
-
-
-def test_a_wrong_step_is_noticed(broken_backends):
-    class Wrong(large.LargeRank):
-        def action(self, prepared):
-            super().action(prepared)
-            self.sums[self.sample.vertices[0]] *= 1 + 1e-6
-
-    assert "sampled vertex" in measure(Wrong(fixture("tutorial", UNIFORM)), QUICK).reason
-
-
-def test_hints_and_memory_that_cannot_be_reserved(broken_backends, monkeypatch):
-    def refuse(graph, num_edges):
-        raise CapacityError("too much")
-
-    monkeypatch.setattr("suricate.graph.Graph.reserve", refuse)
-    for hints in (True, False):
-        task = large.LargeBuild(fixture("slabhash", RMAT, hints=hints))
-        assert measure(task, QUICK).status == "ok"
-        assert not task.extra()["reserved"]
-    assert (
-        measure(large.LargeBuild(fixture("slabhash", UNIFORM, options={"memory_limit": 3000})), QUICK).status == "skip"
-    )
-
-
 # -- the crossover map ----------------------------------------------------------------------------------------------
 
 
 def cells(backend, device=CPU, data=RMAT, **changes):
-    return [task for task in tasks_of("crossover", backend, data, device, **changes) if task.workload == "crossover"]
+    tasks = bench_tasks("crossover", Selection((backend,), device, updates=(32,), **changes), data)
+    return [task for task in tasks if task.workload == "crossover"]
 
 
 def test_cells_of_the_map_on_drawn_graphs(device):
@@ -179,7 +108,7 @@ def test_a_wrong_product_is_noticed(broken_backends):
 
 
 def test_the_map_draws_large_graphs():
-    drawn_ones = [("crossover", 1 << 28), ("large", 1)]
+    drawn_ones = [("crossover", 1 << 28), ("window", 1)]
     others = [("crossover", 1 << 25), ("operations", 1 << 30), ("all", 1)]
     assert [is_drawn(*each) for each in (*drawn_ones, *others)] == [True] * 2 + [False] * 3
     assert [inputs.size_of(inputs.parse(spec)) for spec in ("rmat:24", "uniform:8:20", "grid:3x3")] == [1 << 28, 20, 0]
@@ -220,19 +149,16 @@ def run(*args):
 def test_the_command_draws_graphs_of_a_size(tmp_path):
     path = tmp_path / "drawn.jsonl"
     quick = ["--backend", "csr_baseline", "--repeats", 1, "--time-limit", 0, "--output", path]
-    for suite in ("window", "large"):
-        done = run("--suite", suite, "--edges", 2048, *quick)
-        assert done.exit_code == 0, done.output
+    done = run("--suite", "window", "--edges", 2048, *quick)
+    assert done.exit_code == 0, done.output
     rows = [row for row in map(json.loads, path.read_text().splitlines()) if row["type"] == "row"]
-    assert {row["graph"] for row in rows} == {"uniform:128:2048", "rmat:7:16"}
-    shown = text_of(*tables.of(rows))
-    assert "edges so far" in shown
-    assert "large build" in shown
+    assert {row["graph"] for row in rows} == {"uniform:128:2048"}
+    assert "edges so far" in text_of(*tables.of(rows))
 
 
 @pytest.mark.parametrize(
-    "args", [("--suite", "reduce", "--edges", 99), ("--suite", "large", "--edges", 99, "--graph", "rmat:4"),
-             ("--suite", "large", "--graph", "grid:3x3")]
+    "args", [("--suite", "reduce", "--edges", 99), ("--suite", "window", "--edges", 99, "--graph", "rmat:4"),
+             ("--suite", "window", "--graph", "grid:3x3")]
 )  # fmt: skip
 def test_sizes_and_graphs_that_do_not_fit(args):
     assert run(*args).exit_code == 2

@@ -55,19 +55,6 @@ def test_growth_shows_the_median_and_the_slowest_batch():
     assert "328 M/s; 300 us / 4 ms" in text_of(*tables.growth([grown, row()]))
 
 
-def test_schemes_are_columns_and_failures_are_left_out():
-    rows = [
-        row({"start": start, "scheme": scheme}, workload="pull", suite="schemes", batch=None)
-        for start, scheme in [("whole graph", "vertex"), ("whole graph", "scan"), ("16 hubs", "vertex")]
-    ]
-    failed = {**rows[1], "status": "FAIL", "median_s": None, "extra": {}}
-    shown = text_of(*tables.of(rows))
-    assert "25 us (41 M/s)" in shown
-    assert "pull, 16 hubs" in shown
-    assert "scan" in shown
-    assert "scan" not in text_of(*tables.of([rows[0], failed]))
-
-
 def test_a_sweep_has_a_row_per_setting():
     sizes = {"bytes_per_edge": 9.0, "bytes_per_edge_allocated": 9.5, "utilisation": 4 / 9}
     rows = [

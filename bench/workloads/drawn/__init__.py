@@ -1,1 +1,0 @@
-"""Workloads on graphs that are drawn in pieces on the device: large graphs, and long windows."""
