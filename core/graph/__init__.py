@@ -365,6 +365,8 @@ class Graph(hints.Hinted):
             advance_weighed(self, delta, before)
         if self._kept and self._updater.version != before:
             advance_all(self._kept, delta, before)
+        if self._names is not None:
+            delta.named = naming.stamp(self._names)
         return delta if self.edge_table is None else shown_delta(delta, self.edge_table)
 
     @on_graph_device

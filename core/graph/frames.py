@@ -72,8 +72,11 @@ class Frame:
             MissingLibraryError: pandas is not installed.
         """
         pandas = library("pandas", "pandas")
+        kinds: Any = {"f": pandas.arrays.FloatingArray}
         columns = {
-            name: pandas.arrays.IntegerArray(part.data, part.mask) if np.ma.isMaskedArray(part) else part
+            name: kinds.get(part.dtype.kind, pandas.arrays.IntegerArray)(part.data, np.ma.getmaskarray(part))
+            if np.ma.isMaskedArray(part)
+            else part
             for name, part in self._columns.items()
         }
         with utf8_only():
@@ -83,6 +86,10 @@ class Frame:
         """Return a ``pyarrow.Table``; raises ``MissingLibraryError`` without pyarrow."""
         with utf8_only():
             return library("pyarrow", "arrow").table(self._columns)
+
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame``; raises ``MissingLibraryError`` without polars and pyarrow."""
+        return library("polars", "polars").from_arrow(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -141,6 +141,11 @@ def columns(graph: Graph) -> Columns:
     return Columns(graph, vertices_of)
 
 
+def stamp(names: Any) -> tuple[Any, int]:
+    """Return what a delta keeps of ``names``, or of what will return them: these, and their version."""
+    return names, names.version if isinstance(names, Names) else 0
+
+
 def forgetting(graph: Graph, ids: np.ndarray) -> Prepared | None:
     """Return the prepared removal of the names of ``ids``, which are to be new vertices; None: there are no names."""
     if (names := graph.names) is None:

@@ -17,6 +17,7 @@ from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.delta.column_delta import shown_delta
+from suricate.graph.naming import stamp
 from suricate.graph.options import check_options, choose_backend
 from suricate.graph.update import Given, Updater
 from suricate.graph.vertices import Coming
@@ -117,6 +118,8 @@ class Graphs:
                     gone, new = graph.partition.known(gone), graph.partition.known(new)
                 graph._update(gone, new, (1, 2), applied, disjoint=True, owner=self)
         assert applied.delta is not None
+        if self._names is not None:
+            applied.delta.named = stamp(self._names.names)
         delta = applied.delta if graph.edge_table is None else shown_delta(applied.delta, graph.edge_table)
         if self._names is not None:
             graph.names = self._names.names

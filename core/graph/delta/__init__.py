@@ -118,7 +118,7 @@ class Delta(metaclass=HidesOld):
     """
 
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists",
-                 "_lock", "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors",
+                 "_lock", "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors", "named",
                  "num_vertices_after", "num_vertices_before")  # fmt: skip
 
     def __init__(
@@ -145,6 +145,7 @@ class Delta(metaclass=HidesOld):
         self._lists: Lists | None = None
         self._edge_sets: dict[str, EdgeSet] = {}
         self._deleted_vertices, self._revived_vertices = deleted_vertices, revived_vertices
+        self.named: tuple[Any, int] = (None, 0)  #: the names of the graph, or what returns them, and their version
 
     @property
     def deleted_vertices(self) -> ReturnedArray:
@@ -231,6 +232,32 @@ class Delta(metaclass=HidesOld):
     def num_replaced(self) -> int:
         """Number of edges whose weight or columns were replaced."""
         return len(self._all().replaced.src)
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame`` with a row per changed edge; call it before the graph changes again.
+
+        Columns are ``src``, ``dst`` (names if the graph has some, the last ones of vertices that have left), ``kind``
+        (``"inserted"``, ``"deleted"``, ``"replaced"``); with weights ``weight`` and ``old_weight``, null where there is
+        none; and those of the graph's edges, of a deleted edge with the values that it had. Waits for the device.
+
+        Raises:
+            MissingLibraryError: pandas is not installed.
+            RequirementError: names were given or forgotten since.
+        """
+        return self._frame().to_pandas()
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors."""
+        return self._frame().to_arrow()
+
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame`` with the columns of :meth:`to_pandas`; raises the same errors."""
+        return self._frame().to_polars()
+
+    def _frame(self) -> Any:
+        from suricate.graph.delta.frame import frame_of
+
+        return frame_of(self)
 
     def __len__(self) -> int:
         """Number of changes: edges inserted, deleted and replaced, vertices added, deleted and revived."""

@@ -27,7 +27,7 @@ class ColumnDelta(Delta):
             deleted_vertices=rows._deleted_vertices, wait=rows._wait, lock=rows._lock,
             revived_vertices=rows._revived_vertices,
         )  # fmt: skip
-        self._rows, self._table = rows, table
+        self._rows, self._table, self.named = rows, table, rows.named
 
     @property
     def is_known_empty(self) -> bool:
