@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms.degree import steps
 from suricate.algorithms.spmv import SpMV
 from suricate.base.parameters import flag
 from suricate.plugins.step import Step
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class State(NamedTuple):
-    """What a step changes: ``count`` (``float64[num_vertices]``), of sources (``of_source``) or of destinations."""
+    """What a step changes: ``degree`` (``float64[num_vertices]``), of sources (``of_source``) or of destinations."""
 
-    count: np.ndarray
+    degree: np.ndarray
     of_source: bool
 
 
@@ -57,6 +56,8 @@ class Degree(SpMV):
         """Return how ``suricate.replay`` counts edge by edge; a text, the reason, for sums of weights."""
         if self.weighting.asked:
             return "degree has no step for sums of weights, which it makes again and never subtracts from"
+        from suricate.algorithms.degree import steps
+
         return Step(
             steps, State(self._y, self.over == "out"),
             lambda *shape: (np.empty(shape, np.int64),), lambda recorded: recorded[0],
@@ -65,15 +66,10 @@ class Degree(SpMV):
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
     @classmethod
-    def reference(
-        cls, *arcs: Any, over: str = "out", weighted: bool = False, live: np.ndarray | None = None, **_: Any
-    ) -> np.ndarray:
-        """Return the degrees by NumPy; ``arcs`` are the positional arguments of :meth:`Algorithm.reference`.
-
-        ``live`` is not read: deleted vertices have no edges.
-        """
-        ends, weight, num_vertices = arcs[over == "in"], arcs[2], arcs[3]
-        return np.bincount(ends, weights=weight if weighted else None, minlength=num_vertices)
+    def reference(cls, *arcs: Any, weighted: bool | None = False, live: Any = None, **params: Any) -> np.ndarray:
+        """Return the degrees by SciPy; ``arcs`` and ``params`` those of :meth:`SpMV.reference`."""
+        sums = super().reference(*arcs, weighted=weighted, **params)
+        return sums if weighted else sums.astype(np.int64)
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:

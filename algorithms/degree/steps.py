@@ -13,10 +13,10 @@ def step(graph, state, change, u, v, w, counts):
         return 0, 0
     by = 1 if change == INSERTED else -1
     if graph.undirected and u != v:
-        state.count[u] += by
-        state.count[v] += by
+        state.degree[u] += by
+        state.degree[v] += by
         return 0, 2
-    state.count[u if state.of_source else v] += by
+    state.degree[u if state.of_source else v] += by
     return 0, 1
 
 
@@ -24,4 +24,4 @@ def step(graph, state, change, u, v, w, counts):
 def record(graph, state, at, recorded, i):
     """Write the degrees of the vertices ``at`` to row ``i`` of ``recorded[0]``."""
     for j in range(len(at)):
-        recorded[0][i, j] = state.count[at[j]]
+        recorded[0][i, j] = state.degree[at[j]]

@@ -22,6 +22,7 @@ from suricate.graph import edge_columns, inspection, interop, lookups, naming, s
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.delta.column_delta import shown_delta
+from suricate.graph.delta.frame import frame_of
 from suricate.graph.division import Division, demand_comm, divided
 from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
 from suricate.graph.exchange import arrow, igraph, networkit, networkx, pyg
@@ -515,3 +516,6 @@ class Graph(hints.Hinted):
     to_networkit = networkit.to_networkit
     to_arrow, to_polars = arrow.to_arrow, arrow.to_polars
     to_pyg = pyg.to_pyg
+
+
+Delta._framed = staticmethod(frame_of)

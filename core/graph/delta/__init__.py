@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -117,6 +117,7 @@ class Delta(metaclass=HidesOld):
     Edges of a graph with columns of edges have a ``row``, and are replaced if any column changed.
     """
 
+    _framed: ClassVar[Any]  # ``delta.frame.frame_of``, which stands above this module
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists",
                  "_lock", "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors", "named",
                  "num_vertices_after", "num_vertices_before")  # fmt: skip
@@ -244,20 +245,15 @@ class Delta(metaclass=HidesOld):
             MissingLibraryError: pandas is not installed.
             RequirementError: names were given or forgotten since.
         """
-        return self._frame().to_pandas()
+        return self._framed(self).to_pandas()
 
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors."""
-        return self._frame().to_arrow()
+        return self._framed(self).to_arrow()
 
     def to_polars(self) -> Any:
         """Return a ``polars.DataFrame`` with the columns of :meth:`to_pandas`; raises the same errors."""
-        return self._frame().to_polars()
-
-    def _frame(self) -> Any:
-        from suricate.graph.delta.frame import frame_of
-
-        return frame_of(self)
+        return self._framed(self).to_polars()
 
     def __len__(self) -> int:
         """Number of changes: edges inserted, deleted and replaced, vertices added, deleted and revived."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import RequirementError
-from suricate.graph.delta import Delta
 from suricate.graph.frames import Frame
 from suricate.intake.arrays import on_host
 from suricate.intake.names import Names
@@ -16,7 +15,7 @@ from suricate.state.edge_table import WEIGHT
 SHOWN = "inserted", "deleted", "replaced"  #: kinds of rows, in this order
 
 
-def frame_of(delta: Delta) -> Frame:
+def frame_of(delta: Any) -> Frame:
     """Return the frame of ``delta``; see ``Delta.to_pandas``."""
     named, version = delta.named
     names = named() if callable(named) else named
