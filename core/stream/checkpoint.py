@@ -3,11 +3,13 @@
 A file is an ``.npz`` archive (every member has a checksum): ``about`` is JSON (format, version, identity of the job,
 positions in the source, the sinks and the files of refused events, counters), the arrays are the events of the window,
 the events that wait for their slide, and the names. The graph is not in it: it is built from the events. A file gets
-its final name when it is complete on the disk.
+its final name when it is complete on the disk. Beside it, a file ``.idle`` has a line of JSON for each slide that the
+wall clock closed between this checkpoint and the next: the number of events read, the end, the position in the source.
 """
 
 from __future__ import annotations
 
+import json
 import numbers
 import time
 import warnings
@@ -18,7 +20,7 @@ import numpy as np
 
 from suricate.base.archives import DAMAGE, as_member, one_line, prefixed, read_archive, state_in
 from suricate.base.errors import FileFormatError, ParameterError, RequirementError
-from suricate.base.files import as_path, replacing
+from suricate.base.files import as_path, in_errors, replacing, sync
 from suricate.base.parameters import integer, is_number, shown
 from suricate.io.sources.positions import as_json, from_json
 from suricate.io.sources.times import duration
@@ -77,6 +79,9 @@ class Checkpoints:
         for _, path in found:
             if path not in kept:
                 path.unlink(missing_ok=True)
+        oldest = min([int(path.stem) for path in kept], default=number)
+        for path in [path for at, path in self._files(".idle") if at < oldest]:
+            path.unlink(missing_ok=True)
         self._saved_slides, self._saved_at = slides, time.monotonic()
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
@@ -99,14 +104,31 @@ class Checkpoints:
                 reason += ": use another folder" + ("; 1 lost weights of edges with attributes" if version == 1 else "")
                 raise FileFormatError(path, None, reason)
             self._saved_slides = int(about["slides"])
+            about["idle"] = about.get("idle", []) + self._closes(int(path.stem))
             return about, arrays
         if found:
             raise FileFormatError(found[-1][1], None, "no checkpoint in this folder is whole: empty it to start again")
         return None
 
-    def _files(self) -> list[tuple[int, Path]]:
-        """Return the checkpoints with their numbers, ascending."""
-        paths = self.folder.glob("*.npz") if self.folder.is_dir() else ()
+    def note(self, close: list[Any]) -> None:
+        """Append a slide that the clock closes, ``[events read, end, position]``; it is on the disk at the return."""
+        path = self.folder / f"{self._newest:08}.idle"
+        is_new = not path.exists()
+        with in_errors(str(path)):
+            with open(path, "a") as file:
+                file.write(json.dumps(close) + "\n")
+            sync(path)
+            if is_new:  # so that the name lasts
+                sync(self.folder)
+
+    def _closes(self, number: int) -> list[Any]:
+        """Return what :meth:`note` wrote since the checkpoint ``number``; a line without its end was not handed out."""
+        texts = [path.read_text() for found, path in self._files(".idle") if found >= number]
+        return [json.loads(line) for text in texts for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def _files(self, suffix: str = ".npz") -> list[tuple[int, Path]]:
+        """Return the checkpoints, or other files of the folder, with their numbers, ascending."""
+        paths = self.folder.glob("*" + suffix) if self.folder.is_dir() else ()
         return sorted((int(path.stem), path) for path in paths if path.stem.isdecimal())
 
 
@@ -137,6 +159,8 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "position": as_json(job._position),
         "skipped": [each.save() for each in job.refusals],
         "num_vertices": 0 if graph is None else graph.num_vertices,
+        "rows": job.silence.rows,
+        "idle": [*job.silence.closes],
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
         "trackers": [[tracker.identity, tracker.slides] for tracker in job.graphs.trackers],
         **contents,
@@ -164,6 +188,8 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         reason = "this source cannot go on from a position: st.source takes a function of one"
         raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
     job._position = from_json(about["position"])
+    job.silence.rows = about.get("rows", 0)
+    job.silence.closes.extend(about["idle"])
     for refusals, counts in zip(job.refusals, about["skipped"], strict=True):
         refusals.load(counts)
     job.past.load(state_in(arrays, "history."))

@@ -42,7 +42,7 @@ class Due(NamedTuple):
         entered: number of events that entered.
         partial: whether it closed only because the source has ended. lag: ticks from its end to the newest event.
         num_pairs: number of edges with live events.
-        late, skipped: numbers of such events up to the slide.
+        late, skipped: numbers of such events up to the slide. closed_by: ``"events"``, ``"idle"`` or ``"end"``.
         change: the net change of the edges, ``Change``; on a rank without its arrays, a ``Head``.
         free: ids of vertices whose names are forgotten, ``uint32[k]``; on a rank without the arrays, the names of the
             slide's new vertices (``Values``), or None if vertices have no names.
@@ -57,6 +57,7 @@ class Due(NamedTuple):
     num_pairs: int
     late: int
     skipped: int
+    closed_by: str
     change: Any
     free: Any
     took: tuple[float, float]
@@ -84,6 +85,7 @@ class Contents:
         self._doubted: tuple[Any, ...] | None = None  # see _was_valid
         self._ahead: Events | None = None  # far past the watermark, not yet believed or refused
         self._has_warned = False
+        self._by_clock: int | None = None  # the newest end that the wall clock reached
         self.counters, self.read = Counters(), 0  #: refused events by slide; how many events came
 
     @property
@@ -248,16 +250,38 @@ class Contents:
         newest, size = self.counters.close(end), self.rule.grid.size
         lag, start = 0 if newest is None else max(newest - end, 0), None if size is None else end - size
         late, skipped = self.counters.counts
-        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs, late, skipped
+        mark = self.rule.watermark
+        by = "idle" if end == self._by_clock else "end" if mark is None or mark < end else "events"
+        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs, late, skipped, by
         return Due(*facts, change, free, (spent, time.perf_counter() - begin))
+
+    def end_by_clock(self, seconds: float) -> int | None:
+        """Return the end of the next slide that closes if the watermark runs on for ``seconds``; None if none does.
+
+        It runs from the newest event, ``lateness`` behind it. All slides that are due have closed.
+        """
+        rule = self.rule
+        if self.ring is None or rule.newest is None:
+            return None
+        return self._end_by(self._by_time(), rule.newest - rule.delay + int(seconds * 1e9))
+
+    def reach(self, end: int) -> None:
+        """Raise the watermark to ``end``, as the wall clock has reached it."""
+        self._by_clock = end
+        self.rule.reach(end)
 
     def _next_end(self) -> tuple[Events, int] | None:
         """Return the events that wait, in order, and the end of the next slide that is due; None if no slide is due."""
         if self.ring is None or (due := self.rule.due) is None:
             return None
         waiting = self._by_time()
-        end = self.rule.next_end(due, int(waiting.time[0]) if len(waiting.time) else None, self.ring.oldest)
+        end = self._end_by(waiting, due)
         return None if end is None else (waiting, end)
+
+    def _end_by(self, waiting: Events, due: int) -> int | None:
+        """Return the end, at most ``due``, of the next slide in which one of the events enters or a live one leaves."""
+        assert self.ring is not None
+        return self.rule.next_end(due, int(waiting.time[0]) if len(waiting.time) else None, self.ring.oldest)
 
     def _by_time(self) -> Events:
         """Return the events that wait, sorted by (time, position); windows of counts and of steps need no sorting."""

@@ -31,6 +31,7 @@ class WindowOptions:
     empty: str
     at_end: str
     attributes: Any
+    idle: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_rules(self.attributes))
@@ -41,7 +42,10 @@ class WindowOptions:
             raise ParameterError("slide must be a duration ('1d'), a number of events, or 'step'")
         if self.mode == TIME:
             self.rule(None)
+            _ = self.idle_seconds
             return
+        if self.idle is not None:
+            raise ParameterError(f"idle is for windows of time, which a clock can close; this one counts {self.mode}s")
         for label in ("lateness", "ahead", "origin"):
             value = getattr(self, label)
             if value is not None and not (is_number(value) and value == 0):
@@ -60,6 +64,16 @@ class WindowOptions:
             return STEP
         return COUNT if is_number(self.slide, numbers.Integral) else TIME
 
+    @cached_property
+    def idle_seconds(self) -> float | None:
+        """Seconds of silence after which the wall clock closes slides; None: it never does."""
+        if self.idle is None:
+            return None
+        seconds = duration(self.idle, "idle", has_unit=True) / 1e9
+        if not seconds:
+            raise ParameterError("idle must be longer than nothing: idle='2s', say")
+        return seconds
+
     def rule(self, has_unit: bool | None) -> Rule:
         """Return the :class:`Rule` by which slides close; ``has_unit``: whether times have a unit, None: unknown."""
         every = self.empty == "emit"
@@ -71,6 +85,8 @@ class WindowOptions:
                 None,
                 every=every,
             )
+        if self.idle is not None and has_unit is False:
+            raise ParameterError("idle: times have no unit, so no clock runs on with them; time_unit= says it")
         slide = duration(self.slide, "slide", has_unit=has_unit)
         size = None if self.size is None else self._size(has_unit)
         if slide == 0 or size == 0:

@@ -25,9 +25,10 @@ class Slide:
         taken: number of events that deletions and sets removed.
         unmatched: number of deletions and sets that found no event.
         late, skipped: numbers of late and of invalid events that came before the slide closed, since the beginning.
-        partial: whether it closed only because the source has ended.
+        closed_by: ``"events"``; ``"idle"``: by the wall clock, as the source was silent; ``"end"``: of the source.
+        partial: whether it closed only because the source has ended, in the middle of its time.
         delta: what changed, as ``Graph.apply`` returns it.
-        lag: how far past the end the event was that closed the slide, in ticks of the time; 0 if it is partial.
+        lag: how far past the end the event was that closed the slide, in ticks of the time; 0 if none was.
         took: seconds by part: ``source``, ``window`` (to find the change), ``graph`` (with its trackers), ``total``.
     """
 
@@ -38,7 +39,7 @@ class Slide:
         self.start = moment(due.start, has_unit=True) if unit and due.start is not None else due.start
         self.events, self.left, self.taken, self.unmatched = due.entered, change.left, change.taken, change.unmatched
         self.late, self.skipped, self.partial, self.lag = due.late, due.skipped, due.partial, due.lag
-        self.took = took
+        self.closed_by, self.took = due.closed_by, took
 
     @property
     def graph(self) -> Graph:

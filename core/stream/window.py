@@ -22,6 +22,7 @@ from suricate.graph.frames import Frame
 from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.names import Names
 from suricate.io.sources.opening import as_source
+from suricate.io.sources.positions import as_json
 from suricate.io.sources.refusals import with_held
 from suricate.io.sources.source import MARK
 from suricate.state.column import TEXT
@@ -34,6 +35,7 @@ from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
 from suricate.stream.history import History
 from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
+from suricate.stream.silence import INSIDE, Silence
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
@@ -84,6 +86,8 @@ class Window:
         attributes: further values of events, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
             ``combine``, for texts ``"first"`` or ``"last"``. They are columns of the graph's edges. ``"count"`` needs
             no values. ``columns`` of the source says where they are found.
+        idle: a duration: once the source has said for so long that it has no events, by chunks without rows, the
+            watermark runs on with the wall clock, from the newest event. None: it waits for events.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
@@ -113,9 +117,10 @@ class Window:
         checkpoint: Any = None,
         checkpoint_every: Any = "10s",
         attributes: Mapping[str, str] | None = None,
+        idle: Any = None,
     ) -> None:
         self._options = WindowOptions(
-            size, slide, lateness, ahead, combine, late, origin, empty, at_end, attributes,
+            size, slide, lateness, ahead, combine, late, origin, empty, at_end, attributes, idle,
         )  # fmt: skip
         self._source = as_source(source)
         self._source.demand_used(self._options.attributes)
@@ -151,6 +156,8 @@ class Window:
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
         self.outputs = Outputs(self._source, self._checkpoints.folder if self._checkpoints else None, refusals)
+        self.silence = Silence(self._options.idle_seconds)  #: of the source
+        self._inside = False  # a chunk that was taken in part
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
         saved = self._checkpoints and self._ranks.first(self._checkpoints.load, without_events)
@@ -416,7 +423,8 @@ class Window:
 
     def _keep(self, *, at_once: bool) -> None:
         """Write a checkpoint if one is due or ``at_once``, but not while the newest slide is not in the graph yet."""
-        if self._checkpoints and self._pending is None and (at_once or self._checkpoints.is_due(self.slides)):
+        between = self._pending is None and not self._inside
+        if self._checkpoints and between and (at_once or self._checkpoints.is_due(self.slides)):
             self._checkpoints.save(self, self.slides)
 
     # -- the loop ------------------------------------------------------------------------------------------------------
@@ -443,31 +451,47 @@ class Window:
             attributes, first = columns_needed(self._options.attributes), self.contents.first_row()
             saves, holds = self._checkpoints is not None, self._options.at_end == "hold"
             self._source.want(attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds)
-            self._reader = with_held(self._source.read(self._position), self._source.refusals)
+            chunks = self.silence.cut(self._position, self._source.read(self._position))
+            self._reader = with_held(chunks, self._source.refusals)
             if self._source.prefetch:
                 self._reader = ReadAhead(self._reader)
-        begin = time.perf_counter()
+        begin, asked = time.perf_counter(), self.silence.clock()
         while (found := next_of(self._reader, self._background or self._ranks)) is not None:
             (position, chunk), held = found
             if chunk is MARK:
                 self.contents.mark()
+            elif isinstance(chunk, int):
+                self.contents.reach(self.silence.closes.popleft()[1])
             elif len(chunk["src"]):  # lists without entries have no type
                 self.contents.take(chunk)
+                self.silence.rows += len(chunk["src"])
             for each, rows in zip(self.refusals, held, strict=True):
                 each.put(len(rows), rows)
                 if rows:
                     self.contents.skip(len(rows))
-            self._position, last = position, self.contents.rule.last
+            self._inside, last = position is INSIDE, self.contents.rule.last
+            self._position = self._position if self._inside else position
             yield from self._close(time.perf_counter() - begin)
+            silent = isinstance(chunk, Mapping) and not len(chunk["src"]) and not any(held)
+            if (elapsed := self.silence.elapsed(asked, silent=silent)) is not None:
+                yield from self._run_on(elapsed)
             if self.contents.rule.last == last:
                 yield None
             if self.contents.read >= ENOUGH:
                 self.contents.warn_of_late()
-            begin = time.perf_counter()
+            begin, asked = time.perf_counter(), self.silence.clock()
         if self._options.at_end == "close":
             self.contents.finish()
             yield from self._close(time.perf_counter() - begin)
         self.contents.warn_of_late()
+
+    def _run_on(self, elapsed: float) -> Iterator[Due]:
+        """Yield the slides that the wall clock has reached ``elapsed`` seconds after the newest event came."""
+        while (end := self.contents.end_by_clock(elapsed)) is not None:
+            if self._checkpoints:
+                self._checkpoints.note([self.silence.rows, end, as_json(self._position)])
+            self.contents.reach(end)
+            yield from self._close(0.0)
 
     def _close(self, spent: float) -> Iterator[Due]:
         """Close and yield the slides that are due; ``spent``: seconds spent on reading, which count for the first."""

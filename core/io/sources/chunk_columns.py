@@ -156,4 +156,7 @@ def as_codes(column: Any, label: str, names: Names) -> tuple[np.ndarray, np.ndar
 
 def in_order(columns: Sequence[Any], order: np.ndarray) -> np.ndarray:
     """Return the concatenation of ``columns``, indexed by ``order``."""
-    return np.concatenate([as_array(column) for column in columns])[order]
+    parts = [as_array(column) for column in columns]
+    if {part.dtype.kind for part in parts} == {"i", "u"}:  # NumPy would make floats of both
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts)[order]

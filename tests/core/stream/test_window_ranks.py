@@ -143,7 +143,18 @@ def test_what_others_are_told_of_a_slide_fits_into_a_message() -> None:
     lists = *np.zeros((2, 2, 2**22), np.uint32), np.zeros(2**22), np.ones(2**22, bool)
     change = Change(*lists, 2**40, 2**20, 2**20, 2**32 - 3)
     due = Due(
-        2**60, 2**60 - 2**46, 2**40, False, 2**45, 2**40, 2**40, 2**40, change, np.empty(0, np.uint32), (0.1, 0.2)
+        2**60,
+        2**60 - 2**46,
+        2**40,
+        False,
+        2**45,
+        2**40,
+        2**40,
+        2**40,
+        "events",
+        change,
+        np.empty(0, np.uint32),
+        (0.1, 0.2),
     )
     message = pickle.dumps((None, (window.contents.told(due, 2**40), False)))
     assert len(message) <= INLINE
