@@ -250,9 +250,6 @@ class Betweenness(Algorithm):
         """Return the betweenness by products of SciPy's matrix and vectors.
 
         If weighted, it is computed by SciPy's Dijkstra and plain loops.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
         """
         asked, total = cls(**params), np.zeros(num_vertices)
         sources = asked.sample.drawn(num_vertices, live)

@@ -164,11 +164,7 @@ class BFS(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> BFSResult:
-        """Return levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1."""
         sources = source_ids(params)
         level = levels(adjacency(src, dst, None, num_vertices), sources)
         downward = (level[src] >= 0) & (level[dst] == level[src] + 1)

@@ -137,11 +137,7 @@ class Closeness(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> np.ndarray:
-        """Return the closeness by SciPy's shortest paths from the same sources.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
-        """
+        """Return the closeness by SciPy's shortest paths from the same sources."""
         from scipy.sparse import csgraph
 
         asked = cls(**params)

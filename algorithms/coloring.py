@@ -323,11 +323,7 @@ class Coloring(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Neighbours:
-        """Return the pairs of neighbours, with which :meth:`mismatch` checks a colouring.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return the pairs of neighbours, with which :meth:`mismatch` checks a colouring."""
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)
         u, v = (matrix + matrix.T if directed else matrix).tocoo().coords

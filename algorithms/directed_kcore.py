@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms.kcore import KCoreResult
-from suricate.algorithms.kcore.by_operators import CoreNumbersByOperators
-from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
+from suricate.algorithms.kcore import KCoreResult, KeptCores
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Requirements
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
+    from suricate.plugins.algorithm import Algorithm
 
 
-class DirectedKCore(Algorithm):
+class DirectedKCore(KeptCores):
     """Core numbers by in- plus out-degree of a directed graph with in-edges; self-loops and weights are ignored.
 
     The result is a :class:`KCoreResult`. An update visits the edges of candidates and of changed vertices, and all
@@ -34,19 +33,6 @@ class DirectedKCore(Algorithm):
 
     name = "directed_kcore"
     requires = Requirements(in_edges=True, undirected=False)
-    update_kind = "dynamic"
-    recompute_share, learns = 0.002, True
-
-    def __init__(self) -> None:
-        self._numbers: CoreNumbersByOperators = None  # type: ignore[assignment]
-        self._largest: int | None = None  # None: changed since it was read
-
-    def compute(self, graph: Graph) -> None:
-        """Compute all core numbers from scratch."""
-        self._largest = None
-        if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
-            self._numbers = CoreNumbersByOperators(graph.device)
-        self._numbers.compute(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
@@ -57,22 +43,6 @@ class DirectedKCore(Algorithm):
             self._numbers.compute(graph)
         else:
             self._numbers.update(graph, deleted, inserted)
-
-    @property
-    def result(self) -> KCoreResult:
-        """The core numbers, in a new array, and the largest of them."""
-        return KCoreResult(self._numbers.core.copy(), self._most())
-
-    def at(self, vertices: Array) -> KCoreResult:
-        """Return the core numbers of ``vertices`` (ids, ``int64[k]``), and the largest of all vertices."""
-        return KCoreResult(self._numbers.core[vertices], self._most())
-
-    def _most(self) -> int:
-        """Return the largest core number; it is read from the device once per change."""
-        if self._largest is None:
-            core = self._numbers.core
-            self._largest = int(core.max()) if len(core) else 0
-        return self._largest
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -88,11 +58,7 @@ class DirectedKCore(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
-        """Return core numbers by definition: for every k, vertices with fewer than k arcs are removed.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return core numbers by definition: for every k, vertices with fewer than k arcs are removed."""
         src, dst = src[src != dst], dst[src != dst]
         core, k = np.zeros(num_vertices, np.uint32), 0
         while len(src):

@@ -234,11 +234,7 @@ class DirectedTriangles(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> DirectedTrianglesResult:
-        """Return the result by products of SciPy matrices.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return the result by products of SciPy matrices."""
         from scipy import sparse
 
         src, dst = src[src != dst], dst[src != dst]

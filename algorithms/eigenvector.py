@@ -19,7 +19,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms.shared.fixed_point import FixedPoint, divided, length_of
-from suricate.algorithms.shared.matrices import adjacency, largest_eigenvalue
+from suricate.algorithms.shared.matrices import largest_eigenvalue
 from suricate.operators import vertex_map
 from suricate.state.scalar import Scalar
 
@@ -136,52 +136,27 @@ class Eigenvector(FixedPoint):
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
     @classmethod
-    def reference(
-        cls,
-        src: np.ndarray,
-        dst: np.ndarray,
-        weight: np.ndarray | None,
-        num_vertices: int,
-        directed: bool,
-        *,
-        weighted: bool | None = None,
-        live: np.ndarray | None = None,
-        **_: Any,
-    ) -> Any:
-        """Return ``A^T`` as a SciPy matrix, with which :meth:`mismatch` checks a result.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
-        return adjacency(src, dst, weight, num_vertices, weighted).T.tocsr()
-
-    @classmethod
     def mismatch(cls, result: Any, reference: Any, *, tol: float = TOLERANCE, **_: Any) -> str | None:
         """Return a text that says what is wrong with the vector ``result``, or None.
 
-        The matrix ``reference`` (``A^T``) must multiply the vector by roughly its largest eigenvalue, with a
+        The transpose of the matrix ``reference`` must multiply the vector by roughly its largest eigenvalue, with a
         residual of at most ``tol`` relative to that.
         """
-        n = reference.shape[0]
+        matrix, n = reference.T.tocsr(), reference.shape[0]
         if result.shape != (n,):
             return f"result has shape {result.shape} instead of {(n,)}"
         if n == 0:
             return None
         if not abs(np.linalg.norm(result) - 1) < 1e-9 or result.min() < 0:
             return "the centralities are negative, or their L2 norm is not 1"
-        after = reference @ result
+        after = matrix @ result
         rest, bound = np.linalg.norm(after - np.linalg.norm(after) * result), tol * np.linalg.norm(after) + 1e-12
         if not rest <= 1.01 * bound:
             return f"the residual is {rest:.2e} in the L2 norm, the bound is {bound:.2e}"
-        growth, largest = float(result @ (reference @ result)), largest_eigenvalue(reference)
+        growth, largest = float(result @ after), largest_eigenvalue(matrix)
         if growth < 0.75 * largest - 0.25:  # a chain of components with one eigenvalue converges slowly
             return f"the vector grows by {growth:.4g} a step, the largest eigenvalue is {largest:.4g}"
         return None
-
-    @classmethod
-    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark, for every graph the same: many steps, as eigenvalues may be close."""
-        return {"max_iter": 2000}
 
 
 @hookimpl

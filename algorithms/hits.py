@@ -17,7 +17,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms.shared.fixed_point import FixedPoint, divided
-from suricate.algorithms.shared.matrices import adjacency, largest_singular_value
+from suricate.algorithms.shared.matrices import largest_singular_value
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.operators import vertex_map
@@ -158,26 +158,6 @@ class HITS(FixedPoint):
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
     @classmethod
-    def reference(
-        cls,
-        src: np.ndarray,
-        dst: np.ndarray,
-        weight: np.ndarray | None,
-        num_vertices: int,
-        directed: bool,
-        *,
-        weighted: bool | None = None,
-        live: np.ndarray | None = None,
-        **_: Any,
-    ) -> Any:
-        """Return SciPy's adjacency matrix of the arcs, with which :meth:`mismatch` checks a result.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
-        return adjacency(src, dst, weight, num_vertices, weighted)
-
-    @classmethod
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
@@ -211,11 +191,6 @@ class HITS(FixedPoint):
         if growth < 0.999 * largest:
             return f"the hubs grow by {growth:.6g}, the largest singular value is {largest:.6g}"
         return None
-
-    @classmethod
-    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark, the same for all graphs: many steps, as singular values may be close."""
-        return {"max_iter": 2000}
 
 
 @hookimpl

@@ -236,11 +236,7 @@ class IndependentSet(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the greedy set: it visits ``nodes`` first, then all vertices in the order of their hashes.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
-        """
+        """Return the greedy set: it visits ``nodes`` first, then all vertices in the order of their hashes."""
         matrix = adjacency(src, dst, None, num_vertices)
         matrix = (matrix + matrix.T).tocsr()
         order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))

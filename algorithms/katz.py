@@ -157,11 +157,7 @@ class Katz(FixedPoint):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> Exact:
-        """Return the solution of the linear system by SciPy's sparse LU decomposition, or if large by iteration.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
-        """
+        """Return the solution of the linear system by SciPy's sparse LU decomposition, or if large by iteration."""
         from scipy import sparse
         from scipy.sparse import linalg
 

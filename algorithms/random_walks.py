@@ -330,11 +330,7 @@ class RandomWalks(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> np.ndarray:
-        """Return the same walks, computed by NumPy from the same random bits.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
-        """
+        """Return the same walks, computed by NumPy from the same random bits."""
         asked = cls(**params)
         p, q = asked.p, asked.q
         order = np.lexsort((dst, src))

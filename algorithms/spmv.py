@@ -136,11 +136,7 @@ class SpMV(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the product with the SciPy matrix of the arcs.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return the product with the SciPy matrix of the arcs."""
         matrix = adjacency(src, dst, weight, num_vertices, weighted)
         vector = VertexValues("x", x).on_host(num_vertices, grown=True)
         return matrix @ vector if over == "out" else matrix.T @ vector

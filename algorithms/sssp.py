@@ -278,11 +278,7 @@ class SSSP(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> SSSPResult:
-        """Return distances by SciPy's Dijkstra; a parent is -2 (``AMBIGUOUS``) if several are equal up to rounding.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return distances by SciPy's Dijkstra; a parent is -2 (``AMBIGUOUS``) if several are equal up to rounding."""
         from scipy.sparse import csgraph
 
         sources, dtype = source_ids(params), np.dtype(np.int64) if weight is None else weight.dtype

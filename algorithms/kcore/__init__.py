@@ -26,7 +26,7 @@ from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array, ReturnedArray
+    from suricate.base.devices import Array, Device, ReturnedArray
     from suricate.base.types import StoreView
     from suricate.cuda.program import Program
     from suricate.graph import Graph
@@ -46,7 +46,43 @@ class KCoreResult(NamedTuple):
         return result_html(self)
 
 
-class KCore(Algorithm):
+class KeptCores(Algorithm):
+    """Base class: core numbers in ``_numbers``, and the largest of them, read from the device once per change."""
+
+    update_kind = "dynamic"
+    recompute_share, learns = 0.002, True
+
+    def __init__(self) -> None:
+        self._numbers: CoreNumbers | CoreNumbersByOperators = None  # type: ignore[assignment]
+        self._largest: int | None = None  # None: changed since it was read
+
+    def compute(self, graph: Graph) -> None:
+        """Compute all core numbers from scratch."""
+        self._largest = None
+        if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
+            self._numbers = self._made(graph.device)
+        self._numbers.compute(graph)
+
+    def _made(self, device: Device) -> CoreNumbers | CoreNumbersByOperators:
+        return CoreNumbersByOperators(device)
+
+    @property
+    def result(self) -> KCoreResult:
+        """The core numbers, in a new array, and the largest of them."""
+        return KCoreResult(self._numbers.core.copy(), self._most())
+
+    def at(self, vertices: Array) -> KCoreResult:
+        """Return the core numbers of ``vertices`` (ids, ``int64[k]``), and the largest of all vertices."""
+        return KCoreResult(self._numbers.core[vertices], self._most())
+
+    def _most(self) -> int:
+        if self._largest is None:
+            core = self._numbers.core
+            self._largest = int(core.max()) if len(core) else 0
+        return self._largest
+
+
+class KCore(KeptCores):
     """Core numbers of an undirected graph, a :class:`KCoreResult`; self-loops and weights are ignored.
 
     An update takes one launch and does not wait; reading the result waits for the largest number.
@@ -62,20 +98,13 @@ class KCore(Algorithm):
     uses_weights = False
     requires = Requirements(undirected=True)
     if_directed = "directed_kcore"
-    update_kind = "dynamic"
-    recompute_share, learns = 0.002, True
 
     def __init__(self, kernels: bool = True) -> None:
+        super().__init__()
         self.kernels = flag("kernels", kernels)
-        self._numbers: CoreNumbers | CoreNumbersByOperators = None  # type: ignore[assignment]
-        self._largest: int | None = None  # None: changed since it was read
 
-    def compute(self, graph: Graph) -> None:
-        """Compute all core numbers from scratch."""
-        self._largest = None
-        if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
-            self._numbers = (CoreNumbers if self.kernels else CoreNumbersByOperators)(graph.device)
-        self._numbers.compute(graph)
+    def _made(self, device: Device) -> CoreNumbers | CoreNumbersByOperators:
+        return CoreNumbers(device) if self.kernels else super()._made(device)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
@@ -89,22 +118,6 @@ class KCore(Algorithm):
             self._numbers.compute(graph)
         elif not self._numbers.update(graph, deleted, inserted):
             self.recomputes("too many vertices may have another core number")
-
-    @property
-    def result(self) -> KCoreResult:
-        """The core numbers, in a new array, and the largest of them."""
-        return KCoreResult(self._numbers.core.copy(), self._most())
-
-    def at(self, vertices: Array) -> KCoreResult:
-        """Return the core numbers of ``vertices`` (ids, ``int64[k]``), and the largest of all vertices."""
-        return KCoreResult(self._numbers.core[vertices], self._most())
-
-    def _most(self) -> int:
-        """Return the largest core number; it is read from the device once per change."""
-        if self._largest is None:
-            core = self._numbers.core
-            self._largest = int(core.max()) if len(core) else 0
-        return self._largest
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -125,11 +138,7 @@ class KCore(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
-        """Return core numbers by definition, in NumPy: for every k, vertices with at most k neighbours are removed.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return core numbers by definition, in NumPy: for every k, vertices with at most k neighbours are removed."""
         other = src != dst
         matrix = adjacency(src[other], dst[other], None, num_vertices)
         begin, neighbor = matrix.indptr, matrix.indices

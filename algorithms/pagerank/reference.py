@@ -86,11 +86,7 @@ class VerifiedRanks(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the ranks by power iteration with a SciPy matrix in float64, much more exact than the tolerance.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
-        """
+        """Return the ranks by power iteration with a SciPy matrix in float64, much more exact than the tolerance."""
         values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
         if self_loops:
             others, every = src != dst, np.arange(num_vertices)

@@ -289,11 +289,7 @@ class StronglyConnectedComponents(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> SCCResult:
-        """Return SciPy's components, each labelled by its smallest member.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
-        """
+        """Return SciPy's components, each labelled by its smallest member."""
         from scipy.sparse import csgraph
 
         count, component = csgraph.connected_components(adjacency(src, dst, None, num_vertices), connection="strong")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from suricate.algorithms.shared.convergence import MOST_STEPS, tolerance
+from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.shared.sums import Weighting
 from suricate.algorithms.shared.vertex_values import optional_values, resized
 from suricate.base.parameters import integer
@@ -159,6 +160,29 @@ class FixedPoint(Algorithm):
         raise ConvergenceError(
             f"{self.name}: no convergence to tol={self.tol:g} {steps}{self.remedy}", result=result, change=self._change
         )
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        weighted: bool | None = None,
+        live: np.ndarray | None = None,
+        **_: Any,
+    ) -> Any:
+        """Return SciPy's adjacency matrix of the arcs, with which ``mismatch`` checks a result."""
+        return adjacency(src, dst, weight, num_vertices, weighted)
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Return parameters for the benchmark, the same for all graphs: many steps, as eigenvalues may be close."""
+        return {"max_iter": 2000}
 
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes the pulls of all steps move at least."""

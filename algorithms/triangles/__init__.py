@@ -207,11 +207,7 @@ class Triangles(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> TrianglesResult:
-        """Return the result, counted by plain loops over marked neighbours (``suricate.operators.closed_triples``).
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; keyword parameters are those of the algorithm, except ``live``, which is not read.
-        """
+        """Return the result, counted by plain loops over marked neighbours (``suricate.operators.closed_triples``)."""
         from suricate.operators.closed_triples import closed_triples
 
         degrees = np.bincount(src[src != dst], minlength=num_vertices)

@@ -259,11 +259,7 @@ class WCC(Algorithm):
         live: np.ndarray | None = None,
         **_: Any,
     ) -> WCCResult:
-        """Return SciPy's components, each labelled by its smallest vertex.
-
-        ``src`` and ``dst`` are the ends of all arcs (two per undirected edge), ``weight`` their weights, None without
-        weights; ``live`` is the mask of live vertices (None: all are live), other keywords those of the algorithm.
-        """
+        """Return SciPy's components, each labelled by its smallest vertex."""
         from scipy.sparse import csgraph
 
         matrix = adjacency(src, dst, None, num_vertices)

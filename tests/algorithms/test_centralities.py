@@ -223,7 +223,7 @@ def test_bounds_of_residuals_hold_where_norms_do_not_fall(device: su.devices.Dev
                 assert np.abs(after / after.sum() - h).sum() <= 1.001 * tol
             else:
                 x = device.to_numpy(result)
-                after = matrix @ x
+                after = matrix.T @ x
                 assert np.linalg.norm(after - np.linalg.norm(after) * x) <= 1.001 * tol * np.linalg.norm(after)
 
 
