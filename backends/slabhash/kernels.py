@@ -1,4 +1,4 @@
-"""What both devices share of the operations that a store needs: the arguments, and the type :data:`Kernels`.
+"""What both devices share of the operations that a store needs: their arguments.
 
 The operations are the public methods of ``cpu.CpuKernels`` and ``cuda.CudaKernels``, with the same names and
 parameters. Only on the CPU an insertion can stop before its end, and continue; only on CUDA can a launch validate its
@@ -8,15 +8,9 @@ calls depends on the arrays only until ``forget()``. Nothing waits for a CUDA de
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from suricate.base.devices import Array
-
-if TYPE_CHECKING:
-    from suricate.backends.slabhash.cpu import CpuKernels
-    from suricate.backends.slabhash.cuda import CudaKernels
-
-    Kernels: TypeAlias = CpuKernels | CudaKernels
 
 
 class GuardedBatch(NamedTuple):

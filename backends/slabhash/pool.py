@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,26 +13,26 @@ from suricate.base.types import EMPTY, StoreView
 from suricate.errors import CapacityError
 from suricate.intake.arrays import fill, move
 
-if TYPE_CHECKING:
-    from suricate.backends.slabhash.kernels import Kernels
-
 VERTEX_BYTES = 10  # head word, degree, bucket code
 COUNTER_BYTES = 4 * NUM_COUNTERS
 POOL_ALIGNMENT, VERTEX_ALIGNMENT = 128, 8  # bytes
+Clearing = Callable[[Array, Array], None]
 Tables = tuple[Array, Array]  # of all vertices: head words with degrees, bucket codes
 
 
 class Pool:
     """The arrays of one store, ``slabs``; ``view`` is the store's view of them for kernels, None until it is made.
 
-    Every method that allocates raises ``CapacityError`` before anything has changed.
+    ``clear_tables`` is the method of the device's kernels. What allocates raises ``CapacityError`` before any change.
     """
 
     slabs: Slabs
     view: StoreView | None
 
-    def __init__(self, device: Device, shape: Geometry, budget: Budget, kernels: Kernels, num_vertices: int) -> None:
-        self._device, self._shape, self._budget, self._kernels = device, shape, budget, kernels
+    def __init__(
+        self, device: Device, shape: Geometry, budget: Budget, clear_tables: Clearing, num_vertices: int
+    ) -> None:
+        self._device, self._shape, self._budget, self._clear_tables = device, shape, budget, clear_tables
         self.adopt(self.new(num_vertices, 0, marked=False))
 
     @property
@@ -99,7 +99,7 @@ class Pool:
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
         with self._budget.allocating(VERTEX_BYTES * size):
             words, codes = self.aligned(2 * size, VERTEX_ALIGNMENT), self._device.xp.empty(size, np.uint16)
-        self._kernels.clear_tables(words, codes)
+        self._clear_tables(words, codes)
         return words, codes
 
     def blank_tables(self) -> Tables:
@@ -172,7 +172,7 @@ class Pool:
         slabs, xp = self.slabs, self._device.xp
         none = xp.zeros(0, np.uint32)
         pool = self.aligned(0, POOL_ALIGNMENT)
-        self._kernels.clear_tables(slabs.vertex, slabs.buckets)
+        self._clear_tables(slabs.vertex, slabs.buckets)
         slabs.counters[:] = 0
         self.adopt(slabs._replace(pool=pool, owner=none, free_list=none, fresh=none, touched=none, capacity=0))
 

@@ -31,8 +31,8 @@ from suricate.store import Store, StoreArguments
 from suricate.store.single import SingleEdges, reserve_some
 
 if TYPE_CHECKING:
+    from suricate.backends.slabhash.cpu import CpuKernels
     from suricate.backends.slabhash.cuda import CudaKernels
-    from suricate.backends.slabhash.kernels import Kernels
     from suricate.intake.batches import StoreBatch
     from suricate.intake.ingest import UnvalidatedBatch
 
@@ -75,7 +75,7 @@ class SlabHashStore(Store):
     }
     budget: Budget
     pool: Pool
-    kernels: Kernels
+    kernels: CpuKernels | CudaKernels
     supply: Supply
     fused: CudaKernels  # the same, on CUDA
 
@@ -110,7 +110,7 @@ class SlabHashStore(Store):
         device, options = self.device, self._options
         shape = geometry(slab_bytes, self.weight_dtype, warp=options.reference)
         budget = Budget(self.memory_limit, device, self.besides)
-        kernels: Kernels
+        kernels: CpuKernels | CudaKernels
         if device.is_cuda:
             from suricate.backends.slabhash.cuda import CudaKernels
 
@@ -120,7 +120,7 @@ class SlabHashStore(Store):
 
             per_bucket = options.load_factor * shape.keys
             kernels = CpuKernels(budget, shape.weight_words, shape.keys, per_bucket, hashing=options.hashing)
-        pool = Pool(device, shape, budget, kernels, vertices)
+        pool = Pool(device, shape, budget, kernels.clear_tables, vertices)
         self.budget, self.pool, self.kernels, self.geometry = budget, pool, kernels, shape
         ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, ledger, budget, kernels)
