@@ -16,6 +16,7 @@ from suricate.algorithms.kcore import KCoreResult, KeptCores
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Requirements
 
 if TYPE_CHECKING:
+    from suricate.algorithms.kcore.by_operators import CoreNumbersByOperators
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.plugins.algorithm import Algorithm
@@ -33,6 +34,7 @@ class DirectedKCore(KeptCores):
 
     name = "directed_kcore"
     requires = Requirements(in_edges=True, undirected=False)
+    _numbers: CoreNumbersByOperators
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
