@@ -26,10 +26,7 @@ def write_rows(path: Path, header: Sequence[str], rows: Iterable[Any]) -> None:
 
 
 def end_on_disk(path: Path) -> tuple[int, int]:
-    """Flush a file to disk; return its size and the CRC-32 of its last :data:`TAIL` bytes.
-
-    Both are 0 if it does not exist or is a device or pipe.
-    """
+    """Flush a file to disk; return its size and the CRC-32 of its last :data:`TAIL` bytes, 0 and 0 if it is special."""
     if is_special(path):
         return 0, 0
     try:

@@ -38,10 +38,7 @@ def direction(comments: list[str]) -> bool | None:
 
 
 def _statement(words: list[str], at: int) -> bool | None:
-    """Return what the word ``directed`` or ``undirected`` at ``words[at]`` says together with its neighbours.
-
-    True: directed, False: undirected, None: nothing clear.
-    """
+    """Return what the word at ``words[at]`` and its neighbours say: directed (True), not (False), unclear (None)."""
     kind, before, after = _KINDS[words[at]], words[max(at - 4, 0) : at], words[at + 1 : at + 3]
     clause = before[max((i + 1 for i, word in enumerate(before) if word in ",;"), default=0) :]
     if after[:1] in ([":"], ["="]) and after[-1] in _YES_NO:
@@ -53,19 +50,12 @@ def _statement(words: list[str], at: int) -> bool | None:
 
 @dataclass(frozen=True)
 class Konect:
-    """The header of a file of the KONECT collection, whose ids count from 1.
-
-    Attributes:
-        directed: whether edges are arcs.
-        weighted: whether the third column is a weight (or a multiplicity) and not a constant.
-        parts: number of vertices on the left and on the right of a bipartite graph; None for other graphs.
-        least_vertices: number of vertices that the header declares, 0 if it does not.
-    """
+    """The header of a file of the KONECT collection, whose ids count from 1."""
 
     directed: bool
-    weighted: bool
-    parts: tuple[int, int] | None = None
-    least_vertices: int = 0
+    weighted: bool  #: whether the third column is a weight (or a multiplicity) and not a constant
+    parts: tuple[int, int] | None = None  #: number of vertices on the left and on the right of a bipartite graph
+    least_vertices: int = 0  #: number of vertices that the header declares
 
 
 def konect_header(lines: list[str]) -> Konect | None:

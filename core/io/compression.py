@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +15,10 @@ MAGIC = {
     ".zst": b"\x28\xb5\x2f\xfd", ".lz4": b"\x04\x22\x4d\x18",
 }  # fmt: skip
 _ALIASES = {".zstd": ".zst"}
+_LIBRARIES = {
+    ".zst": (("compression.zstd", "backports.zstd", "zstandard"), "backports.zstd"),
+    ".lz4": (("lz4.frame",), "lz4"),
+}  #: modules, and the package to install
 
 #: what files start with that are no graph files, or compressed in a way that is not read here
 _OTHERS = {
@@ -44,39 +48,14 @@ _OTHERS = {
 _UNREAD = (".br", ".lzo", ".lz", ".sz", ".snappy", ".z", ".lzma", ".zip", ".7z", ".rar")  #: compression by names
 
 
-class _Gunzip:
-    """A gzip decompressor with the interface of those of ``lzma`` and ``bz2``."""
+class _Decompressor:
+    """Gives decompressors of ``zlib`` and of the package ``zstandard`` the interface of those of ``lzma`` and ``bz2``.
 
-    def __init__(self) -> None:
-        self._stream = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._stream.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._stream.unused_data
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._stream.unconsumed_tail
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
-
-
-class _Zstandard:
-    """A decompressor of the package ``zstandard`` with the interface of those of ``lzma`` and ``bz2``.
-
-    The package cannot limit the size of its output, so each call decompresses at most 16 KiB of input.
+    The package cannot limit the size of its output, so each call decompresses at most ``step`` bytes of input.
     """
 
-    _STEP = 1 << 14
-
-    def __init__(self, library: Any) -> None:
-        self._stream = library.ZstdDecompressor().decompressobj()
-        self._waiting = b""
+    def __init__(self, stream: Any, step: int | None = None) -> None:
+        self._stream, self._step, self._waiting = stream, step, b""
 
     @property
     def eof(self) -> bool:
@@ -92,26 +71,27 @@ class _Zstandard:
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
         data = self._waiting + data
-        step, self._waiting = data[: self._STEP], data[self._STEP :]
+        if self._step is None:
+            made = self._stream.decompress(data, max_length)
+            self._waiting = self._stream.unconsumed_tail
+            return made
+        step, self._waiting = data[: self._step], data[self._step :]
         return bytes(self._stream.decompress(step))
 
 
 def decompressor(kind: str) -> Any:
-    """Return a decompressor, like ``bz2.BZ2Decompressor``, for one member of a file of this ``kind`` (``".gz"`` ...).
-
-    Raises:
-        MissingLibraryError: the package for it is not installed.
-    """
+    """Return a decompressor, like ``bz2.BZ2Decompressor``, for a member of a file of this ``kind`` (``".gz"`` ...)."""
     if kind == ".gz":
-        return _Gunzip()
+        return _Decompressor(zlib.decompressobj(wbits=31))
     if kind == ".xz":
         return importlib.import_module("lzma").LZMADecompressor()
     if kind == ".bz2":
         return importlib.import_module("bz2").BZ2Decompressor()
     if kind == ".lz4":
-        return _lz4().LZ4FrameDecompressor()
-    library = _zstd()
-    return _Zstandard(library) if library.__name__ == "zstandard" else library.ZstdDecompressor()
+        return _library(kind).LZ4FrameDecompressor()
+    library = _library(kind)
+    made = library.ZstdDecompressor()
+    return _Decompressor(made.decompressobj(), 1 << 14) if library.__name__ == "zstandard" else made
 
 
 def compressed(raw: IO[bytes], kind: str) -> Any:
@@ -131,29 +111,20 @@ def compressed(raw: IO[bytes], kind: str) -> Any:
     if kind == ".bz2":
         return importlib.import_module("bz2").BZ2File(raw, "wb")
     if kind == ".lz4":
-        return _lz4().LZ4FrameFile(raw, "wb")
-    library = _zstd()
+        return _library(kind).LZ4FrameFile(raw, "wb")
+    library = _library(kind)
     if library.__name__ == "zstandard":
         return library.ZstdCompressor(write_content_size=False).stream_writer(raw, closefd=False)
     return library.ZstdFile(raw, "w")
 
 
-def _zstd() -> Any:
-    """Return the installed one of ``compression.zstd``, ``backports.zstd`` and ``zstandard``."""
-    return _first_of(("compression.zstd", "backports.zstd", "zstandard"), "zstd", "backports.zstd")
-
-
-def _lz4() -> Any:
-    return _first_of(("lz4.frame",), "lz4", "lz4")
-
-
-def _first_of(names: Iterable[str], extra: str, package: str) -> Any:
+def _library(kind: str) -> Any:
+    """Return the first installed module that reads and writes ``.zst`` or ``.lz4``."""
+    names, package = _LIBRARIES[kind]
     for name in names:
-        try:
+        with contextlib.suppress(ImportError):
             return importlib.import_module(name)
-        except ImportError:
-            continue
-    raise MissingLibraryError(f"{extra} files need the package {package}: pip install 'suricate[{extra}]'")
+    raise MissingLibraryError(f"{kind[1:]} files need the package {package}: pip install 'suricate[{kind[1:]}]'")
 
 
 def kind_of(start: bytes) -> str:
@@ -162,10 +133,7 @@ def kind_of(start: bytes) -> str:
 
 
 def other_kind(path: Path, start: bytes) -> str | None:
-    """Return a text for an error message that says which unsupported format a file has; None if none is recognised.
-
-    The first bytes, ``start``, decide; if they are not ASCII and have no known magic number, the extension of ``path``.
-    """
+    """Return which unsupported format a file has, by its first bytes or its extension; None if none is recognised."""
     if start[257:262] == b"ustar":
         return "a tar archive: unpack it first"
     known = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import CapacityError
+from suricate.base.errors import CapacityError, FileFormatError
 from suricate.base.types import EdgeList
 from suricate.intake.arrays import both_arcs
 from suricate.intake.names import Names
@@ -138,6 +138,17 @@ class EdgeFile:
         return graph
 
 
+def count_vertices(
+    path: Path, src: np.ndarray, dst: np.ndarray, labels: Sized | None, given: int | None, least: int
+) -> int:
+    """Return the number of vertices: ``given``, or that of ``labels``, or ``least`` if no id is above."""
+    if labels is not None and given is not None and len(labels) > given:
+        raise FileFormatError(path, None, f"{len(labels)} different ids, but num_vertices is {given}")
+    if given is not None or labels is not None:
+        return len(labels or ()) if given is None else given
+    return max(least, 1 + int(max(src.max(), dst.max())) if len(src) else 0)
+
+
 def whole_dtype(weight: np.ndarray) -> np.dtype:
     """Return the dtype of whole weights: int32, else uint32, if they fit, else float64."""
     low, high = (weight.min(), weight.max()) if len(weight) else (0, 0)
@@ -147,9 +158,7 @@ def whole_dtype(weight: np.ndarray) -> np.dtype:
 
 def _both_arcs(edges: EdgeList) -> EdgeList:
     """Return the arcs of undirected edges, whose weights may be columns by name."""
-    src, dst, weight = both_arcs(np, edges._replace(weight=None))
+    src, dst, row = both_arcs(np, edges._replace(weight=np.arange(len(edges.src))))
     if isinstance(edges.weight, Mapping):
-        weight = {name: np.concatenate((part, part)) for name, part in edges.weight.items()}
-    elif edges.weight is not None:
-        weight = np.concatenate((edges.weight, edges.weight))
-    return EdgeList(src, dst, weight)
+        return EdgeList(src, dst, {name: part[row] for name, part in edges.weight.items()})
+    return EdgeList(src, dst, None if edges.weight is None else edges.weight[row])

@@ -66,7 +66,7 @@ def first_wrong(chunk: bytes, comments: bytes) -> tuple[int, int] | None:
     return None
 
 
-def reason(chunk: bytes, at: int, encoding: str) -> str:
+def why_wrong(chunk: bytes, at: int, encoding: str) -> str:
     """Return why the byte at ``at`` of ``chunk``, UTF-8 or made by :func:`as_utf8`, is wrong."""
     if encoding != UTF8:
         code = ord(chunk[at : at + 3].decode("utf-8", "surrogatepass")) - 0xDC00

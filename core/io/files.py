@@ -39,19 +39,15 @@ class ByteSource:
     ``progress`` included, happens in the latter. Memory is bounded, whatever the size of the file.
 
     Args:
-        path: the file.
         progress: called with (bytes of the file consumed, bytes of the file); None: nothing is called.
         encoding: what :meth:`chunks` translates to UTF-8; ``"utf-8"`` and ``"bytes"``: nothing.
         open_ended: the file may grow: a last line without its end, and the end of compressed data, wait.
 
     Attributes:
-        start: the first bytes of the file.
-        compression: the extension of its compression, or ``""``.
-        longest_line: the largest number of bytes allowed in a line.
-        lines: number of complete lines returned by :meth:`chunks` so far.
+        start: the first bytes of the file. compression: the extension of its compression, or ``""``.
+        longest_line: bytes allowed in a line. lines: complete lines returned by :meth:`chunks` so far.
 
     Raises:
-        OSError: the file is missing or cannot be read.
         FileFormatError: compressed data is damaged or ends too early, or a line is longer than ``longest_line``.
     """
 
@@ -155,10 +151,7 @@ class ByteSource:
                 yield piece
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes in chunks that end with a line; only the last chunk may lack its newline.
-
-        Of a file that is ``open_ended`` none does.
-        """
+        """Yield chunks that end with a line; only the last may lack its newline, none of an ``open_ended`` file."""
         carry, pieces = b"", self.pieces()
         if self._encoding not in (UTF8, BYTES):
             pieces = as_utf8(pieces, self._encoding, self.path, open_ended=self._open_ended)
@@ -222,10 +215,7 @@ def sha256(paths: Iterable[Path]) -> str:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that replaces ``path`` if the ``with`` block ends without an exception.
-
-    What is written to it is compressed if the name ends in ``.gz`` or the like.
-    """
+    """Open a temporary file that replaces ``path`` at the end without an exception, compressed if its name says so."""
     kind = split_suffix(path)[1]
     with replacing(path) as raw:
         if not kind:

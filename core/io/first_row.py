@@ -9,14 +9,11 @@ from typing import Any
 from suricate.io.options import ReadOptions
 from suricate.io.times import LOOKS_DECIMAL, LOOKS_LIKE_TIME, looks_zoned
 
-_WHOLE, _CANONICAL = re.compile(rb"-?\d+"), re.compile(rb"0|-?[1-9]\d*")
+_WHOLE, _CANONICAL = re.compile(rb"-?\d+"), re.compile(rb"0|-?[1-9]\d*")  # where ids become names, 007 is a text
 
 
 def has_texts(first_id: int, tokens: Mapping[str, bytes], options: ReadOptions) -> bool:
-    """Return whether ids are texts: whether one in the first row, ``tokens`` by role, is no integer of 64 bits.
-
-    Where ids become names, ``007`` is a text, too, unless the format counts ids from ``first_id``, above 0.
-    """
+    """Return whether ids are texts: one in the first row, ``tokens``, is no 64-bit integer as Python writes it."""
     first, found = options.first, [tokens[role] for role in ("src", "dst") if role in tokens]
     if first.texts is None and found:
         pattern = _CANONICAL if options.names is not False and first_id == 0 else _WHOLE

@@ -30,12 +30,11 @@ def write_whole(out, at, value):
 
 @kernel
 def format_lines(prefix, separator, is_text, wholes, texts, out):
-    """Write one line per row to ``out`` (uint8, large enough); return the number of bytes.
+    """Write a line per row to ``out`` (uint8, large enough), behind ``prefix`` (uint8[k]); return the number of bytes.
 
     Args:
-        prefix: uint8[k], in front of every line. ``separator``: uint8, between columns.
-        is_text: bool[columns], whether a column is read from ``texts`` or from ``wholes``.
-        wholes: int64[columns, rows]. ``texts``: uint8[columns, rows, width], a text ends at a zero byte or the width.
+        separator: uint8, between columns. is_text: bool[columns]: a column is read from ``texts``, not ``wholes``.
+        wholes: int64[columns, rows]. texts: uint8[columns, rows, width], a text ends at a zero byte or the width.
     """
     at = 0
     for row in range(wholes.shape[1]):

@@ -7,6 +7,7 @@ reaches at least to the first line that is no comment. ``path`` names the file i
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from suricate.base.errors import FileFormatError, ParameterError, UnknownNameError
-from suricate.base.parameters import shown
+from suricate.base.parameters import is_number, shown
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.tables import ENDS, end_of
 from suricate.io.comments import Konect, direction, konect_header
@@ -52,54 +53,33 @@ _NUMBER = re.compile(rb"[+-]?(\d++(\.\d*+)?+|\.\d++)([eE][+-]?\d++)?")
 class Layout:
     """Describes the lines of a file: their fields, ids, times and header.
 
-    Attributes:
-        format: one of :data:`FORMATS`, ``"metis"`` or ``"events"``.
-        records: the fields (``"src"``, ``"dst"``, ``"weight"``, ``"time"``, ``"-"`` to skip) of a line by its first
-            letter; the letter is ``""`` if lines have none.
-        comments: first bytes of lines to skip.
-        delimiter: what separates columns; None: blanks and tabs.
-        first_id: the least id of the file; after reading ids are counted from 0.
-        text_ids: ids are text, not numbers. signed_ids: they are numbers that may be negative.
-        canonical_ids: ids that are numbers have no + and no leading zeros.
-        time_ticks: 1: times are whole numbers; above 1: decimals, multiplied by this factor; 0: ISO 8601, as
-            microseconds; -1: as nanoseconds.
-        finer_ticks: the same for chunks with a time that ``time_ticks`` cannot hold; None: that is an error.
-        zoned: whether times in ISO 8601 have a zone.
-        header_bytes, header_lines: length of the header, which the tokenizer does not see.
-        counts_line: number of the header's line that declares the counts.
-        num_vertices: (sources, destinations) declared by the header; None if it declares none or ids may exceed them.
-        least_vertices: the least number of vertices of the file.
-        num_edges: number of edges declared by the header, or None.
-        whole_weights: weights are integers. directed: what the header says, or None.
-        skipped: how many numbers precede the neighbours in a row of a METIS file.
-        dst_offset: added to the ids of destinations; in a bipartite file they are counted separately from the sources.
-        advice: what messages advise.
-        names: those of the columns in the header of CSV.
+    A field is ``"src"``, ``"dst"``, ``"weight"``, ``"time"``, or ``"-"`` to skip.
     """
 
-    format: str
-    records: Mapping[str, Sequence[str]]
-    comments: bytes = b""
-    delimiter: str | None = None
-    first_id: int = 0
-    text_ids: bool = False
-    signed_ids: bool = False
-    canonical_ids: bool = False
+    format: str  #: one of :data:`FORMATS`, ``"metis"`` or ``"events"``
+    records: Mapping[str, Sequence[str]]  #: the fields of a line by its first letter; ``""`` if lines have none
+    comments: bytes = b""  #: first bytes of lines to skip
+    delimiter: str | None = None  #: what separates columns; None: blanks and tabs
+    first_id: int = 0  #: the least id of the file; after reading ids are counted from 0
+    text_ids: bool = False  #: ids are text, not numbers
+    signed_ids: bool = False  #: they are numbers that may be negative
+    canonical_ids: bool = False  #: ids that are numbers have no + and no leading zeros
+    #: 1: times are whole numbers; above 1: decimals, multiplied by this; 0: ISO 8601, as microseconds; -1: nanoseconds
     time_ticks: int = 1
-    finer_ticks: int | None = None
-    zoned: bool = False
-    header_bytes: int = 0
+    finer_ticks: int | None = None  #: for chunks with a time that ``time_ticks`` cannot hold; None: that is an error
+    zoned: bool = False  #: whether times in ISO 8601 have a zone
+    header_bytes: int = 0  #: length of the header, which the tokenizer does not see
     header_lines: int = 0
-    counts_line: int = 0
-    num_vertices: tuple[int, int] | None = None
-    least_vertices: int = 0
-    num_edges: int | None = None
-    whole_weights: bool = False
-    skipped: int = 0
-    dst_offset: int = 0
-    directed: bool | None = None
+    counts_line: int = 0  #: number of the header's line that declares the counts
+    num_vertices: tuple[int, int] | None = None  #: (sources, destinations) declared, which ids may not exceed
+    least_vertices: int = 0  #: the least number of vertices of the file
+    num_edges: int | None = None  #: declared by the header
+    whole_weights: bool = False  #: weights are integers
+    skipped: int = 0  #: how many numbers precede the neighbours in a row of a METIS file
+    dst_offset: int = 0  #: added to destinations, which a bipartite file counts separately from the sources
+    directed: bool | None = None  #: what the header says
     advice: Advice = READ
-    names: Sequence[str] = ()
+    names: Sequence[str] = ()  #: of the columns, in the header of CSV
     fields: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -195,28 +175,18 @@ def _named_columns(head: bytes) -> list[str]:
 
 
 def table_format(path: Path, start: bytes, format: str | None) -> str | None:
-    """Return the format of a Parquet or Arrow file; None if it is a text file.
-
-    A given ``format`` decides, else the extension of ``path``, else the first bytes, ``start``.
-    """
-    if format is None:
-        format = BY_SUFFIX.get(split_suffix(path)[0])
-    elif not isinstance(format, str):
+    """Return the format of a Parquet or Arrow file: ``format``, else by extension or ``start``; None if it is text."""
+    if format is not None and not (isinstance(format, str) and format in (*FORMATS, "metis")):
         raise UnknownNameError(f"unknown format {shown(format)}: there are {', '.join(FORMATS)}, metis")
     if format is None:
-        format = next((name for magic, name in _TABLE_MAGIC.items() if start.startswith(magic)), None)
+        magic = next((name for magic, name in _TABLE_MAGIC.items() if start.startswith(magic)), None)
+        format = BY_SUFFIX.get(split_suffix(path)[0], magic)
     return format if format in TABLE_FORMATS else None
 
 
 def make_layout(path: Path, head: bytes, format: str | None, options: ReadOptions) -> Layout:
-    """Return the layout of the text file at ``path`` that starts with ``head``; ``format`` None: it is detected.
-
-    Raises:
-        FileFormatError: the header is malformed. UnknownNameError: there is no such format or column.
-    """
+    """Return the layout of the text file at ``path`` that starts with ``head``; ``format`` None: it is detected."""
     format = detect(path, head, options.advice) if format is None else format
-    if format not in (*FORMATS, "metis"):
-        raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}, metis")
     fixed = {"mtx": _mtx_layout, "gr": _gr_layout, "metis": _metis_layout}
     if format in fixed:
         if options.columns is not None or options.delimiter is not None or options.first_id not in (None, 1):
@@ -285,14 +255,9 @@ def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
 def place_columns(
     path: Path, names: Sequence[str] | None, count: int, columns: Columns, line: int | None, advice: Advice = READ
 ) -> list[str]:
-    """Return the field (``"src"``, ``"-"`` for none, ...) of each of ``count`` columns.
+    """Return the field (``"src"``, ``"-"`` for none, ...) of each of ``count`` columns, which may have ``names``.
 
-    ``columns`` gives the column of each role, by name or position; ``names`` are the names of all columns, or None;
-    ``line`` is the number of the header line for errors, or None; ``advice`` is what they advise.
-
-    Raises:
-        UnknownNameError: a role or name is unknown. FileFormatError: a position is out of range, or source or
-            destination is missing.
+    ``columns`` gives the column of each role, by name or position; ``line`` and ``advice`` are for messages.
     """
     fields = ["-"] * count
     for role, place in columns.items():
@@ -303,9 +268,7 @@ def place_columns(
                 known = "the file has no header" if names is None else f"there are {', '.join(names)}"
                 raise UnknownNameError(f"{path} has no column {place!r}: {known}")
             if names.count(place) > 1:
-                reason = (
-                    f"{names.count(place)} columns have the name {place!r}: give the position of the one for {role}"
-                )
+                reason = f"{names.count(place)} columns have the name {place!r}: give the position for {role}"
                 raise FileFormatError(path, line, reason)
             place = names.index(place)
         if not 0 <= place < count:
@@ -320,16 +283,21 @@ def place_columns(
     return fields
 
 
+def place_of(path: Path, names: Sequence[str], count: int, column: Any) -> int:
+    """Return the position of a further ``column``, given by name or position; ``ParameterError`` if there is none."""
+    place = names.index(column) if isinstance(column, str) and column in names else column
+    if not is_number(place, numbers.Integral) or not 0 <= place < count:
+        known = f"it has {', '.join(names)}" if names else f"it has {count} columns and no header: give positions"
+        raise ParameterError(f"{path} has no column {shown(column)}; {known}")
+    return int(place)
+
+
 def usual_columns(
     path: Path, names: Sequence[str], columns: Columns | None, line: int | None = None, advice: Advice = READ
 ) -> dict[str, str | int]:
     """Return, by role, the columns in ``names`` with usual names (``"source"``, ``"Timestamp"``).
 
-    If ``columns`` are given, these, and the ends of edges that are not among them; ``line`` and ``advice`` are as for
-    :func:`place_columns`.
-
-    Raises:
-        FileFormatError: two columns could be an end of edges.
+    If ``columns`` are given, these, and the ends of edges that are not among them; two candidates are an error.
     """
     found = dict(usual_values(names) if columns is None else columns)
     try:
@@ -410,7 +378,7 @@ def _csv_layout(path: Path, head: bytes, options: ReadOptions) -> Layout:
         delimiter = delimiter if counts[delimiter] else None
     tokens = split_columns(header.text, delimiter)
     if all(_NUMBER.fullmatch(token) or LOOKS_LIKE_TIME.fullmatch(token) for token in tokens):  # no header
-        skipped = _start_of(head, header.number)
+        skipped = next((line.end for line in lines_of(head) if line.number == header.number - 1), 0)
         roles = ("src", "dst", "time") if LOOKS_LIKE_TIME.fullmatch(tokens[-1]) and len(tokens) == 3 else _ROLES
         usual = columns or {role: place for place, role in enumerate(roles[: len(tokens)])}
         fields = place_columns(path, None, len(tokens), usual, header.number, options.advice)
@@ -424,20 +392,11 @@ def _csv_layout(path: Path, head: bytes, options: ReadOptions) -> Layout:
 
 
 def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -> int:
-    """Return ``digits`` as an int: the number of ``what`` ("edges", ...) that line number ``line`` of a file declares.
-
-    Raises:
-        FileFormatError: it is more than ``most``, however many digits it has.
-    """
+    """Return ``digits``, the number of ``what`` ("edges", ...) that a line declares; it may be at most ``most``."""
     digits = digits.lstrip(b"0") or b"0"
     if len(digits) > len(str(most)) or int(digits) > most:
         raise FileFormatError(path, line, f"{digits[:40].decode()} {what} are declared: at most {most} are possible")
     return int(digits)
-
-
-def _start_of(head: bytes, number: int) -> int:
-    """Return the position in ``head`` where line ``number`` (from 1) starts."""
-    return next((line.end for line in lines_of(head) if line.number == number - 1), 0)
 
 
 def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) -> tuple[Line, re.Match[bytes]]:

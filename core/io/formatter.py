@@ -6,15 +6,12 @@ import numpy as np
 
 
 def format_chunk(prefix: bytes, separator: bytes, columns: list[np.ndarray], *, small: bool) -> bytes:
-    """Return the text of one line per row of ``columns`` (arrays of integers below 2**63 or of bytes, dtype ``S``).
+    """Return one line per row of ``columns`` (integers below 2**63, or dtype ``S``), each behind ``prefix``.
 
-    ``prefix`` begins each line, ``separator`` is put between columns. ``small``: do not compile anything; for files of
-    some ten thousand lines at most.
+    ``small``: do not compile anything; for files of some ten thousand lines at most.
     """
-    return (_format_small if small else _format_large)(prefix, separator, columns)
-
-
-def _format_small(prefix: bytes, separator: bytes, columns: list[np.ndarray]) -> bytes:
+    if not small:
+        return _format_large(prefix, separator, columns)
     texts = [col.tolist() if col.dtype.kind == "S" else [b"%d" % value for value in col.tolist()] for col in columns]
     return b"".join(prefix + separator.join(row) + b"\n" for row in zip(*texts, strict=True))
 
@@ -23,10 +20,7 @@ def _format_large(prefix: bytes, separator: bytes, columns: list[np.ndarray]) ->
     from suricate.io.format_loops import format_lines
 
     is_text = np.array([column.dtype.kind == "S" for column in columns])
-    rows, width = (
-        len(columns[0]),
-        max((column.dtype.itemsize for column in columns if column.dtype.kind == "S"), default=0),
-    )
+    rows, width = len(columns[0]), max((each.dtype.itemsize for each in columns if each.dtype.kind == "S"), default=0)
     wholes = np.zeros((len(columns), rows), np.int64)
     texts = np.zeros((len(columns), rows if width else 0, width), np.uint8)
     for place, column in enumerate(columns):

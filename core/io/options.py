@@ -38,30 +38,15 @@ SCAN = Advice(
 
 @dataclass
 class FirstRow:
-    """What the first row of a source says about all its files: None: nothing yet.
+    """What the first row of a source says about all its files: None: nothing yet."""
 
-    Attributes:
-        texts: whether ids are texts.
-        zoned: whether its times in ISO 8601 have a zone.
-    """
-
-    texts: bool | None = None
-    zoned: bool | None = None
+    texts: bool | None = None  #: whether ids are texts
+    zoned: bool | None = None  #: whether its times in ISO 8601 have a zone
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of ``suricate.read``, validated; see there for their meaning.
-
-    Further attributes, for windows:
-        time_scale: nanoseconds per unit of times that are numbers, which may then have fractions; 0: whole numbers.
-        names: whether ids become names, so that ``007`` is not ``7``; None: if they are mapped.
-        first: what the first row says; known for the later files of a source.
-        advice: what messages advise.
-
-    Raises:
-        ParameterError: an option of the wrong type or value.
-    """
+    """The options of ``suricate.read``, and some for windows, validated; ``ParameterError`` for wrong ones."""
 
     relabel: bool | Literal["text"] = False
     columns: Columns | None = None
@@ -72,9 +57,9 @@ class ReadOptions:
     directed: bool | None = None
     edge_columns: Mapping[str, str | int] | Sequence[str] = ()
     encoding: str = UTF8
-    time_scale: int = 0
-    names: bool | None = None
-    first: FirstRow = field(default_factory=FirstRow)
+    time_scale: int = 0  #: nanoseconds per unit of times that are numbers, maybe with fractions; 0: whole numbers
+    names: bool | None = None  #: whether ids become names, so that ``007`` is not ``7``; None: if they are mapped
+    first: FirstRow = field(default_factory=FirstRow)  #: known for the later files of a source
     advice: Advice = READ
 
     def __post_init__(self) -> None:
@@ -111,9 +96,8 @@ def _named_columns(given: object) -> dict[str, str | int]:
     elif isinstance(given, Sequence) and not isinstance(given, str):
         columns = {name: name for name in given}
     else:
-        raise ParameterError(
-            f"edge_columns must be a list of names, or a dict such as {{'fee': 3}}, got {shown(given)}"
-        )
+        form = "a list of names, or a dict such as {'fee': 3}"
+        raise ParameterError(f"edge_columns must be {form}, got {shown(given)}")
     for name, place in columns.items():
         if not isinstance(name, str) or not name:
             raise ParameterError(f"edge_columns: {shown(name)} is no name")

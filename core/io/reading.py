@@ -86,15 +86,15 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
         from suricate.io.table_reading import read_parts
 
         file = read_parts(path, parts, options, progress)
-        return _sorted_by_time(file) if sort_by_time else file
-    with files.ByteSource(path, progress, options.encoding) as source:
-        table = table_format(source.path, source.start, format)
-        if table is None:
-            file = read_text(source, format, options)
-        else:
-            from suricate.io.table_reading import read_table
+    else:
+        with files.ByteSource(path, progress, options.encoding) as source:
+            table = table_format(path, source.start, format)
+            if table is None:
+                file = read_text(source, format, options)
+            else:
+                from suricate.io.table_reading import read_table
 
-            file = read_table(source, table, options)
+                file = read_table(source, table, options)
     return _sorted_by_time(file) if sort_by_time else file
 
 
@@ -103,7 +103,6 @@ def _sorted_by_time(file: EdgeFile) -> EdgeFile:
     if file.time is None:
         raise FileFormatError(file.path, None, "there is no time column to sort by")
     order = np.argsort(file.time, kind="stable")
-    weight = None if file.weight is None else file.weight[order]
-    columns = {name: column[order] for name, column in file.columns.items()}
-    ordered = replace(file, src=file.src[order], dst=file.dst[order], weight=weight, time=file.time[order])
-    return replace(ordered, columns=columns)
+    given = {name: getattr(file, name) for name in ("src", "dst", "weight", "time")}
+    ordered = {name: column[order] for name, column in given.items() if column is not None}
+    return replace(file, **ordered, columns={name: column[order] for name, column in file.columns.items()})

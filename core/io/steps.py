@@ -198,7 +198,7 @@ def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
     return Layout("events", records, comments=b"#"), _SNAPSHOT
 
 
-Mark = tuple[re.Match[bytes], int]  #: where a step begins or ends, and the number of that line
+Mark = tuple[str, int | None, int | None]  #: where a step begins or ends: its label, and the counts it declares
 Columns = dict[str, np.ndarray]
 
 
@@ -216,54 +216,38 @@ class _StepReader:
     def _empty(self) -> dict[str, list[np.ndarray]]:
         return {name: [np.empty(0, dtype)] for name, dtype in self._dtypes.items()}
 
-    def parse(self, tokenizer: Tokenizer, chunk: bytes, line: int) -> list[Columns | Mark | FileFormatError]:
-        """Return what ``chunk`` (whole lines) contains, in order: columns, marks, and the first error.
-
-        A mark is a line between steps: its match with the pattern, and its number from 1. ``line`` is the number of
-        lines before the chunk.
-        """
-        found: list[Columns | Mark | FileFormatError] = []
+    def parse(self, tokenizer: Tokenizer, chunk: bytes, line: int) -> list[Columns | Mark]:
+        """Return the columns and marks in ``chunk``, whole lines behind ``line`` lines of the file, in order."""
+        found: list[Columns | Mark] = []
         at = 0
-        try:
-            for mark in self._marker.finditer(chunk):
-                line = self._columns(tokenizer, chunk[at : mark.start()], line, found) + 1
-                found.append((mark, line))
-                at = mark.end()
-            self._columns(tokenizer, chunk[at:], line, found)
-        except FileFormatError as error:
-            found.append(error)
+        for mark in self._marker.finditer(chunk):
+            line = self._columns(tokenizer, chunk[at : mark.start()], line, found) + 1
+            counts = zip(mark.groups()[1:], (("vertices", MAX_VERTICES), ("edges", MOST_EDGES)), strict=False)
+            sizes = [declared_count(self._path, line, digits, *limit) for digits, limit in counts]
+            vertices, edges = sizes or (None, None)
+            found.append((mark[1].decode("utf-8", "replace"), vertices, edges))
+            at = mark.end()
+        self._columns(tokenizer, chunk[at:], line, found)
         return found
 
     def _columns(self, tokenizer: Tokenizer, piece: bytes, line: int, found: list[Any]) -> int:
-        """Append the columns of the lines in ``piece``, a dict by name, to the list ``found``, if there are lines.
-
-        ``line`` is the number of lines before ``piece``; the number of lines up to its end is returned.
-        """
+        """Append the columns of the lines in ``piece`` to ``found``, if there are any; return the number of its end."""
         if piece:
             rows = tokenizer.parse(piece, line)
             found.append({name: getattr(rows, name).astype(dtype) for name, dtype in self._dtypes.items()})
         return line + files.newlines(piece)
 
-    def take(self, pieces: list[Columns | Mark | FileFormatError]) -> None:
-        """Add ``pieces``, the result of :meth:`parse`: append columns, end a step at a mark, raise an error in them."""
+    def take(self, pieces: list[Columns | Mark]) -> None:
+        """Add ``pieces``, the result of :meth:`parse`: append columns, end a step at a mark."""
         for piece in pieces:
             if isinstance(piece, dict):
                 for name, parts in self._parts.items():
                     parts.append(piece[name])
-            elif isinstance(piece, FileFormatError):
-                raise piece
+            elif self._marker is _WINDOW:
+                self._close(self._label)
+                self._label = piece[0]
             else:
-                self._mark(*piece)
-
-    def _mark(self, mark: re.Match[bytes], line: int) -> None:
-        label = mark[1].decode("utf-8", "replace")
-        if self._marker is _WINDOW:
-            self._close(self._label)
-            self._label = label
-        else:
-            vertices = declared_count(self._path, line, mark[2], "vertices", MAX_VERTICES)
-            edges = declared_count(self._path, line, mark[3], "edges", MOST_EDGES)
-            self._close(label, vertices, edges)
+                self._close(*piece)
 
     def _close(self, label: str, num_vertices: int | None = None, num_edges: int | None = None) -> None:
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
@@ -277,27 +261,17 @@ class _StepReader:
         self._steps.append(EventStep(label=label, **columns, num_vertices=num_vertices, num_edges=num_edges))
 
     def finish(self, lines: int, *, plain_weights: bool, open_ended: bool) -> EventStream:
-        """Return the events read so far as a stream.
-
-        ``lines`` is the number of lines of the file, for messages; ``plain_weights``: all weights are integers;
-        ``open_ended``: what follows the last step that has ended is left out.
-        """
+        """Return the events read so far, from ``lines`` lines; ``open_ended``: without a last step that may go on."""
         rest = 0 if open_ended else sum(map(len, self._parts["op"]))
         if self._marker is _SNAPSHOT and self._steps and rest:
-            raise FileFormatError(
-                self._path, lines, "the file ends inside a step: the last '@ NAME VERTICES EDGES' is missing"
-            )
+            reason = "the file ends inside a step: the last '@ NAME VERTICES EDGES' is missing"
+            raise FileFormatError(self._path, lines, reason)
         if (self._marker is _WINDOW and not open_ended) or rest:
             self._close(self._label)
-        highest = [max(int(step.src.max()), int(step.dst.max())) for step in self._steps if len(step)]
-        steps = self._with_weight_dtype() if plain_weights else self._steps
+        steps = self._steps
+        if weights := [step.weight for step in steps if step.weight is not None and len(step)] if plain_weights else []:
+            dtype = whole_dtype(np.array([bound(weight) for weight in weights for bound in (np.min, np.max)]))
+            given = [None if step.weight is None else step.weight.astype(dtype, copy=False) for step in steps]
+            steps = [replace(step, weight=weight) for step, weight in zip(steps, given, strict=True)]
+        highest = [max(int(step.src.max()), int(step.dst.max())) for step in steps if len(step)]
         return EventStream(tuple(steps), 1 + max(highest, default=-1), self._path)
-
-    def _with_weight_dtype(self) -> list[EventStep]:
-        """Return the steps with weights as int32, or else uint32, if the weights of all steps fit; else as they are."""
-        weights = [step.weight for step in self._steps if step.weight is not None and len(step)]
-        dtype = whole_dtype(np.array([bound(weight) for weight in weights for bound in (np.min, np.max)]))
-        return [
-            step if step.weight is None else replace(step, weight=step.weight.astype(dtype, copy=False))
-            for step in self._steps
-        ]

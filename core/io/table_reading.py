@@ -16,15 +16,14 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.errors import FileFormatError, ParameterError, WeightError
-from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import checked_weights
 from suricate.intake.names import Names
 from suricate.intake.tables import direction_in, library
-from suricate.io.edge_file import EdgeFile, whole_dtype
+from suricate.io.edge_file import EdgeFile, count_vertices, whole_dtype
 from suricate.io.encodings import UTF8
 from suricate.io.files import ByteSource, Progress
-from suricate.io.formats import BY_SUFFIX, STREAM_SUFFIX, place_columns, usual_columns
+from suricate.io.formats import BY_SUFFIX, STREAM_SUFFIX, place_columns, place_of, usual_columns
 from suricate.io.options import FirstRow, ReadOptions
 from suricate.io.parsing.codes import BAD_TIME, FINE_TIME, OK, OTHER_ZONE
 from suricate.io.times import demand_in_range, looks_zoned, parse, reason, zone_message
@@ -45,10 +44,7 @@ def load_pyarrow() -> Any:
 
 
 def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFile:
-    """Return the edges of a file of the ``format`` "parquet" or "arrow".
-
-    A pipe, or a file that is compressed as a whole, is read into memory.
-    """
+    """Return the edges of a Parquet or Arrow file; a pipe, or one compressed as a whole, is read into memory."""
     plain = source.path.is_file() and not source.compression
     with open(source.path, "rb") if plain else io.BytesIO(b"".join(source.pieces())) as file:
         part = _read_columns(source.path, file, format, options)
@@ -57,10 +53,7 @@ def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFil
 
 
 def read_parts(path: Path, parts: list[Path], options: ReadOptions, progress: Progress | None) -> EdgeFile:
-    """Return the edges of the files ``parts``, one after the other; ``path`` is the folder or the pattern.
-
-    ``progress(done, total)`` is called with bytes after each file.
-    """
+    """Return the edges of the files ``parts``, one after the other; ``path`` is the folder or the pattern."""
     total = sum(part.stat().st_size for part in parts)
     found, done = [], 0
     for part in parts:
@@ -75,19 +68,17 @@ def read_parts(path: Path, parts: list[Path], options: ReadOptions, progress: Pr
 def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions) -> EdgeFile:
     columns = _joined(parts, text=options.relabel == "text")
     src, dst, names = _ids(columns["src"], columns["dst"], options)
-    weight, time, unit = None, None, None
-    if "weight" in columns:
-        weight = _weights(columns["weight"], options.dtype)
-    if "time" in columns:
-        time, unit = _times(columns["time"])
+    time, unit = _times(columns["time"]) if "time" in columns else (None, None)
+    declared = [part.metadata.get(VERTICES, b"0") for part in parts]
+    least = max(int(count) if count.isdigit() and len(count) < 11 else 0 for count in declared)
     directions = {direction_in(part.metadata) for part in parts}
     directed = directions.pop() if len(directions) == 1 else None
     return EdgeFile(
         src=src,
         dst=dst,
-        weight=weight,
+        weight=_weights(columns["weight"], options.dtype) if "weight" in columns else None,
         time=time,
-        num_vertices=_count_vertices(src, dst, names, [part.metadata for part in parts], path, options),
+        num_vertices=count_vertices(path, src, dst, names, options.num_vertices, min(least, MAX_VERTICES)),
         directed=directed if options.directed is None else options.directed,
         labels=None if names is None else names[:],
         table=names,
@@ -154,7 +145,8 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
         columns = usual_columns(path, names, options.columns)
         roles = place_columns(path, names, len(names), columns, None)
         fields = [(at, name, role) for at, (name, role) in enumerate(zip(names, roles, strict=True)) if role != "-"]
-        fields += _further(path, names, options)
+        places = {EDGE_COLUMN + name: place_of(path, names, len(names), at) for name, at in options.further.items()}
+        fields += [(at, names[at], role) for role, at in places.items()]
         if format == "arrow" or len(set(names)) < len(names):  # a name may stand for several columns: take by place
             table = (reader.read_all() if format == "arrow" else reader.read()).select([at for at, _, _ in fields])
         else:
@@ -162,17 +154,6 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
             table = reader.read(columns=[*dict.fromkeys(wanted)]).select(wanted)
     found = {role: Column(path, name, table.column(at)) for at, (_, name, role) in enumerate(fields)}
     return _Part(path, found, schema.metadata or {})
-
-
-def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[int, str, str]]:
-    """Return (position, name, role) of each column that ``options.further`` asks for among ``names``."""
-    found = []
-    for label, column in options.further.items():
-        place = names.index(column) if column in names else column
-        if isinstance(place, str) or not 0 <= place < len(names):
-            raise ParameterError(f"{path} has no column {shown(column)}; it has {', '.join(names)}")
-        found.append((place, names[place], EDGE_COLUMN + label))
-    return found
 
 
 def _attribute(column: Column) -> np.ndarray:
@@ -289,20 +270,16 @@ def _ids(src: Column, dst: Column, options: ReadOptions) -> tuple[np.ndarray, np
         return *names.intern_pairs(src.texts(), dst.texts()), names
     for column in (src, dst):
         _check_lowest(column, options.first_id)
-    lowest = min((_least(column.values.to_numpy()) for column in (src, dst)), default=0)
-    unsigned = lowest >= 0 and any(column.values.type == pa.uint64() for column in (src, dst))
+    is_negative = any(column.values.to_numpy().min(initial=0) < 0 for column in (src, dst))
+    unsigned = not is_negative and any(column.values.type == pa.uint64() for column in (src, dst))
     names = Names("uint64" if unsigned else "int64")
     return *names.intern_pairs(*(column.cast(names.dtype).to_numpy() for column in (src, dst))), names
-
-
-def _least(values: np.ndarray) -> int:
-    return int(values.min()) if len(values) else 0
 
 
 def _check_lowest(column: Column, first_id: int | None) -> None:
     """Raise ``FileFormatError`` if an id in ``column`` is below ``first_id``; None: any id is allowed."""
     values = column.values.to_numpy()
-    if first_id is not None and len(values) and _least(values) < first_id:
+    if first_id is not None and len(values) and int(values.min()) < first_id:
         row = int(values.argmin())
         reason = f"ids of this file are counted from {first_id}"
         if values[row] < 0:
@@ -410,24 +387,3 @@ def _parse_small(texts: pa.ChunkedArray, ticks: int, zoned: bool, times: np.ndar
             return row, FINE_TIME
         times[row] = time.ticks(nanoseconds=ticks < 0)
     return -1, OK
-
-
-def _count_vertices(
-    src: np.ndarray,
-    dst: np.ndarray,
-    names: Names | None,
-    metadata: list[dict[bytes, bytes]],
-    path: Path,
-    options: ReadOptions,
-) -> int:
-    """Return the number of vertices: ``options.num_vertices``, or the number of ``names``, whichever is given."""
-    count = options.num_vertices
-    if names is not None:
-        if count is not None and len(names) > count:
-            raise FileFormatError(path, None, f"{len(names)} different ids, but num_vertices is {count}")
-        return len(names) if count is None else count
-    if count is not None:
-        return count
-    declared = [facts.get(VERTICES, b"0") for facts in metadata]
-    least = max(int(count) if count.isdigit() and len(count) < 11 else 0 for count in declared)
-    return max(min(least, MAX_VERTICES), 1 + int(max(src.max(), dst.max())) if len(src) else 0)

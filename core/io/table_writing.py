@@ -8,34 +8,31 @@ import numpy as np
 
 from suricate.base.errors import ParameterError
 from suricate.intake.tables import DIRECTED
+from suricate.io.edge_file import EdgeFile
+from suricate.io.formats import STREAM_SUFFIX
 from suricate.io.table_reading import VERTICES, load_pyarrow
 
 
-def write_table(
-    file: IO[bytes], format: str, columns: dict[str, np.ndarray], labels: np.ndarray | None, **facts: Any
-) -> None:
-    """Write columns (``src``, ``dst``, maybe ``weight`` and ``time``) to an open file, with original ids if given.
-
-    ``facts``: ``num_vertices``, ``directed``, ``time_unit`` (``time`` becomes a timestamp in UTC), and ``stream``
-    (Arrow's stream format instead of its file format).
-    """
+def write_table(file: IO[bytes], format: str, edges: EdgeFile) -> None:
+    """Write ``edges`` to an open file, with original ids if they have labels; times of a known unit in UTC."""
     pa = load_pyarrow()
-    arrays = {name: pa.array(values) for name, values in columns.items()}
-    if labels is not None:
-        known = _label_array(labels)
-        for name in ("src", "dst"):
-            arrays[name] = known.take(arrays[name])
-    if "time" in arrays and facts["time_unit"] is not None:
-        arrays["time"] = arrays["time"].cast(pa.timestamp(facts["time_unit"], "UTC"))
-    metadata = {DIRECTED: str(facts["directed"]).lower()}
-    if labels is None:
-        metadata[VERTICES] = str(facts["num_vertices"])
+    columns = {"src": edges.src, "dst": edges.dst, "weight": edges.weight, "time": edges.time, **edges.columns}
+    arrays = {name: pa.array(values) for name, values in columns.items() if values is not None}
+    metadata = {DIRECTED: str(edges.directed).lower()}
+    if edges.labels is None:
+        metadata[VERTICES] = str(edges.num_vertices)
+    else:
+        known = _label_array(edges.labels)
+        arrays |= {name: known.take(arrays[name]) for name in ("src", "dst")}
+    if edges.time_unit is not None and "time" in arrays:
+        arrays["time"] = arrays["time"].cast(pa.timestamp(edges.time_unit, "UTC"))
     table = pa.table(arrays).replace_schema_metadata(metadata)
     if format == "parquet":
         pa.parquet.write_table(table, file)
-    else:
-        with (pa.ipc.new_stream if facts["stream"] else pa.ipc.new_file)(file, table.schema) as writer:
-            writer.write_table(table)
+        return
+    is_stream = edges.path.suffix.lower() == STREAM_SUFFIX
+    with (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(file, table.schema) as writer:
+        writer.write_table(table)
 
 
 def _label_array(labels: np.ndarray) -> Any:

@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_TICKS = 1 << 62  #: times with fractions are below
 LARGEST = 2**63 - 1  #: in place of times that are later than 64 bits can say
 MOST_SECONDS = LARGEST // 10**9 - 1  #: seconds, as nanoseconds, that fit into 64 bits with a fraction
-_UNITS = ("s", "ms", "us", "ns")
+UNITS = ("s", "ms", "us", "ns")  #: of times that are numbers
 
 
 class Time(NamedTuple):
@@ -122,8 +122,8 @@ def to_text(values: np.ndarray, unit: str) -> np.ndarray:
     Raises:
         ParameterError: a time lies outside the years 1 to 9999, or there is no such unit.
     """
-    if unit not in _UNITS:
-        raise ParameterError(f"time_unit must be one of {', '.join(_UNITS)}, got {unit!r}")
+    if unit not in UNITS:
+        raise ParameterError(f"time_unit must be one of {', '.join(UNITS)}, got {unit!r}")
     times = values.view(f"datetime64[{unit}]")
     years = times.astype("datetime64[Y]").astype(np.int64) + 1970
     if np.any((years < 1) | (years > 9999)):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,31 +19,13 @@ from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.name_values import utf8_only
 from suricate.io import files
 from suricate.io.edge_file import EdgeFile
-from suricate.io.formats import BY_SUFFIX, FORMATS, STREAM_SUFFIX, TABLE_FORMATS, TEXT_SUFFIXES
+from suricate.io.formats import BY_SUFFIX, FORMATS, TABLE_FORMATS, TEXT_SUFFIXES
 from suricate.io.formatter import format_chunk
 from suricate.io.times import to_text
 
 SMALL_ROWS = 1 << 16  #: edges up to which a file is written without compiled code
 _LINE_BREAKS = frozenset("\n\r\0")
 _ROWS = 1 << 17  # edges formatted at a time
-
-
-@dataclass(frozen=True)
-class _Edges:
-    """The edges to write, as host arrays."""
-
-    src: np.ndarray
-    dst: np.ndarray
-    weight: np.ndarray | None
-    time: np.ndarray | None
-    num_vertices: int
-    directed: bool
-    labels: np.ndarray | None
-    time_unit: str | None = None
-    columns: Mapping[str, np.ndarray] = field(default_factory=dict)  # further ones, by name
-
-    def __len__(self) -> int:
-        return len(self.src)
 
 
 def write(
@@ -83,13 +65,13 @@ def write(
         ParameterError: an argument of the wrong type or value.
     """
     path = as_path(path)
-    content = _gather(edges, num_vertices, directed)
+    content = _gather(edges, path, num_vertices, directed)
     format = format_of(path, format) or ("snap" if content.time is None else "temporal")
     if labels and content.labels is None:
         content = replace(content, labels=_names_of(edges, content))
     if labels and (content.labels is None or format in ("mtx", "gr")):
         raise ParameterError("labels=True needs a file read with relabel or a graph with names, and not mtx and gr")
-    _WRITERS[format](content if labels else replace(content, labels=None), path, progress)
+    _WRITERS[format](content if labels else replace(content, labels=None), progress)
     return path
 
 
@@ -117,15 +99,16 @@ def format_of(path: Path, format: str | None) -> str | None:
     return BY_SUFFIX[extension]
 
 
-def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edges:
+def _gather(edges: Any, path: Path, num_vertices: int | None, directed: bool | None) -> EdgeFile:
+    """Return ``edges`` as arrays on the host that have been checked."""
     parts = edges.edges() if callable(getattr(edges, "edges", None)) else edges  # a Graph, or what holds arrays
     src, dst, weight, time = _arrays_of(edges, parts)
-    further = dict(getattr(edges, "columns", {})) if isinstance(edges, EdgeFile) else {}
+    further = dict(edges.columns) if isinstance(edges, EdgeFile) else {}
     if getattr(edges, "edge_table", None) is not None:
-        read = edges.edge_columns
-        further = {name: on_host(read.at_rows(name, parts.row)) for name in read}
+        further = {name: on_host(edges.edge_columns.at_rows(name, parts.row)) for name in edges.edge_columns}
         weight = further.pop("weight", None)
-    _check_names(further)
+    if taken := further.keys() & {"src", "dst", "weight", "time"}:
+        raise ParameterError(f"a column of edges is called {min(taken)!r}, as another one of the file: rename it")
     if any(part is not None and part.shape != (len(src),) for part in (dst, weight, time, *further.values())):
         raise ShapeError("edges need arrays of one dimension and of the same length")
     _check_weights(weight)
@@ -136,18 +119,11 @@ def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edg
     if highest >= min(count, MAX_VERTICES):
         raise VertexRangeError(f"id {highest} is not below num_vertices={min(count, MAX_VERTICES)}")
     arcs = getattr(edges, "directed", None) is not False if directed is None else flag("directed", directed)
-    return _Edges(
-        src, dst, weight, time, count, arcs, getattr(edges, "labels", None), getattr(edges, "time_unit", None), further
-    )
+    labels, unit = getattr(edges, "labels", None), getattr(edges, "time_unit", None)
+    return EdgeFile(src, dst, weight, time, count, arcs, labels, path, "", unit, columns=further)
 
 
-def _check_names(columns: Iterable[str]) -> None:
-    taken = [name for name in columns if name in ("src", "dst", "weight", "time")]
-    if taken:
-        raise ParameterError(f"a column of edges is called {taken[0]!r}, as another one of the file: rename it")
-
-
-def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
+def _names_of(graph: Any, content: EdgeFile) -> np.ndarray | None:
     """Return the name of every vertex of a graph, None if it has none; each vertex of an edge must have a name."""
     names = getattr(graph, "names", None)
     if names is None:
@@ -174,10 +150,8 @@ def _arrays_of(edges: Any, parts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarr
     for ids in (src, dst):
         if len(ids) and int(ids.min()) < 0:
             raise VertexRangeError(f"id {int(ids.min())} is negative")
-    time = getattr(edges, "time", None)
-    weight, time = (
-        None if part is None else on_host(as_array(part, name)) for part, name in ((weight, "weight"), (time, "time"))
-    )
+    optional = (("weight", weight), ("time", getattr(edges, "time", None)))
+    weight, time = (None if part is None else on_host(as_array(part, name)) for name, part in optional)
     return src, dst, weight, time
 
 
@@ -193,43 +167,39 @@ def _check_weights(weight: np.ndarray | None) -> None:
 # -- one function per format -------------------------------------------------------------------------------------------
 
 
-def _write_snap(edges: _Edges, path: Path, progress: Any) -> None:
+def _write_snap(edges: EdgeFile, progress: Any) -> None:
     columns, names = _columns(edges, quote=False)
     kind = "Directed" if edges.directed else "Undirected"
     nodes = "" if edges.labels is not None else f"# Nodes: {edges.num_vertices} Edges: {len(edges)}\n"
-    _write_lines(path, f"# {kind} graph\n{nodes}# {' '.join(names)}\n", b"", b" ", columns, len(edges), progress)
+    _write_lines(edges.path, f"# {kind} graph\n{nodes}# {' '.join(names)}\n", b" ", columns, len(edges), progress)
 
 
-def _write_temporal(edges: _Edges, path: Path, progress: Any) -> None:
+def _write_temporal(edges: EdgeFile, progress: Any) -> None:
     if edges.time is None:
         raise ShapeError("format 'temporal' needs times: an EdgeFile that has them")
-    _write_snap(edges, path, progress)
+    _write_snap(edges, progress)
 
 
-def _write_csv(edges: _Edges, path: Path, progress: Any) -> None:
+def _write_csv(edges: EdgeFile, progress: Any) -> None:
     columns, names = _columns(edges, quote=True)
-    for name, values in edges.columns.items():
-        columns.append(_further(values))
-        names.append(quoted(name))
-    separator = "\t" if files.split_suffix(path)[0] == ".tsv" else ","
-    _write_lines(path, separator.join(names) + "\n", b"", separator.encode(), columns, len(edges), progress)
+    columns += map(_further, edges.columns.values())
+    separator = "\t" if files.split_suffix(edges.path)[0] == ".tsv" else ","
+    header = separator.join([*names, *map(quoted, edges.columns)]) + "\n"
+    _write_lines(edges.path, header, separator.encode(), columns, len(edges), progress)
 
 
-def _write_mtx(edges: _Edges, path: Path, progress: Any) -> None:
-    field = "pattern"
-    if edges.weight is not None:
-        field = "integer" if edges.weight.dtype.kind in "iu" else "real"
-    symmetry = "general" if edges.directed else "symmetric"
-    header = f"%%MatrixMarket matrix coordinate {field} {symmetry}\n"
+def _write_mtx(edges: EdgeFile, progress: Any) -> None:
+    field = "pattern" if edges.weight is None else "integer" if edges.weight.dtype.kind in "iu" else "real"
+    header = f"%%MatrixMarket matrix coordinate {field} {'general' if edges.directed else 'symmetric'}\n"
     header += f"{edges.num_vertices} {edges.num_vertices} {len(edges)}\n"
     src, dst = edges.src, edges.dst
     if not edges.directed:  # a symmetric matrix lists its lower triangle
         src, dst = np.maximum(src, dst), np.minimum(src, dst)
     columns = [_shifted(src), _shifted(dst), *([] if edges.weight is None else [_numbers(edges.weight)])]
-    _write_lines(path, header, b"", b" ", columns, len(edges), progress)
+    _write_lines(edges.path, header, b" ", columns, len(edges), progress)
 
 
-def _write_gr(edges: _Edges, path: Path, progress: Any) -> None:
+def _write_gr(edges: EdgeFile, progress: Any) -> None:
     weight = np.ones(len(edges), np.int32) if edges.weight is None else edges.weight
     if weight.dtype.kind == "f":
         if not (np.all(weight == np.floor(weight)) and np.all(np.abs(weight) < 2**53)):
@@ -240,26 +210,20 @@ def _write_gr(edges: _Edges, path: Path, progress: Any) -> None:
         back = np.flatnonzero(src != dst)
         src, dst = np.concatenate((src, dst[back])), np.concatenate((dst, src[back]))
         weight = np.concatenate((weight, weight[back]))
-    header = f"p sp {edges.num_vertices} {len(src)}\n"
-    _write_lines(path, header, b"a ", b" ", [_shifted(src), _shifted(dst), _numbers(weight)], len(src), progress)
+    columns = [_shifted(src), _shifted(dst), _numbers(weight)]
+    _write_lines(edges.path, f"p sp {edges.num_vertices} {len(src)}\n", b" ", columns, len(src), progress, b"a ")
 
 
-def _write_table(format: str, edges: _Edges, path: Path, progress: Any) -> None:
+def _write_table(format: str, edges: EdgeFile, progress: Any) -> None:
     from suricate.io.table_writing import write_table
 
-    named = {"src": edges.src, "dst": edges.dst, "weight": edges.weight, "time": edges.time, **edges.columns}
-    columns = {name: values for name, values in named.items() if values is not None}
-    with utf8_only(), replacing(path) as file:
-        write_table(
-            file, format, columns, edges.labels,
-            num_vertices=edges.num_vertices, directed=edges.directed, time_unit=edges.time_unit,
-            stream=path.suffix.lower() == STREAM_SUFFIX,
-        )  # fmt: skip
+    with utf8_only(), replacing(edges.path) as file:
+        write_table(file, format, edges)
     if progress is not None:
         progress(len(edges), len(edges))
 
 
-_WRITERS: dict[str, Callable[[_Edges, Path, Any], None]] = {
+_WRITERS: dict[str, Callable[[EdgeFile, Any], None]] = {
     "snap": _write_snap, "temporal": _write_temporal, "csv": _write_csv, "mtx": _write_mtx, "gr": _write_gr,
     **{format: partial(_write_table, format) for format in TABLE_FORMATS},
 }  # fmt: skip
@@ -269,7 +233,7 @@ _WRITERS: dict[str, Callable[[_Edges, Path, Any], None]] = {
 Column = Callable[[slice], np.ndarray]  # the integers or bytes of some rows: made chunk by chunk
 
 
-def _columns(edges: _Edges, *, quote: bool) -> tuple[list[Column], list[str]]:
+def _columns(edges: EdgeFile, *, quote: bool) -> tuple[list[Column], list[str]]:
     if edges.labels is None:
         columns, names = [_numbers(edges.src), _numbers(edges.dst)], ["src", "dst"]
     else:
@@ -279,7 +243,8 @@ def _columns(edges: _Edges, *, quote: bool) -> tuple[list[Column], list[str]]:
         columns.append(_numbers(edges.weight))
         names.append("weight")
     if edges.time is not None:
-        columns.append(_numbers(edges.time) if edges.time_unit is None else _iso_times(edges.time, edges.time_unit))
+        times, unit = edges.time, edges.time_unit
+        columns.append(_numbers(times) if unit is None else lambda rows: to_text(times[rows], unit))
         names.append("time")
     return columns, names
 
@@ -294,20 +259,14 @@ def _further(values: np.ndarray) -> Column:
     """Return a function from a slice of rows to their cells in a column of edges, ``values``; bools become 0 and 1."""
     if values.dtype.kind in "iufb":
         return _numbers(values.astype(np.uint8) if values.dtype.kind == "b" else values)
-    texts = [str(value) for value in values]
-    if any(not _LINE_BREAKS.isdisjoint(text) for text in texts):
-        raise ParameterError("a text that has a line break or zero byte fits into Parquet and Arrow only")
-    cells = np.array([quoted(text).encode("utf-8", "surrogateescape") for text in texts], "S")
+    cells = _encoded([str(value) for value in values], "text", quote=True)
     return lambda rows: cells[rows]
 
 
 def quoted(text: str) -> str:
     """Return a text as a field of CSV, in quotes if it needs them."""
-    return '"' + text.replace('"', '""') + '"' if _needs_quotes(text) else text
-
-
-def _iso_times(times: np.ndarray, unit: str) -> Column:
-    return lambda rows: to_text(times[rows], unit)
+    needs = any(sign in text for sign in ',\t"\n\r') or text != text.strip(" ")
+    return '"' + text.replace('"', '""') + '"' if needs else text
 
 
 def _shifted(ids: np.ndarray) -> Column:
@@ -319,21 +278,22 @@ def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
     if labels.dtype.kind in "iu":
         return labels.astype("S20")
     texts = [str(label) for label in labels]
-    if any(not text or not _LINE_BREAKS.isdisjoint(text) for text in texts):
-        raise ParameterError("a label that is empty or has a line break or zero byte fits into Parquet and Arrow only")
-    if quote:
-        texts = [quoted(text) for text in texts]
-    elif any(set(text) & set(" \t") or text.startswith(("#", "%")) for text in texts):
+    if not all(texts):
+        raise ParameterError("a label that is empty fits into Parquet and Arrow only")
+    if not quote and any(set(text) & set(" \t") or text.startswith(("#", "%")) for text in texts):
         raise ParameterError("a label with blanks or a comment sign fits into CSV, Parquet and Arrow only")
-    return np.array([text.encode("utf-8", "surrogateescape") for text in texts], "S")
+    return _encoded(texts, "label", quote=quote)
 
 
-def _needs_quotes(text: str) -> bool:
-    return any(sign in text for sign in ',\t"\n\r') or text != text.strip(" ")
+def _encoded(texts: list[str], what: str, *, quote: bool) -> np.ndarray:
+    """Return texts as an array of bytes, in quotes where they need them if ``quote``."""
+    if any(not _LINE_BREAKS.isdisjoint(text) for text in texts):
+        raise ParameterError(f"a {what} that has a line break or zero byte fits into Parquet and Arrow only")
+    return np.array([(quoted(text) if quote else text).encode("utf-8", "surrogateescape") for text in texts], "S")
 
 
 def _write_lines(
-    path: Path, header: str, prefix: bytes, separator: bytes, columns: list[Column], count: int, progress: Any
+    path: Path, header: str, separator: bytes, columns: list[Column], count: int, progress: Any, prefix: bytes = b""
 ) -> None:
     with files.writing(path) as out:
         out.write(header.encode())

@@ -12,4 +12,5 @@ SKIP, SRC, DST, WEIGHT, TIME = range(5)  # fields of a line
 FIELDS = {"-": SKIP, "src": SRC, "dst": DST, "weight": WEIGHT, "time": TIME}
 
 OK, MISSING, EXTRA, EMPTY_FIELD, BAD_ID, ID_RANGE, BAD_WEIGHT, WEIGHT_RANGE, BAD_TIME, BAD_RECORD, BAD_QUOTE = range(11)
+WRONG = OK, BAD_ID, BAD_ID, BAD_WEIGHT, BAD_TIME  # errors of tokens, by fields
 NO_DELIMITER, NOT_CANONICAL, OTHER_ZONE, FINE_TIME = range(11, 15)

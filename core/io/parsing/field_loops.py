@@ -11,10 +11,7 @@ _NEWLINE, _QUOTE = ord("\n"), ord('"')
 
 @inner
 def trimmed(data, start, stop, blank):
-    """Return ``data[start:stop]`` without blanks and quotes around it, as ``start << 32 | length``.
-
-    ``blank`` (``bool[256]``) says which bytes are blanks.
-    """
+    """Return ``data[start:stop]`` without blanks and quotes around it, as ``start << 32 | length``."""
     while start < stop and blank[data[start]]:
         start += 1
     while start < stop and blank[data[stop - 1]]:
@@ -28,8 +25,7 @@ def trimmed(data, start, stop, blank):
 def field_end(data, at, stop, delimiter, blank):
     """Return where the field that begins at ``data[at]`` ends (exclusive); ``stop`` is the end of the line.
 
-    ``delimiter`` is a byte, which quoted fields may contain, or -1 for fields separated by blanks; ``blank``
-    (``bool[256]``) says which bytes are blanks.
+    ``delimiter`` is a byte, which quoted fields may contain, or -1 for fields separated by blanks.
     """
     quoted = False
     while at < stop and (quoted or not (blank[data[at]] if delimiter < 0 else data[at] == delimiter)):
@@ -44,10 +40,8 @@ def list_fields(data, blank, comment, delimiter, column, spans):
     """Find one column in each line that is neither blank nor a comment; return the number of these lines.
 
     Args:
-        data: bytes of whole lines.
-        blank, comment: bool[256], whether a byte is a blank, and whether it begins a comment at the start of a line.
-        delimiter: a byte, or -1 for columns between blanks.
-        column: the column, from 0.
+        data: bytes of whole lines. blank, comment: bool[256], what a byte is, at the start of a line.
+        delimiter: a byte, or -1 for columns between blanks. column: from 0.
         spans: uint64[k], gets ``start << 32 | length`` of the text in the first k lines; 0 if a line is too short.
     """
     begin, row, size = 0, 0, len(data)

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from suricate.base.errors import FileFormatError, ParameterError
-from suricate.base.parameters import is_number, shown
-from suricate.io.formats import Layout
+from suricate.base.errors import FileFormatError
+from suricate.io.formats import Layout, place_of
 
 _BLANKS = (ord(" "), ord("\t"), ord("\r"))
 
 
 class Fields:
-    """Finds further columns in the lines of a file.
-
-    ``columns`` maps the name of each to its name in the header or its position; ``ParameterError`` if there is none.
-    """
+    """Finds further columns in the lines of a file: ``columns`` maps names to names in the header or positions."""
 
     def __init__(self, path: Path, layout: Layout, columns: Mapping[str, str | int]) -> None:
-        names, width = layout.names, len(layout.fields)
         self._layout, self._path = layout, path
-        self.places: dict[str, int] = {}
-        for role, name in columns.items():
-            if isinstance(name, str) and name not in names:
-                known = f"it has {', '.join(names)}" if names else "it has no header: give positions"
-                raise ParameterError(f"{path} has no column {name!r}; {known}")
-            place = names.index(name) if isinstance(name, str) else name
-            if not is_number(place, numbers.Integral) or not 0 <= place < width:
-                raise ParameterError(f"{path} has no column {shown(place)}: there are {width}")
-            self.places[role] = int(place)
+        width = len(layout.fields)
+        self.places = {role: place_of(path, layout.names, width, column) for role, column in columns.items()}
         self._blank, self._comment = np.zeros((2, 256), bool)
         self._blank[[code for code in _BLANKS if layout.delimiter is None or code != ord(layout.delimiter)]] = True
         self._comment[list(layout.comments)] = True
 
     def of(self, chunk: bytes, rows: int) -> dict[str, np.ndarray]:
-        """Return, by name of the column, where its texts are in ``chunk``, which has so many ``rows``.
-
-        That is ``uint64[rows]``, ``start << 32 | length``.
-        """
+        """Return, by name, where the texts of a column are in ``chunk``: ``uint64[rows]``, ``start << 32 | length``."""
         if not self.places:
             return {}
         from suricate.io.parsing.field_loops import list_fields  # compiles something

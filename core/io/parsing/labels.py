@@ -36,10 +36,7 @@ class DictLabels:
         return ids[0::2], ids[1::2]
 
     def labels(self, first_id: int) -> np.ndarray:
-        """Return the original id of each dense id: ``str``, or a number with ``first_id`` added (int64, else uint64).
-
-        In texts, bytes that are not UTF-8 become surrogates.
-        """
+        """Return the original ids: ``str``, or numbers with ``first_id`` added (int64, else uint64)."""
         if not self._text:
             return shifted(np.array(list(self._ids), np.uint64), first_id)
         labels = np.empty(len(self._ids), object)
@@ -48,13 +45,7 @@ class DictLabels:
 
 
 class TableLabels:
-    """Maps ids by the hash table :class:`Names`, for large files.
-
-    ``text``: ids are texts, not numbers. ``quotes``: ``""`` in a text means one quote.
-
-    Attributes:
-        names: the table of the original ids: texts, or numbers as uint64 from which ``first_id`` was subtracted.
-    """
+    """Maps ids by the hash table :class:`Names`, for large files; arguments as of :class:`DictLabels`."""
 
     def __init__(self, *, text: bool, quotes: bool) -> None:
         self._text, self._quotes = text, quotes

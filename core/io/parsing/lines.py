@@ -25,19 +25,6 @@ _ROLES = ("src", "dst", "weight", "time")
 _QUOTE = ord('"')
 
 
-class Values(NamedTuple):
-    """The values of one line: (src, dst, weight, time, marks); 0 for a field that the line lacks.
-
-    Ids that are texts are ``start << 32 | length`` in the chunk. ``marks``: kinds of numbers, bits of ``codes``.
-    """
-
-    src: int
-    dst: int
-    weight: float
-    time: int
-    marks: int
-
-
 class Rows(NamedTuple):
     """Columns of parsed lines: ``src`` and ``dst`` (uint64), ``weight`` (float64), ``time`` (int64), ``op`` (uint8).
 
@@ -52,35 +39,20 @@ class Rows(NamedTuple):
 
 
 class End(NamedTuple):
-    """Where the parsing of a chunk ended: the result of ``parse_loops.parse_lines``.
-
-    Attributes:
-        rows: number of rows parsed.
-        hards: number of weights with too many digits, which are left to the caller.
-        marks: the kinds of numbers found, bits of ``codes``.
-        error: code of the first error, 0 if there is none; the fields below say where it is.
-        line, column: from 0. start, stop: the range of the wrong token in the chunk.
-    """
+    """Where the parsing of a chunk ended: the result of ``parse_loops.parse_lines``."""
 
     rows: int
-    hards: int
-    marks: int
-    error: int = 0
+    hards: int  #: number of weights with too many digits, which are left to the caller
+    marks: int  #: the kinds of numbers found, bits of ``codes``
+    error: int = 0  #: code of the first error, 0 if there is none; the fields below say where it is
     line: int = 0
     column: int = 0
-    start: int = 0
+    start: int = 0  #: of the wrong token in the chunk
     stop: int = 0
 
 
 class OrdinaryLines:
-    """Parses chunks of ordinary lines by a regular expression.
-
-    Args:
-        layout: what a line contains.
-        limits: largest source and largest destination allowed, before ``first_id`` is subtracted.
-        bounds: least and largest weight allowed.
-        ticks: how times are read, see ``parse_loops.parse_lines``.
-    """
+    """Parses chunks of ordinary lines by a regular expression; arguments as of ``parse_loops.parse_lines``."""
 
     def __init__(self, layout: Layout, limits: tuple[int, int], bounds: tuple[float, float], ticks: int) -> None:
         self._blanks = b" \t\r".replace((layout.delimiter or "\n").encode(), b"")
@@ -121,8 +93,8 @@ class OrdinaryLines:
             at += len(line) + 1
         return End(row, 0, marks)
 
-    def _read(self, line: bytes, at: int) -> Values | None:
-        """Return the values of a line, or None if it is not an ordinary one."""
+    def _read(self, line: bytes, at: int) -> tuple[int, int, float, int, int] | None:
+        """Return (src, dst, weight, time, marks) of a line, 0 for what it lacks; None if it is not an ordinary one."""
         pattern, groups = self._records.get(line[:1] if self._lettered else b"", (None, ()))
         found = pattern.fullmatch(line) if pattern else None
         if found is None:
@@ -163,7 +135,7 @@ class OrdinaryLines:
             time = moment.ticks(nanoseconds=self._ticks < 0)
         elif time_group:
             time = int(found[time_group])
-        return Values(src, dst, weight, time, marks)
+        return src, dst, weight, time, marks
 
     def _span(self, line: bytes, span: tuple[int, int], at: int) -> int:
         """Return where a text is in the chunk, without quotes or blanks: ``start << 32 | length``; 0 if it is empty."""

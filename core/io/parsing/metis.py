@@ -7,6 +7,7 @@ the header says.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,41 +24,32 @@ LONGEST = 1 << 31  #: bytes of a line
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-class Rows:
-    """Parses chunks of a METIS file: each line has the neighbours of a vertex, if weighted each with its weight.
+def parse_rows(layout: Layout, chunk: bytes, lines_before: int, path: Path, *, little: bool) -> tuple[int, Columns]:
+    """Return ``(rows, (src, dst, weight))``: the number of rows, and arrays with an element per listed neighbour.
 
-    ``interpreted``: run the loop as plain Python instead of compiling it.
+    ``src``: the number of the row in the chunk; ``dst``: the neighbour; both from 0. ``weight``: may be empty.
     """
+    from suricate.io.parsing.parse_loops import parse_adjacency  # late: small files do without Numba
 
-    def __init__(self, path: Path, layout: Layout, *, interpreted: bool) -> None:
-        assert layout.num_vertices is not None
-        self._path, self._layout, self._interpreted = path, layout, interpreted
-        self._most, self._weighted = layout.num_vertices[0], "weight" in layout.fields
-
-    def parse(self, chunk: bytes, lines_before: int) -> tuple[int, Columns]:
-        """Return ``(rows, (src, dst, weight))``: the number of rows, and arrays with an element per listed neighbour.
-
-        ``src``: the number of the row in the chunk; ``dst``: the neighbour; both from 0. ``weight``: may be empty.
-        """
-        from suricate.io.parsing.parse_loops import parse_adjacency  # late: small files do without Numba
-
-        size = len(chunk) // 2 + 1  # the shortest entry is a digit and a blank
-        columns = np.empty(size, np.int64), np.empty(size, np.uint32), np.empty(size if self._weighted else 0)
-        with np.errstate(over="ignore"):
-            rows, entries, error, line, start = (parse_adjacency.py_func if self._interpreted else parse_adjacency)(
-                np.frombuffer(chunk, np.uint8), self._layout.skipped, self._weighted, np.uint64(self._most), *columns
-            )
-        if error:
-            token = (chunk[start : start + 40].split(maxsplit=1) or [b""])[0].decode("utf-8", "replace")
-            reason = {
-                BAD_ID: f"{token!r} is not a whole number",
-                ID_RANGE: f"id {token!r} is not from 1 to {self._most}, the number of vertices that is declared",
-                WEIGHT_RANGE: f"weight {token!r} is too large",
-                MISSING: "a row ends before its weights",
-            }[error]
-            raise FileFormatError(self._path, lines_before + line + 1, reason)
-        src, dst, weight = (column[:entries] for column in columns)
-        return rows, (src, dst, weight)
+    assert layout.num_vertices is not None
+    most, weighted = layout.num_vertices[0], "weight" in layout.fields
+    size = len(chunk) // 2 + 1  # the shortest entry is a digit and a blank
+    columns = np.empty(size, np.int64), np.empty(size, np.uint32), np.empty(size if weighted else 0)
+    with np.errstate(over="ignore"):
+        rows, entries, error, line, start = (parse_adjacency.py_func if little else parse_adjacency)(
+            np.frombuffer(chunk, np.uint8), layout.skipped, weighted, np.uint64(most), *columns
+        )
+    if error:
+        token = (chunk[start : start + 40].split(maxsplit=1) or [b""])[0].decode("utf-8", "replace")
+        reason = {
+            BAD_ID: f"{token!r} is not a whole number",
+            ID_RANGE: f"id {token!r} is not from 1 to {most}, the number of vertices that is declared",
+            WEIGHT_RANGE: f"weight {token!r} is too large",
+            MISSING: "a row ends before its weights",
+        }[error]
+        raise FileFormatError(path, lines_before + line + 1, reason)
+    src, dst, weight = (column[:entries] for column in columns)
+    return rows, (src, dst, weight)
 
 
 def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool, arcs: bool) -> Columns:
@@ -70,10 +62,8 @@ def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, litt
     path, found, last, balance = source.path, [], 0, np.uint64(0)
     declared, entries, loops = layout.num_edges, 0, 0
 
-    def make() -> Rows:
-        return Rows(path, layout, interpreted=little)
-
-    for _, (rows, (src, dst, weight)) in parsed(source, body, Rows.parse, [make()], make, layout.header_lines):
+    parse = partial(parse_rows, path=path, little=little)
+    for _, (rows, (src, dst, weight)) in parsed(source, body, parse, [layout], lambda: layout, layout.header_lines):
         src += last
         last += rows
         entries += len(src)

@@ -8,38 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner, kernel
-from suricate.io.parsing.codes import (
-    BAD_ID,
-    BAD_QUOTE,
-    BAD_RECORD,
-    BAD_TIME,
-    BAD_WEIGHT,
-    BLANK,
-    BREAK,
-    CANONICAL,
-    COMMENT,
-    DECIMAL,
-    DELIMITER,
-    DST,
-    EMPTY_FIELD,
-    EXTRA,
-    FINE_TIME,
-    ID_RANGE,
-    LARGE,
-    MISSING,
-    NEGATIVE,
-    NEWLINE,
-    NO_DELIMITER,
-    NOT_CANONICAL,
-    OK,
-    OTHER_ZONE,
-    SIGNED,
-    SKIP,
-    SRC,
-    TEXTS,
-    WEIGHT,
-    WEIGHT_RANGE,
-)  # fmt: skip
+from suricate.io.parsing import codes
 
 MINUS, PLUS, POINT, QUOTE, LF = (np.uint8(ord(char)) for char in '-+."\n')
 PERCENT, SPACE, TAB, RETURN = (np.uint8(ord(char)) for char in "% \t\r")
@@ -222,14 +191,14 @@ def parse_time(data, p, stop, ticks, zone):
     """
     seconds, fraction, kind = parse_iso(data, p, stop)
     if kind == NO_TIME:
-        return np.int64(0), BAD_TIME
+        return np.int64(0), codes.BAD_TIME
     if zone and kind != zone:
-        return np.int64(0), OTHER_ZONE
+        return np.int64(0), codes.OTHER_ZONE
     if ticks == 0:
-        return seconds * 1_000_000 + fraction // 1_000, FINE_TIME if fraction % 1_000 else OK
+        return seconds * 1_000_000 + fraction // 1_000, codes.FINE_TIME if fraction % 1_000 else codes.OK
     if seconds > MOST_SECONDS or seconds < -MOST_SECONDS:
-        return LARGEST if seconds > 0 else -LARGEST, OK
-    return seconds * 1_000_000_000 + fraction, OK
+        return LARGEST if seconds > 0 else -LARGEST, codes.OK
+    return seconds * 1_000_000_000 + fraction, codes.OK
 
 
 @inner
@@ -265,28 +234,21 @@ def parse_ticks(data, p, ticks):
 
 @kernel
 def parse_times(data, starts, ticks, zone, times):
-    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]`` into ``times``, as :func:`parse_time` does.
-
-    Returns the index of the first that has an error, or -1, and the error.
-    """
+    """Parse the times ``data[starts[i]:starts[i + 1]]`` into ``times``; return the first wrong row or -1, the error."""
     for row in range(len(times)):
         times[row], error = parse_time(data, starts[row], starts[row + 1], ticks, zone)
-        if error != OK:
+        if error != codes.OK:
             return row, error
-    return -1, OK
+    return -1, codes.OK
 
 
 @inner
 def text_end(data, p, classes, delimited):
-    """Return where the text that begins at ``data[p]`` ends (exclusive), without blanks at its end.
-
-    ``classes``: uint8[256], the class bits of each byte. ``delimited``: columns are separated by a delimiter, so that
-    blanks do not end the text.
-    """
-    start, stops = p, NEWLINE | DELIMITER if delimited else BREAK
+    """Return where the text at ``data[p]`` ends (exclusive), without blanks; it has some within if ``delimited``."""
+    start, stops = p, codes.NEWLINE | codes.DELIMITER if delimited else codes.BREAK
     while p < len(data) and not classes[data[p]] & stops:
         p += 1
-    while p > start and classes[data[p - 1]] & BLANK:
+    while p > start and classes[data[p - 1]] & codes.BLANK:
         p -= 1
     return p
 
@@ -310,7 +272,7 @@ def parse_lines(data, form, rows, hard):
     Args:
         data: whole lines; the last one may lack its newline at the end of the file.
         form: ``classes, delimited, record_of, layout, widths, ids, ticks, zone, first_id, limits, bounds``.
-        rows: ``src, dst, weight, time, op``, the columns to fill.
+        rows: ``lines.Rows``, the columns to fill.
         classes: uint8[256], the class bits of every byte.
         delimited: whether columns are separated by a delimiter (and may be quoted) rather than by blanks.
         record_of: int8[256], the row of ``layout`` for a line by its first letter, -1 if none; ``record_of[0]`` is 0
@@ -322,21 +284,18 @@ def parse_lines(data, form, rows, hard):
             stored as microseconds since 1970; -1: the same as nanoseconds.
         zone: what :func:`parse_time` takes.
         first_id: uint64, subtracted from every id. ``limits``: uint64[2], largest src and dst before that.
-        bounds: float64[2], least and largest weight. ``op``: uint8[rows], the letter.
-        src, dst: uint64[rows]. weight: float64[rows]. time: int64[rows].
+        bounds: float64[2], least and largest weight.
         hard: int64[rows, 4]: row, start, stop and line of weights with too many digits, which the caller converts by
             ``float``.
 
-    Returns:
-        (rows, hard weights, marks (``DECIMAL``, ``NEGATIVE``, ``LARGE``: kinds of numbers found), error, line from 0,
-        column from 0, start and stop of the wrong token).
+    Returns the fields of ``lines.End``.
     """
     classes, delimited, record_of, layout, widths, ids, ticks, zone, first_id, limits, bounds = form
     src, dst, weight, time, op = rows
     n, p, line, row, hards, marks = len(data), 0, 0, 0, 0, 0
     prefixed = record_of[0] != 0
     while p < n:
-        while p < n and classes[data[p]] & BLANK:
+        while p < n and classes[data[p]] & codes.BLANK:
             p += 1
         if p == n:
             break
@@ -344,7 +303,7 @@ def parse_lines(data, form, rows, hard):
             p += 1
             line += 1
             continue
-        if classes[data[p]] & COMMENT:
+        if classes[data[p]] & codes.COMMENT:
             while p < n and data[p] != LF:
                 p += 1
             continue
@@ -352,80 +311,80 @@ def parse_lines(data, form, rows, hard):
         if prefixed:
             record = record_of[data[p]]
             op[row] = data[p]
-            if record < 0 or (p + 1 < n and not classes[data[p + 1]] & BREAK):
-                return row, hards, marks, BAD_RECORD, line, 0, p, text_end(data, p, classes, delimited)
+            if record < 0 or (p + 1 < n and not classes[data[p + 1]] & codes.BREAK):
+                return row, hards, marks, codes.BAD_RECORD, line, 0, p, text_end(data, p, classes, delimited)
             p += 1
         for column in range(widths[record]):
-            while p < n and classes[data[p]] & BLANK:
+            while p < n and classes[data[p]] & codes.BLANK:
                 p += 1
             if delimited and column > 0:
                 if p == n or data[p] == LF:
-                    return row, hards, marks, MISSING, line, column, p, p
-                if not classes[data[p]] & DELIMITER:
-                    return row, hards, marks, NO_DELIMITER, line, column, p, text_end(data, p, classes, delimited)
+                    return row, hards, marks, codes.MISSING, line, column, p, p
+                if not classes[data[p]] & codes.DELIMITER:
+                    return row, hards, marks, codes.NO_DELIMITER, line, column, p, text_end(data, p, classes, delimited)
                 p += 1
-                while p < n and classes[data[p]] & BLANK:
+                while p < n and classes[data[p]] & codes.BLANK:
                     p += 1
             field = layout[record, column]
             start = p
-            if p == n or data[p] == LF or classes[data[p]] & DELIMITER:
-                if delimited and field == SKIP:
+            if p == n or data[p] == LF or classes[data[p]] & codes.DELIMITER:
+                if delimited and field == codes.SKIP:
                     continue
                 if not delimited or p == n:
-                    return row, hards, marks, MISSING, line, column, p, p
-                return row, hards, marks, EMPTY_FIELD, line, column, p, p
+                    return row, hards, marks, codes.MISSING, line, column, p, p
+                return row, hards, marks, codes.EMPTY_FIELD, line, column, p, p
             close = -1
             if delimited and data[p] == QUOTE:
                 start = p + 1
                 close = closing_quote(data, start)
                 if close < 0:
-                    return row, hards, marks, BAD_QUOTE, line, column, p, text_end(data, p, classes, delimited)
+                    return row, hards, marks, codes.BAD_QUOTE, line, column, p, text_end(data, p, classes, delimited)
                 p = start
-            error = OK
-            if field == SKIP:
+            error = codes.OK
+            if field == codes.SKIP:
                 p = close if close >= 0 else text_end(data, p, classes, delimited)
-            elif field <= DST:
-                if ids & TEXTS:
+            elif field <= codes.DST:
+                if ids & codes.TEXTS:
                     p = close if close >= 0 else text_end(data, p, classes, delimited)
                     value = (np.uint64(start) << np.uint64(32)) | np.uint64(p - start)
                     if p == start:
-                        error = EMPTY_FIELD
+                        error = codes.EMPTY_FIELD
                 else:
-                    negative = ids & SIGNED != 0 and data[p] == MINUS
+                    negative = ids & codes.SIGNED != 0 and data[p] == MINUS
                     value, p, fits = parse_whole(data, p + negative)
                     if p == start + negative:
-                        error = BAD_ID
-                    elif ids & CANONICAL and data[start + negative] == ZERO and (negative or p > start + 1):
-                        error = NOT_CANONICAL
+                        error = codes.BAD_ID
+                    elif ids & codes.CANONICAL and data[start + negative] == ZERO and (negative or p > start + 1):
+                        error = codes.NOT_CANONICAL
                     elif negative:
                         if not fits or value > SIGN:
-                            error = ID_RANGE
-                        marks |= NEGATIVE if value else 0
+                            error = codes.ID_RANGE
+                        marks |= codes.NEGATIVE if value else 0
                         value = ~value + ONE
                     else:
-                        if not fits or value > limits[field - SRC] or value < first_id:
-                            error = ID_RANGE
-                        marks |= LARGE if value >= SIGN else 0
+                        if not fits or value > limits[field - codes.SRC] or value < first_id:
+                            error = codes.ID_RANGE
+                        marks |= codes.LARGE if value >= SIGN else 0
                         value -= first_id
-                if field == SRC:
+                if field == codes.SRC:
                     src[row] = value
                 else:
                     dst[row] = value
-            elif field == WEIGHT:
+            elif field == codes.WEIGHT:
                 number, p, exact, digits_only = parse_decimal(data, p)
-                marks |= 0 if digits_only else DECIMAL
+                marks |= 0 if digits_only else codes.DECIMAL
                 weight[row] = number
                 if p == start:
-                    error = BAD_WEIGHT
+                    error = codes.BAD_WEIGHT
                 elif not exact:
                     hard[hards, 0], hard[hards, 1], hard[hards, 2], hard[hards, 3] = row, start, p, line
                     hards += 1
                 elif number < bounds[0] or number > bounds[1]:
-                    error = WEIGHT_RANGE
+                    error = codes.WEIGHT_RANGE
             elif ticks > 1:
                 time[row], p, fine = parse_ticks(data, p, ticks)
                 if not fine:
-                    error = BAD_TIME
+                    error = codes.BAD_TIME
             elif ticks <= 0:
                 p = close if close >= 0 else text_end(data, p, classes, delimited)
                 time[row], error = parse_time(data, start, p, ticks, zone)
@@ -433,23 +392,23 @@ def parse_lines(data, form, rows, hard):
                 negative = data[p] == MINUS
                 value, p, fits = parse_whole(data, p + negative)
                 if p == start + negative or not fits or value > SIGN or (value == SIGN and not negative):
-                    error = BAD_TIME
+                    error = codes.BAD_TIME
                 time[row] = -np.int64(value) if negative else np.int64(value)
             if close >= 0:
                 clean = p == close
                 p = close + 1
             else:
-                clean = p == n or classes[data[p]] & BREAK != 0
-            if error == OK and not clean:
-                error = BAD_ID if field <= DST else BAD_WEIGHT if field == WEIGHT else BAD_TIME
-            if error != OK:
+                clean = p == n or classes[data[p]] & codes.BREAK != 0
+            if error == codes.OK and not clean:
+                error = codes.WRONG[field]
+            if error != codes.OK:
                 return row, hards, marks, error, line, column, start, text_end(data, start, classes, delimited)
-        while p < n and classes[data[p]] & BLANK:
+        while p < n and classes[data[p]] & codes.BLANK:
             p += 1
         if p < n and data[p] != LF:
-            return row, hards, marks, EXTRA, line, widths[record], p, text_end(data, p, classes, delimited)
+            return row, hards, marks, codes.EXTRA, line, widths[record], p, text_end(data, p, classes, delimited)
         row += 1
-    return row, hards, marks, OK, line, 0, p, p
+    return row, hards, marks, codes.OK, line, 0, p, p
 
 
 @kernel
@@ -481,19 +440,19 @@ def parse_adjacency(data, skipped, weighted, most, src, dst, weight):
                 break
             value, p, fits = parse_whole(data, p)
             if p == start or (p < n and data[p] != SPACE and data[p] != TAB and data[p] != RETURN and data[p] != LF):
-                return row, entries, BAD_ID, line, start
+                return row, entries, codes.BAD_ID, line, start
             if weighted and place >= skipped and (place - skipped) % 2:
                 if not fits:
-                    return row, entries, WEIGHT_RANGE, line, start
+                    return row, entries, codes.WEIGHT_RANGE, line, start
                 weight[entries] = np.float64(value)
                 entries += 1
             elif place >= skipped:
                 if not fits or value == 0 or value > most:
-                    return row, entries, ID_RANGE, line, start
+                    return row, entries, codes.ID_RANGE, line, start
                 src[entries], dst[entries] = row, value - ONE
                 entries += not weighted
             place += 1
         if 0 < place < skipped or (weighted and place > skipped and (place - skipped) % 2):
-            return row, entries, MISSING, line, start
+            return row, entries, codes.MISSING, line, start
         p, row, line = p + 1, row + 1, line + 1
-    return row, entries, OK, line, p
+    return row, entries, codes.OK, line, p

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.types import MAX_VERTICES
-from suricate.io.edge_file import EdgeFile, whole_dtype
+from suricate.io.edge_file import EdgeFile, count_vertices, whole_dtype
 from suricate.io.encodings import BYTES
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, head_and_layout
@@ -106,9 +106,6 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
         edges, marks = _metis(source, layout, body, options, little=small and len(head) <= LITTLE), 0
     else:
         edges, marks = _parse(source, layout, body, labels, options, fields, small=small)
-    num_vertices = options.num_vertices
-    if labels is not None and num_vertices is not None and len(labels) > num_vertices:
-        raise FileFormatError(source.path, None, f"{len(labels)} different ids, but num_vertices is {num_vertices}")
     src, dst = edges.src.finish(), edges.dst.finish()
     if layout.format != "metis" and layout.num_edges not in (None, len(src)):
         reason = f"the header declares {layout.num_edges} edges, the file has {len(src)}"
@@ -116,14 +113,12 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     weight = None
     if edges.weight is not None:
         weight = _with_dtype(edges.weight.finish(), options.dtype, layout, not marks & DECIMAL)
-    if num_vertices is None:
-        num_vertices = _count_vertices(src, dst, layout) if labels is None else len(labels)
     return EdgeFile(
         src=src,
         dst=dst,
         weight=weight,
         time=None if edges.time is None else edges.time.checked(source.path),
-        num_vertices=num_vertices,
+        num_vertices=count_vertices(source.path, src, dst, labels, options.num_vertices, layout.least_vertices),
         directed=layout.directed if options.directed is None else options.directed,
         labels=None if labels is None else original_ids(labels.labels(layout.first_id), marks, source.path, layout),
         table=labels.names if isinstance(labels, TableLabels) and layout.text_ids else None,
@@ -212,7 +207,3 @@ def _with_dtype(weight: np.ndarray, dtype: np.dtype | None, layout: Layout, plai
         is_whole = layout.whole_weights or (plain and layout.format != "mtx")
         dtype = whole_dtype(weight) if is_whole else np.dtype(np.float64)
     return weight.astype(dtype, copy=False)
-
-
-def _count_vertices(src: np.ndarray, dst: np.ndarray, layout: Layout) -> int:
-    return max(layout.least_vertices, 1 + int(max(src.max(), dst.max())) if len(src) else 0)

@@ -17,34 +17,9 @@ import numpy as np
 from suricate.base.errors import FileFormatError
 from suricate.base.types import MAX_VERTICES
 from suricate.io import times
-from suricate.io.encodings import BYTES, first_wrong, reason
+from suricate.io.encodings import BYTES, first_wrong, why_wrong
 from suricate.io.formats import Layout
-from suricate.io.parsing.codes import (
-    BAD_ID,
-    BAD_QUOTE,
-    BAD_RECORD,
-    BAD_TIME,
-    BAD_WEIGHT,
-    BLANK,
-    CANONICAL,
-    COMMENT,
-    DECIMAL,
-    DELIMITER,
-    EMPTY_FIELD,
-    EXTRA,
-    FIELDS,
-    FINE_TIME,
-    ID_RANGE,
-    MISSING,
-    NEWLINE,
-    NO_DELIMITER,
-    NOT_CANONICAL,
-    OTHER_ZONE,
-    SIGNED,
-    SRC,
-    TEXTS,
-    WEIGHT_RANGE,
-)  # fmt: skip
+from suricate.io.parsing import codes
 from suricate.io.parsing.lines import End, OrdinaryLines, Rows
 from suricate.io.times import LOOKS_DECIMAL, zone_message
 
@@ -56,11 +31,8 @@ class Tokenizer:
         marks: the kinds of numbers found so far, bits ``DECIMAL``, ``NEGATIVE`` and ``LARGE`` of ``codes``.
 
     Args:
-        path: the file, for messages.
-        layout: what a line contains.
         id_limits: number of sources and number of destinations; ids less ``first_id`` must be below.
-        weight_bounds: least and largest weight allowed.
-        whole_weights: refuse a weight with a fraction.
+        weight_bounds: least and largest weight allowed. whole_weights: refuse a weight with a fraction.
         small: parse without compiled code; for files of a few chunks at most.
         encoding: of the file, if texts are read, ``"bytes"``: they may have any bytes.
     """
@@ -88,22 +60,22 @@ class Tokenizer:
     @property
     def plain_weights(self) -> bool:
         """Whether no weight had a point or an exponent so far."""
-        return not self.marks & DECIMAL
+        return not self.marks & codes.DECIMAL
 
     def _tables(self) -> None:
         layout = self.layout
         classes = np.zeros(256, np.uint8)
-        classes[[ord(char) for char in " \t\r"]] = BLANK
-        classes[ord("\n")] = NEWLINE
-        classes[list(layout.comments)] |= COMMENT
+        classes[[ord(char) for char in " \t\r"]] = codes.BLANK
+        classes[ord("\n")] = codes.NEWLINE
+        classes[list(layout.comments)] |= codes.COMMENT
         if layout.delimiter is not None:
-            classes[ord(layout.delimiter)] = DELIMITER
+            classes[ord(layout.delimiter)] = codes.DELIMITER
         record_of = np.full(256, -1, np.int8)
         kinds = np.zeros((len(layout.records), max(map(len, layout.records.values()))), np.int8)
         widths = np.zeros(len(layout.records), np.int64)
         for index, (letter, fields) in enumerate(layout.records.items()):
             record_of[ord(letter) if letter else 0] = index
-            kinds[index, : len(fields)] = [FIELDS[field] for field in fields]
+            kinds[index, : len(fields)] = [codes.FIELDS[field] for field in fields]
             widths[index] = len(fields)
         self._classes, self._record_of, self._kinds, self._widths = classes, record_of, kinds, widths
 
@@ -124,8 +96,8 @@ class Tokenizer:
             self._reserve(len(chunk) // 4 + 1)
         ticks, finer = self.layout.time_ticks, self.layout.finer_ticks
         end = self._parse(chunk, ticks)
-        fraction = end.error == BAD_TIME and ticks == 1 and b"." in chunk[end.start : end.stop]
-        if finer is not None and (fraction or end.error == FINE_TIME):
+        fraction = end.error == codes.BAD_TIME and ticks == 1 and b"." in chunk[end.start : end.stop]
+        if finer is not None and (fraction or end.error == codes.FINE_TIME):
             ticks, end = finer, self._parse(chunk, finer)
         if self._encoding != BYTES:
             self._check_texts(chunk, end, lines_before)
@@ -137,7 +109,8 @@ class Tokenizer:
         if end.error:
             token, letter = chunk[end.start : end.stop], chr(self._rows.op[end.rows])
             at_end = end.stop == len(chunk) and not chunk.endswith(b"\n")
-            self._fail(lines_before + end.line + 1, end.error, end.column, token, letter, at_end, ticks)
+            reason = self._reason(end.error, end.column, token, letter, at_end, ticks)
+            raise FileFormatError(self.path, lines_before + end.line + 1, reason)
         if end.rows and not self._has_vertices:
             line = lines_before + _line_of_row(chunk, 0, self._classes) + 1
             raise FileFormatError(self.path, line, "there is an edge, but the number of vertices is declared as 0")
@@ -157,7 +130,7 @@ class Tokenizer:
     def _run(self, loop: Callable[..., tuple], chunk: bytes, rows: Rows, ticks: int) -> End:
         """Parse ``chunk`` into ``rows`` by ``loop``, ``parse_lines`` compiled or interpreted; return where it ended."""
         layout = self.layout
-        ids = TEXTS * layout.text_ids + SIGNED * layout.signed_ids + CANONICAL * layout.canonical_ids
+        ids = codes.TEXTS * layout.text_ids + codes.SIGNED * layout.signed_ids + codes.CANONICAL * layout.canonical_ids
         form = (
             self._classes, layout.delimiter is not None, self._record_of, self._kinds, self._widths, ids,
             np.int64(ticks), 1 + layout.zoned, np.uint64(layout.first_id), self._limits, self._bounds,
@@ -173,7 +146,7 @@ class Tokenizer:
             _, start, stop, _ = self._hard[0].tolist()
             rows.weight[0] = float(line[start:stop])
             if not self._bounds[0] <= rows.weight[0] <= self._bounds[1]:
-                end = end._replace(error=WEIGHT_RANGE, start=start, stop=stop)
+                end = end._replace(error=codes.WEIGHT_RANGE, start=start, stop=stop)
         if self.layout.text_ids:
             for column in (rows.src, rows.dst):
                 column += np.uint64(at << 32)
@@ -184,7 +157,8 @@ class Tokenizer:
         bad = np.flatnonzero((values < self._bounds[0]) | (values > self._bounds[1]))
         if len(bad):
             _, start, stop, line = hard[bad[0]].tolist()
-            self._fail(lines_before + line + 1, WEIGHT_RANGE, 0, chunk[start:stop])
+            reason = self._reason(codes.WEIGHT_RANGE, 0, chunk[start:stop])
+            raise FileFormatError(self.path, lines_before + line + 1, reason)
         self._rows.weight[hard[:, 0]] = values
 
     def _check_texts(self, chunk: bytes, end: End, lines_before: int) -> None:
@@ -194,7 +168,7 @@ class Tokenizer:
             start, at = found
             line = chunk.count(b"\n", 0, start)
             if not end.error or line <= end.line:
-                raise FileFormatError(self.path, lines_before + line + 1, reason(chunk, at, self._encoding))
+                raise FileFormatError(self.path, lines_before + line + 1, why_wrong(chunk, at, self._encoding))
 
     def _check_whole(self, chunk: bytes, rows: int, lines_before: int) -> None:
         weight = self._rows.weight[:rows]
@@ -203,70 +177,63 @@ class Tokenizer:
             line = lines_before + _line_of_row(chunk, int(bad[0]), self._classes) + 1
             raise FileFormatError(self.path, line, f"weight {weight[bad[0]]} is not a whole number")
 
-    def _fail(
-        self, line: int, error: int, column: int, token: bytes, letter: str = "", at_end: bool = False, ticks: int = 1
-    ) -> None:
-        raise FileFormatError(self.path, line, self._reason(error, column, token, letter, at_end, ticks))
-
-    def _reason(self, error: int, column: int, token: bytes, letter: str, at_end: bool, ticks: int) -> str:
+    def _reason(
+        self, error: int, column: int, token: bytes, letter: str = "", at_end: bool = False, ticks: int = 1
+    ) -> str:
         layout = self.layout
         fields = layout.records.get(letter, next(iter(layout.records.values())))
         if any(byte < 32 and byte not in b"\t\r" for byte in token):
             return f"not a text file: {token[:20]!r}"
         shown = repr(token[:40].decode("utf-8", "replace"))
         free = layout.format in ("snap", "temporal", "csv")
-        if error == MISSING:
+        if error == codes.MISSING:
             count = f"{column} of {len(fields)} columns"
             return f"the file ends in the middle of a line ({count})" if at_end else f"missing column ({count})"
-        if error == EXTRA:
+        if error == codes.EXTRA:
             return f"more than {len(fields)} columns{f': {shown}' if token else ''}"
-        if error == NO_DELIMITER:
+        if error == codes.NO_DELIMITER:
             return f"expected {layout.delimiter!r} before {shown}"
-        if error == EMPTY_FIELD:
+        if error == codes.EMPTY_FIELD:
             return f"column {column + 1} ({fields[column]}) is empty"
-        if error == BAD_QUOTE:
+        if error == codes.BAD_QUOTE:
             return f"a quoted field is not closed on its line: {shown}"
-        if error == BAD_RECORD:
+        if error == codes.BAD_RECORD:
             return f"a line must start with one of {', '.join(layout.records)}, not {shown}"
-        if error == OTHER_ZONE:
+        if error == codes.OTHER_ZONE:
             return zone_message(_unquoted(token), zoned=layout.zoned)
-        if error == FINE_TIME:
+        if error == codes.FINE_TIME:
             return f"time {_unquoted(token)!r} is finer than microseconds"
-        if error == BAD_TIME and ticks <= 0:
+        if error == codes.BAD_TIME and ticks <= 0:
             return times.reason(_unquoted(token))
-        if error == BAD_TIME:
-            if ticks > 1:
-                return f"time {shown} is no number, or out of range: time_unit= (--time-unit) says which unit they have"
+        if error == codes.BAD_TIME and ticks > 1:
+            return f"time {shown} is no number, or out of range: time_unit= (--time-unit) says which unit they have"
+        if error == codes.BAD_TIME:
             hint = " (a window reads fractions of s, ms and us)" if LOOKS_DECIMAL.fullmatch(token) else ""
-            return (
-                times.reason(_unquoted(token)) if ticks <= 0 else f"time {shown} is not a whole number of 64 bits{hint}"
-            )
-        if error == WEIGHT_RANGE:
+            return f"time {shown} is not a whole number of 64 bits{hint}"
+        if error == codes.WEIGHT_RANGE:
             hint = "" if abs(self._bounds[1]) > 2**32 else " (weight_dtype='float64' takes it)"
             return f"weight {shown} is not between {self._bounds[0]:.10g} and {self._bounds[1]:.10g}{hint}"
-        if error == BAD_WEIGHT:
+        if error == codes.BAD_WEIGHT:
             finite = token.lower().lstrip(b"+-") not in (b"nan", b"inf", b"infinity")
             hint = f"; {layout.advice.columns} leaves other columns out" if free and finite else ""
             return f"weight {shown} is not {'a number' if finite else 'finite'}{hint}"
         digits = token[: len(token) - len(token.lstrip(b"0123456789"))]
-        if error == BAD_ID and token[:1] == b"-" and token[1:].isdigit():
+        if error == codes.BAD_ID and token[:1] == b"-" and token[1:].isdigit():
             return f"id {shown} is negative{layout.advice.numbers if free else ''}"
-        if error == ID_RANGE and token[:1] == b"-":
+        if error == codes.ID_RANGE and token[:1] == b"-":
             return f"id {shown} is too large: ids have at most 64 bits"
-        if layout.canonical_ids and error in (BAD_ID, NOT_CANONICAL):
+        if layout.canonical_ids and error in (codes.BAD_ID, codes.NOT_CANONICAL):
             reason = f"id {_unquoted(token[:40])!r} is not the text of an integer, as the ids before it"
             return f"{reason}: {layout.advice.texts} takes texts"
-        if error == BAD_ID or token not in (digits, digits + b'"'):
+        if error == codes.BAD_ID or token not in (digits, digits + b'"'):
             return f"id {shown} is not a whole number{f' ({layout.advice.texts} takes texts)' if free else ''}"
         return self._range_reason(shown, digits, fields[column])
 
     def _range_reason(self, shown: str, digits: bytes, field: str) -> str:
         layout = self.layout
-        if (
-            int(digits.lstrip(b"0")[:20] or b"0") < layout.first_id
-        ):  # 20 digits are beyond 64 bits, and int() has a limit
+        if int(digits.lstrip(b"0")[:20] or b"0") < layout.first_id:  # 20 digits are beyond 64 bits
             return f"id {shown} is below {layout.first_id}: ids of this file are counted from {layout.first_id}"
-        highest = int(self._limits[FIELDS[field] - SRC])
+        highest = int(self._limits[codes.FIELDS[field] - codes.SRC])
         if highest == 2**64 - 1:
             return f"id {shown} is too large: ids have at most 64 bits ({layout.advice.texts} takes any texts)"
         if highest - layout.first_id >= MAX_VERTICES - 1:
@@ -290,7 +257,7 @@ def _line_of_row(chunk: bytes, row: int, classes: np.ndarray) -> int:
     """Return the number, from 0, of the line of ``chunk`` that gave row ``row``; blank lines and comments give none."""
     for line, text in enumerate(chunk.split(b"\n")):
         text = text.strip(b" \t\r")
-        if text and not classes[text[0]] & COMMENT:
+        if text and not classes[text[0]] & codes.COMMENT:
             if row == 0:
                 return line
             row -= 1

@@ -23,10 +23,7 @@ TEXTS_TOO = "texts have the rules first and last, all of them if edge_columns of
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A column of texts that are left in the bytes of their file.
-
-    ``data`` is uint8, a chunk of the file; ``spans``, ``uint64[n]``, has ``start << 32 | length`` of each text in it.
-    """
+    """Texts in the bytes of a file: ``data``, uint8, and ``spans``, uint64[n], each ``start << 32 | length``."""
 
     data: np.ndarray
     spans: np.ndarray
@@ -85,10 +82,7 @@ def _as_float(number: Any) -> float:
 
 
 def whole_numbers(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return floats as ``int64``, with a mask of those that are no whole numbers below 2**53, which become 0.
-
-    An array of another dtype is returned unchanged, with None.
-    """
+    """Return floats as ``int64``, and a mask of those not whole or too large, which become 0; others and None."""
     if array.dtype.kind != "f":
         return array, None
     bad = ~(abs(array) < 2.0**53) | (array != np.floor(array))
@@ -96,19 +90,13 @@ def whole_numbers(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def as_integers(array: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return floats that are whole but for the ``missing`` (``bool[n]``) as ``int64``; anything else unchanged.
-
-    Some libraries have integers as floats if some are missing.
-    """
+    """Return floats that are whole but for the ``missing`` as ``int64``, as some libraries have them; or ``array``."""
     whole, odd = whole_numbers(array)
     return whole if odd is not None and np.array_equal(odd, missing) else array
 
 
 def as_numbers(column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return a column as ``int64`` if all its numbers are whole, else as ``float64``, and a mask of missing ones.
-
-    Missing are also NaN and infinite ones; empty texts become NaN. ``label`` names the column in messages.
-    """
+    """Return a column as ``int64``, or as ``float64`` (empty texts: NaN), and a mask of missing or infinite numbers."""
     array, missing = as_array(column), None
     if array.dtype.kind == "O":
         array, missing = numbers_in(array, bools=True)
@@ -124,10 +112,7 @@ def as_numbers(column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def widened(array: np.ndarray, label: str, error: type[SuricateError]) -> np.ndarray:
-    """Return ``array`` as ``int64`` if it has integers, else as ``float64``; raise ``error`` if a number does not fit.
-
-    ``label`` names the column in the message.
-    """
+    """Return ``array``, called ``label``, as ``int64`` or ``float64``; raise ``error`` if a number does not fit."""
     if array.dtype == np.uint64 and len(array) and int(array.max()) > np.iinfo(np.int64).max:
         raise error(f"{label}: {array.max()} is out of the range of int64")
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)

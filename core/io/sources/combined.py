@@ -80,7 +80,8 @@ class Chain(Several):
     def is_untouched(self, position: Any) -> bool:
         """Return whether all its sources say so."""
         ends = position or ()
-        return len(ends) == len(self._sources) and all(map(_is_untouched, self._sources, ends))
+        pairs = zip(self._sources, ends, strict=False)
+        return len(ends) == len(self._sources) and all(source.is_untouched(end) for source, end in pairs)
 
 
 class Merge(Several):
@@ -131,11 +132,7 @@ def merge_heads(a, b, order):
 
 
 class _Head:
-    """A source that is being merged: its current chunk, without the events that were merged already.
-
-    ``at`` is the position in the source where the chunk begins, the number of its events that were merged, and their
-    checksums.
-    """
+    """A source that is being merged: its current chunk, without the events that were merged already."""
 
     def __init__(self, source: Source, at: tuple[Any, int, Sums]) -> None:
         self._source, self._at, (self._begin, self._used, self._sums) = source, at, at
@@ -220,14 +217,9 @@ def _merged(first: _Head, second: _Head) -> Chunk:
     return chunk
 
 
-def _is_untouched(source: Source, position: Any) -> bool:
-    return source.is_untouched(position)
-
-
 def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> Chunk:
     names = first.keys() | second.keys()
     if first.keys() != second.keys():
-        raise ParameterError(
-            f"merge: only one of the sources has columns for {', '.join(first.keys() ^ second.keys())}"
-        )
+        odd = ", ".join(first.keys() ^ second.keys())
+        raise ParameterError(f"merge: only one of the sources has columns for {odd}")
     return {name: in_order((part_of(first[name], 0, boundary), second[name]), order) for name in names}

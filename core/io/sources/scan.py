@@ -9,12 +9,11 @@ valid if files are added at the end, and shows whether what was read is still th
 
 from __future__ import annotations
 
-import glob
 import itertools
 import operator
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ from suricate.io.parsing.fields import Fields, texts_at
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.text import original_ids
 from suricate.io.parsing.tokenizer import Tokenizer
-from suricate.io.parts import files_in, natural
+from suricate.io.parts import matching
 from suricate.io.sources.chunk_columns import Texts
 from suricate.io.sources.identity import ChangedError, rows_behind, state_of, without
 from suricate.io.sources.refusals import BadLine
@@ -44,7 +43,6 @@ from suricate.io.sources.source import COLUMNS, MARK, Chunk, Sorted, Source, _Ma
 from suricate.io.sources.times import NANOSECONDS
 
 PARSED = ("src", "dst", "weight", "time")  #: columns that the readers of text know
-TABLES = ("parquet", "arrow")
 BLOCK = 1 << 14  #: bytes of text in which one malformed line is looked for
 NEWLINE = ord("\n")
 ROWS = 1 << 18  #: of a chunk of a table
@@ -146,7 +144,7 @@ class Scan(Source):
             with open(path, "rb") as file:
                 head = file.read(8)
         kind = table_format(path, head, self._format)
-        if kind in TABLES:
+        if kind is not None:
             self._demand_utf8(path)
             return self._checked(self._table(path, kind), read)
         return self._text(path, partial(parse_pieces, raises=self._bad.raises), read)
@@ -339,19 +337,13 @@ def scan(  # noqa: PLR0913 - what a user may choose, by keyword
 def _files_of(path: Any) -> list[Path]:
     if isinstance(path, list | tuple):
         found = [as_path(each) for each in path]
-    elif any(letter in str(path) for letter in "*?["):
-        names = map(Path, glob.glob(str(path), recursive=True))
-        found = sorted({each for name in names for each in _expanded(name)}, key=natural)
     else:
-        found = sorted(_expanded(as_path(path)), key=natural)
+        matched = matching(as_path(path))
+        found = [as_path(path)] if matched is None else matched
     missing = next((each for each in found if not each.exists() or each.is_dir()), None)
     if not found or missing is not None:
         raise ParameterError(f"scan: there is no file {shown(str(missing or path))}")
     return found
-
-
-def _expanded(path: Path) -> Iterable[Path]:
-    return files_in(path) if path.is_dir() else (path,)
 
 
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
@@ -383,10 +375,7 @@ def _copied(pieces: Parsed) -> Parsed:
 
 
 def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
-    """Return the texts at ``spans`` (``start << 32 | length``) of ``chunk``, a ``Texts`` or an array of ``str``.
-
-    With ``quotes`` a doubled quote stands for one.
-    """
+    """Return the texts at ``spans`` of ``chunk``; with ``quotes`` a doubled quote stands for one."""
     doubled = quotes and b'""' in chunk
     return texts_at(chunk, spans, quotes=True) if doubled else Texts(np.frombuffer(chunk, np.uint8), spans)
 

@@ -46,17 +46,11 @@ NOTHING: Chunk = {"src": (), "dst": ()}  #: no events have come for a while: a j
 
 
 class Source:
-    """Base class of sources of events; ``opening.source`` explains the arguments.
+    """Base class of sources of events; ``opening.source`` explains the arguments."""
 
-    Attributes:
-        time_unit: the unit of times that are numbers, ``"s"`` for instance; None if it is not known.
-        resumes: whether :meth:`read` can start at a position.
-        prefetch: about how many slides a thread reads before they are needed.
-    """
-
-    time_unit: str | None = None
-    resumes = False
-    prefetch = 0
+    time_unit: str | None = None  #: of times that are numbers, ``"s"`` for instance; None if it is not known
+    resumes = False  #: whether :meth:`read` can start at a position
+    prefetch = 0  #: about how many slides a thread reads before they are needed
     on_error: Any = "raise"
     columns: Mapping[str, Any] = {}
     attributes: Sequence[str] = ()  #: further columns that chunks must have
@@ -131,10 +125,7 @@ class Source:
 
 
 class Function(Source):
-    """A source whose chunks come from a function: ``fn(position)`` yields (position behind the chunk, chunk).
-
-    The position None is the start.
-    """
+    """A source whose chunks come from a function: ``fn(position)`` yields (position behind the chunk, chunk)."""
 
     resumes = True
 
@@ -149,10 +140,7 @@ class Function(Source):
 
 
 class Chunks(Source):
-    """A source made of an iterable of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``.
-
-    It can be read again if the iterable is a list or a tuple.
-    """
+    """A source made of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``; read again if they are a list."""
 
     def __init__(self, chunks: Iterable[Any], **options: Any) -> None:
         super().__init__(**options)
@@ -251,9 +239,8 @@ def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str]
         if name in names:
             column = _column(chunk[name], role)
             if column.ndim > 1:
-                raise ShapeError(
-                    f"the column {role} of a chunk has shape {column.shape}: a chunk has one entry per row"
-                )
+                shape = f"{column.shape}: a chunk has one entry per row"
+                raise ShapeError(f"the column {role} of a chunk has shape {shape}")
             found[role] = column if column.ndim else np.atleast_1d(column)
         elif role in ("src", "dst") or role in columns or role in attributes:
             raise ParameterError(f"a chunk has no column {name!r}; it has {', '.join(sorted(map(str, names)))}")

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 def event_columns(
     path: Path, batch: pa.RecordBatch, roles: Mapping[str, str], first: FirstRow, *, names: bool, texts: bool
 ) -> pa.RecordBatch:
-    """Return ``batch`` with times in ISO 8601 as timestamps, and with ids as ``first``, the first row, says.
-
-    ``roles``: the name of each column that has a role. ``names``: ids are names; then all are texts if those of one
-    column are, or if ``texts``.
-    """
+    """Return ``batch`` with times in ISO 8601 as timestamps, and ids (all of them ``texts``?) as the first row says."""
     pa = load_pyarrow()
     columns = {
         role: Column(path, name, batch.column(name)) for role, name in roles.items() if name in batch.schema.names

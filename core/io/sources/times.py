@@ -12,13 +12,13 @@ import numpy as np
 from suricate.base.errors import DTypeError, ParameterError
 from suricate.base.parameters import is_number, shown
 from suricate.intake.tables import is_missing
+from suricate.io.times import UNITS
 
 NANOSECONDS = {
     "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
     "w": 7 * 86_400 * 10**9,
 }  # fmt: skip
 _FINER = {"ps": 10**3, "fs": 10**6, "as": 10**9}  # parts of a nanosecond
-UNITS = ("s", "ms", "us", "ns")  #: of times that are numbers
 LARGEST = 2**62  #: the largest time and duration, so that their sums fit
 LATEST = 2**63 - 1  #: in place of a time that is out of range
 NO_TIME = -(2**63)  #: in place of an integer that is missing
@@ -60,10 +60,8 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
     if not 0 <= ticks <= LARGEST:
         raise ParameterError(f"{label} is negative or too long: {shown(value)}")
     if has_unit is False and with_unit:
-        raise ParameterError(
-            f"{label}={shown(value)} has a unit, but the times of the events have none: time_unit='s' (or 'ms', 'us', "
-            "'ns') says what their numbers are"
-        )
+        advice = "time_unit='s' (or 'ms', 'us', 'ns') says what their numbers are"
+        raise ParameterError(f"{label}={shown(value)} has a unit, but the times of the events have none: {advice}")
     if has_unit and not with_unit and ticks:
         raise ParameterError(f"{label}={shown(value)} has no unit, but times have: write '{ticks}s', say")
     return ticks
@@ -86,20 +84,17 @@ def _exact(value: np.timedelta64, label: str) -> tuple[int, bool]:
 
 
 def _parsed(text: str, label: str) -> tuple[int, bool]:
-    """Return the duration in ``text`` (nanoseconds, or the number if it has no unit), and whether it has units.
-
-    ``label`` names the parameter in messages.
-    """
-    at, total, units = 0, 0.0, set()
-    whole = 0
+    """Return the duration in ``text`` (nanoseconds, or the number if it has no unit), and whether it has units."""
+    at, whole, total, units = 0, 0, 0.0, set()
     while at < len(text) and (part := _PART.match(text, at)):
         unit = part[2].lower()
         if unit and unit not in NANOSECONDS:
             raise ParameterError(f"{label}: unknown unit {part[2]!r} in {text!r} (there are: {', '.join(NANOSECONDS)})")
         scale = NANOSECONDS[unit] if unit else 1
-        whole, total = (
-            (whole + int(part[1]) * scale, total) if "." not in part[1] else (whole, total + float(part[1]) * scale)
-        )
+        if "." in part[1]:
+            total += float(part[1]) * scale
+        else:
+            whole += int(part[1]) * scale
         units.add(bool(unit))
         at = part.end()
     if text[at:].strip() or len(units) != 1 or (units == {False} and total):
@@ -117,7 +112,7 @@ def as_times(column: Any) -> np.ndarray:
         return array
     items = array.tolist()
     if all(value is None or isinstance(value, datetime.date) for value in items):
-        zoned = {_zone(value) is not None for value in items if value is not None and value == value}
+        zoned = {getattr(value, "tzinfo", None) is not None for value in items if value is not None and value == value}
         if len(zoned) > 1:
             raise ParameterError("time: some times have a zone, others have none")
         return np.array([_utc(value) for value in items], "M8" if len(array) else "M8[s]")
@@ -125,10 +120,6 @@ def as_times(column: Any) -> np.ndarray:
         whole = [NO_TIME if is_missing(value) else max(min(int(value), LATEST), -LATEST) for value in items]
         return np.array(whole, np.int64)
     return array
-
-
-def _zone(value: datetime.date) -> datetime.tzinfo | None:
-    return getattr(value, "tzinfo", None)
 
 
 def _utc(value: datetime.date | None) -> np.datetime64:
@@ -143,19 +134,12 @@ def _utc(value: datetime.date | None) -> np.datetime64:
 
 
 def bad_times(times: np.ndarray, unit: str | None) -> np.ndarray:
-    """Return ``bool[n]``: which times are missing, infinite or out of range.
-
-    ``unit``: the unit of times that are numbers ("s", "ms", ...), None if they have none.
-    """
+    """Return ``bool[n]``: which times, of ``unit`` if they are numbers, are missing, infinite or out of range."""
     if times.dtype.kind == "M":
         return np.isnat(times) | (abs(times.astype("M8[s]").astype(np.int64)) > LARGEST // 10**9)
-    limit = LARGEST // _scale(unit)
+    limit = LARGEST // NANOSECONDS.get(unit or "ns", 1)
     inside: np.ndarray = (times >= -limit) & (times <= limit)
     return ~inside
-
-
-def _scale(unit: str | None) -> int:
-    return 1 if unit is None else NANOSECONDS[unit]
 
 
 def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
@@ -177,7 +161,7 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
     if array.dtype.kind not in "iuf":
         how = "; np.asarray(times, 'datetime64[s]') reads texts of ISO 8601" if array.dtype.kind in "UT" else ""
         raise DTypeError(f"time must be dates or numbers, got {array.dtype}{how}")
-    scale = _scale(unit)
+    scale = 1 if unit is None else NANOSECONDS[unit]
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise ParameterError("time: a time is NaN or infinite")
