@@ -163,12 +163,15 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "idle": [*job.silence.closes],
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
         "trackers": [[tracker.identity, tracker.slides] for tracker in job.graphs.trackers],
+        "alerts": [alert.identity for alert in job.alerts],
         **contents,
     }
     arrays["deleted"] = np.empty(0, np.uint32) if graph is None else graph.deleted_vertices
     arrays |= prefixed("history.", job.past.save())
     for number, tracker in enumerate(job.graphs.trackers):
         arrays |= prefixed(f"state{number}.", tracker.state) | prefixed(f"tracker{number}.", tracker.kept)
+    for number, alert in enumerate(job.alerts):
+        arrays |= prefixed(f"alert{number}.", alert.save())
     return about, arrays
 
 

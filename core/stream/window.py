@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.archives import state_in
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import flag, shown
 from suricate.base.renamed import keywords
@@ -27,6 +28,7 @@ from suricate.io.sources.refusals import with_held
 from suricate.io.sources.source import MARK
 from suricate.state.column import TEXT
 from suricate.state.edge_table import checked_kinds
+from suricate.stream.alerts import EDGES, Alert, checked_alerts, rule_of
 from suricate.stream.attributes import columns_needed
 from suricate.stream.background import Background, ReadAhead, next_of
 from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, without_events
@@ -142,6 +144,7 @@ class Window:
         refusals = self.contents.late, *self.refusals
         self._ranks.mute(refusals)
         self._sinks: list[Sink] = []
+        self.alerts: list[Alert] = []  #: in the order in which they were added
         self._pending: Due | None = None  # a slide that was not handed out yet,
         self._made: Slide | None = None  # what is handed out, once the graph and the trackers have it,
         self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
@@ -263,6 +266,49 @@ class Window:
         sink = make_sink(target, self, saved) if self._ranks.is_first else Sink(self)
         self._sinks.append(sink)
         return sink
+
+    def alert(
+        self,
+        tracker: JobTracker | str,
+        *,
+        above: float | None = None,
+        below: float | None = None,
+        grew: float | str | None = None,
+        shrank: float | str | None = None,
+        size_above: int | None = None,
+        merged: int | None = None,
+        by: str | None = None,
+        sink: Any = None,
+    ) -> Alert:
+        """Tell when a rule holds that did not at the slide before; return the alert, whose ``fired`` has the rows.
+
+        Values are compared by name with those of the last slide for which the tracker computed some; a vertex that was
+        not live then or has left since, or that a search had not reached, had none.
+
+        Args:
+            tracker: one of :meth:`track`; ``"edges"``: the weights of edges.
+            above, below: values that are so now, and were not, or were none.
+            grew, shrank: a difference of at least this number; ``"5x"``: a ratio, of values above 0.
+            size_above: groups such as components with more vertices than this, none of whose vertices was in one.
+            merged: two or more groups of at least so many vertices, with survivors in one now: a row for each of them.
+            by: the array of the result, as in ``Tracker.top``.
+            sink: a :meth:`sink`, or what makes one, for the rows of slides with some.
+
+        Raises:
+            ParameterError: not one rule, or one that does not suit the algorithm; a tracker of another job; while
+                iterating: the algorithm gives no value per vertex, or the checkpoint has other alerts.
+            RequirementError: the job has begun; while iterating: the edges have no weights.
+        """
+        known = {"above": above, "below": below, "grew": grew, "shrank": shrank, "size_above": size_above,
+                 "merged": merged}  # fmt: skip
+        if self._slides is not None:
+            raise RequirementError("alert: add alerts before the loop begins")
+        if tracker != EDGES and tracker not in self.graphs.trackers:
+            raise ParameterError(f"alert takes a tracker of job.track, or {EDGES!r}, got {shown(tracker)}")
+        rule = rule_of(known, None if isinstance(tracker, str) else tracker.kind)
+        to = sink if sink is None or isinstance(sink, Sink) else self.sink(sink)
+        self.alerts.append(Alert(None if isinstance(tracker, str) else tracker, rule, by, to))
+        return self.alerts[-1]
 
     # -- in a thread ---------------------------------------------------------------------------------------------------
 
@@ -415,6 +461,9 @@ class Window:
         about, arrays = self._saved
         self._saved = about, {}
         try:
+            checked_alerts(self.alerts, about.get("alerts", []))
+            for number, alert in enumerate(self.alerts):
+                alert.load(self.slides, state_in(arrays, f"alert{number}."))
             if self.slides and any(name.startswith("ring.") for name in about["arrays"]):
                 restore_graph(self, about, arrays)
         except BaseException as error:
@@ -502,7 +551,7 @@ class Window:
     def _apply(self, due: Due) -> Slide:
         """Apply a closed slide to the graph and the trackers; if that raises, the next iteration goes on with it."""
         if self._made is not None:
-            return self._made
+            return self._told(self._made)
         self._pending = due
         begin = time.perf_counter()
         graph = self.graphs.graph or self.make_graph()
@@ -518,6 +567,8 @@ class Window:
             self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
             for tracker in self.graphs.trackers:
                 tracker.advance(self.slides + 1)
+            for alert in self.alerts:
+                alert.advance(self.slides + 1, graph, delta)
         except CapacityError as error:
             raise_explained(error, self.names, max(int(due.change.top) + 1, graph.num_vertices), due.num_pairs)
         if isinstance(self._reader, ReadAhead):
@@ -531,6 +582,12 @@ class Window:
             self.current = slide
             self.past.add(slide, edges)
             self._has_lists, self.slides, self._made = False, self.slides + 1, slide
+        return self._told(slide)
+
+    def _told(self, slide: Slide) -> Slide:
+        """Write what alerts found at ``slide`` to their sinks, and return it."""
+        for alert in self.alerts:
+            alert.write()
         return slide
 
     def make_graph(self) -> Graph:
