@@ -17,7 +17,7 @@ from suricate.bench.runner import Task
 from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.streams.events import shares, slide_of
 from suricate.bench.workloads import methods, references
-from suricate.bench.workloads.ablations import ABLATIONS, ComponentsByEdges
+from suricate.bench.workloads.ablations import ABLATIONS, ComponentsByEdges, NewDegrees
 from suricate.bench.workloads.algorithms import (
     DELETION_SHARES,
     DELETIONS,
@@ -371,7 +371,8 @@ def _ablations(selection: Selection, fixture: Fixture) -> list[Task]:
         for name in selection.algorithms_of("ablations"):
             tasks += [FromScratch(turned, name), *(UpdateAlone(turned, name, size, INSERTIONS) for size in sizes)]
         tasks += [kind(turned, scheme) for kind in ABLATIONS for scheme in kind.schemes]
-        tasks += [ComponentsByEdges(turned, scheme, size) for scheme in ComponentsByEdges.schemes for size in sizes]
+        inserted = ((kind, scheme) for kind in (ComponentsByEdges, NewDegrees) for scheme in kind.schemes)
+        tasks += [kind(turned, scheme, size) for kind, scheme in inserted for size in sizes]
     return tasks
 
 

@@ -52,7 +52,7 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
     "short": (short.ShortCalls, HostTime),
     "ablations": (
         *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,
-        ablations.ComponentsByEdges,
+        ablations.ComponentsByEdges, ablations.NewDegrees,
     ),
     "stream": (
         slides.Slide, slides.JobSlide, curve.CurveSlide, jobs.FromCsv, jobs.FromParquet, jobs.JobAlone, jobs.LongJob,

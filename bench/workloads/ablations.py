@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from suricate.base.effects import unite
+from suricate.base.types import ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
 from suricate.bench.runner import Skipped
@@ -246,6 +247,25 @@ class ComponentsByEdges(Ablation):
         """Delete the edges that were new in the batch."""
         self.graph.delete_edges(*self.delta.inserted[:2])
         self.housekeeper.tidy(self.items)
+
+
+class NewDegrees(ComponentsByEdges):
+    """Count the out-edges of every vertex after insertions: all of them, or those since the mark."""
+
+    workload = "degrees by scheme"
+    does = "counts the out-edges of every vertex by neighbor_reduce: all, or those inserted since a mark"
+    oracle = "NumPy counts over the raw edges"
+    schemes = ("auto", "updated")
+
+    def run(self, batch: HostBatch) -> Any:
+        """Return the number of out-edges that the scheme visits at each vertex."""
+        return neighbor_reduce(self.graph, None, lambda u, v, w: 1, reduce="sum", scheme=self.scheme)
+
+    def check(self, batch: HostBatch, found: Any) -> None:
+        """Compare the numbers ``found`` with counts over the raw edges."""
+        new = np.unique(batch.keys[~self.model.contains(batch.keys)])
+        right = np.bincount(ends_of(new if self.scheme == "updated" else self.model.plus(new))[0], minlength=len(found))
+        expect(np.array_equal(self.device.to_numpy(found), right), "degrees by scheme: the numbers differ")
 
 
 ABLATIONS = (RankByScheme, PathsByScheme, TrianglesByMethod)
