@@ -15,6 +15,7 @@ from suricate.base.types import EdgeList
 from suricate.graph.edge_columns import attributes_of
 from suricate.graph.interop import from_edges
 from suricate.graph.naming import names_by_vertex, set_nodes
+from suricate.intake.arrays import are_large
 from suricate.state.edge_table import WEIGHT
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def as_column(values: list[Any]) -> Any:
     is_plain = kinds in ({bool}, {int}, {float}, {int, float})
     if not is_plain and not (len(kinds) == 1 and issubclass(kinds.pop(), np.bool_ | np.integer | np.floating)):
         return None
-    column = np.array(values)
+    column = np.array(values, np.uint64 if are_large(values) else None)
     if column.dtype.kind == "f" and not all(abs(value) <= 1 << 53 for value in values if type(value) is int):
         return None  # float64 does not hold the integers
     return column if column.dtype.kind in "biuf" and column.dtype.itemsize <= 8 else None

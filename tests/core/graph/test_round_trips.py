@@ -130,6 +130,15 @@ def test_networkx_after_changes() -> None:
         graph.objects = {}
 
 
+@pytest.mark.parametrize(("numbers", "dtype"), [([0, 2**63], "uint64"), ([-1, 2**63], None), ([0, 2**64], None)])
+def test_attributes_beyond_63_bits_are_columns_where_64_are_enough(numbers: list[int], dtype: str | None) -> None:
+    given = nx.Graph()
+    given.add_nodes_from([(node, {"x": number}) for node, number in enumerate(numbers)])
+    graph = su.Graph.from_networkx(given, device="cpu")
+    assert graph.columns["x"].dtype == dtype if dtype else "x" not in graph.columns
+    assert are_equal(graph.to_networkx(), given)
+
+
 def test_parallel_edges_of_networkx_are_told_and_the_last_one_is_kept() -> None:
     given = nx.MultiDiGraph([("a", "b", 0, {"x": 1}), ("a", "b", "k", {"x": 2}), ("b", "c", 0, {})])
     with pytest.warns(UserWarning, match="1 edges are parallel to others"):
