@@ -193,7 +193,7 @@ class ComponentsByEdges(Ablation):
     workload = "incremental components"
     does = "unites the ends of all edges, of those inserted since a mark, or of the batch, in the sets from before it"
     oracle = "connected components of SciPy"
-    schemes = ("all edges", "updated edges", "the batch")
+    schemes: tuple[str, ...] = ("all edges", "updated edges", "the batch")
 
     def setup(self) -> None:
         """Build a graph and find its components by unions; every repeat starts from these."""
