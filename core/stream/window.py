@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, wait
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
 from typing import Any
@@ -453,6 +454,22 @@ class Window:
             if not waits and not isinstance(error, CapacityError):
                 self._error = error  # else the next call goes on with the slide that waits
             raise
+
+    async def __aiter__(self) -> AsyncIterator[Slide]:
+        """Take slides in a thread, so that the event loop goes on; cancelling ends the job with a checkpoint."""
+        with ThreadPoolExecutor(1, "suricate slides") as thread:
+            while True:
+                taking = asyncio.get_running_loop().run_in_executor(thread, next, self, None)
+                try:
+                    slide = await asyncio.shield(taking)
+                except asyncio.CancelledError:
+                    self._stop.set()
+                    await asyncio.wait([taking])  # for the chunk that is being read
+                    taking.exception()  # the job keeps it; what ends this loop is that it was cancelled
+                    raise
+                if slide is None:
+                    return
+                yield slide
 
     def _go_on(self) -> None:
         """Restore the graph of the checkpoint that the job continues from, once."""

@@ -15,7 +15,8 @@ from suricate.io.sources.chunk_columns import in_order, part_of
 from suricate.io.sources.identity import Sums, sums_of
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.refusals import Refusals
-from suricate.io.sources.source import NOTHING, Chunk, Source, _Mark
+from suricate.io.sources.rows import NOTHING
+from suricate.io.sources.source import Chunk, Source, _Mark
 from suricate.io.sources.times import ticks_of
 
 

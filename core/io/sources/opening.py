@@ -21,6 +21,8 @@ def source(
     order: str | None = None,
     prefetch: int | None = None,
     on_error: Any = "raise",
+    max_wait: Any = None,
+    max_rows: int | None = None,
 ) -> Source:
     """Return a source of events for ``st.Window``.
 
@@ -34,6 +36,10 @@ def source(
     Args:
         x: a dict of arrays, a frame, an Arrow table, or an iterable of them; a function: ``x(position)`` yields
             (position behind the chunk, chunk), and None is the start; files, as ``st.scan`` takes them; or a source.
+            In place of chunks there may be rows: dicts of values, tuples ``(time, src, dst, weight, kind)``, of which
+            the last two may be missing, or ``(src, dst)``; or lists of rows. Iterables and what functions return may
+            be asynchronous. Rows of a live source, and asynchronous sources, are read by a thread, and are silent when
+            nothing comes.
         columns: where each value is found: the column of ``src``, ``dst``, ``time``, ``weight``, ``kind`` and of the
             attributes of the window. By default columns are named like that; ends may have other usual names
             (``source`` and ``target``; see docs/formats.md).
@@ -44,19 +50,26 @@ def source(
             none. None: 2 for files, else 0, as ``x`` is the user's code.
         on_error: what happens to rows that cannot be read and events that the window refuses: ``"raise"``, ``"skip"``
             (``job.skipped`` counts them), or the name of a CSV file to append them to.
+        max_wait, max_rows: rows are joined to chunks: for how long one waits for further ones, a duration, by default
+            10 ms, and how many are enough, by default 10,000. They change how soon a slide closes, never a slide.
 
     Raises:
         ParameterError: ``x`` is none of these, or an option is invalid or not for ``x``.
     """
     if isinstance(x, Source):
-        if (columns, time_unit, prefetch, on_error) != (None, None, None, "raise"):
-            raise ParameterError("source: give columns, time_unit, prefetch and on_error to the source that this wraps")
+        if (columns, time_unit, prefetch, on_error, max_wait, max_rows) != (None, None, None, "raise", None, None):
+            raise ParameterError("source: give options but order to the source that this wraps: columns, say")
         return ordered(x, order, None)
     given: dict[str, Any] = {"columns": columns, "time_unit": time_unit, "prefetch": prefetch, "on_error": on_error}
     if _is_path(x) or (isinstance(x, list | tuple) and x and all(map(_is_path, x))):
+        if (max_wait, max_rows) != (None, None):
+            raise ParameterError("source: max_wait and max_rows are for rows, not for files")
         return scan(x, order=order, **given)
+    given |= {"max_wait": max_wait, "max_rows": max_rows}
     if is_stream(x) or is_lazy(x) or column_names(x) is not None:
         return ordered(Chunks([x], **given), order, prefetch)
+    if hasattr(x, "__aiter__"):
+        return ordered(Chunks(x, **given), order, prefetch)
     if isinstance(x, Iterable) and getattr(x, "ndim", None) != 0:
         return ordered(Chunks(x, **given), order, prefetch)
     if not callable(x) or isinstance(x, type):

@@ -7,7 +7,8 @@ continued.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from suricate.io.sources.chunk_columns import as_array as column_array
 from suricate.io.sources.chunk_columns import in_order
 from suricate.io.sources.identity import ChangedError, rows_behind
 from suricate.io.sources.refusals import Refusals
-from suricate.io.sources.times import demand_unit
+from suricate.io.sources.rows import MAX_ROWS, MAX_WAIT, NOTHING, Rows, joined, of_list
+from suricate.io.sources.times import demand_unit, duration
 
 WHOLE = "all"  #: the position behind a source that was sorted
 COLUMNS = ("time", "src", "dst", "weight", "kind")
@@ -42,7 +44,6 @@ class _Mark:
 MARK = _Mark()  #: in place of a chunk: the events of a step are complete
 
 Chunk = Mapping[str, Any]  #: arrays of equal length by column (see ``COLUMNS``)
-NOTHING: Chunk = {"src": (), "dst": ()}  #: no events have come for a while: a job checks whether it should stop
 
 
 class Source:
@@ -66,7 +67,11 @@ class Source:
         time_unit: str | None = None,
         prefetch: int | None = None,
         on_error: Any = "raise",
+        max_wait: Any = None,
+        max_rows: int | None = None,
     ) -> None:
+        self.max_wait = MAX_WAIT if max_wait is None else duration(max_wait, "max_wait", has_unit=True) / 1e9
+        self.max_rows = MAX_ROWS if max_rows is None else integer("max_rows", max_rows, low=1)
         self.columns, self.time_unit, self.on_error = checked_columns(columns), demand_unit(time_unit), on_error
         if prefetch is not None:
             self.prefetch = integer("prefetch", prefetch, low=0)
@@ -107,6 +112,10 @@ class Source:
         """
         raise NotImplementedError
 
+    def columns_of(self, chunk: Any) -> Chunk:
+        """Return the columns of a chunk by role, see :func:`columns_of`; ``NOTHING`` as it is."""
+        return chunk if chunk is NOTHING else columns_of(chunk, self.columns, self.attributes)
+
     def reads(self, path: Path) -> bool:
         """Return whether this source reads the file ``path``, or would if it were there."""
         return False
@@ -135,8 +144,9 @@ class Function(Source):
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the positions and chunks of the function; chunks become dicts of arrays by role."""
-        for after, chunk in self._fn(position):
-            yield after, chunk if chunk is MARK else columns_of(chunk, self.columns, self.attributes)
+        found = self._fn(position)
+        for after, chunk in joined(position, found, Rows(self.columns), self.max_wait, self.max_rows):
+            yield after, chunk if chunk is MARK else self.columns_of(chunk)
 
 
 class Chunks(Source):
@@ -156,15 +166,29 @@ class Chunks(Source):
         if position is not None and not self.resumes:
             reason = "st.source takes a function of a position"
             raise RequirementError(f"this source cannot go on behind {position[0]} events: {reason}")
-        chunks = (each if each is MARK else columns_of(each, self.columns, self.attributes) for each in self._chunks)
+        chunks = (each if each is MARK else self.columns_of(each) for each in self._joined())
         try:
             yield from rows_behind(chunks, position, checked=self.checked and self.resumes)
         except ChangedError as error:
             raise ParameterError(f"checkpoint: the list of chunks {error}: give it again") from None
 
+    def _joined(self) -> Iterator[Any]:
+        rows = Rows(self.columns)
+        if self.resumes:
+            return of_list(self._chunks, rows, self.max_rows)
+        items = _numbered(self._chunks) if hasattr(self._chunks, "__aiter__") else zip(itertools.count(), self._chunks)
+        return (chunk for _, chunk in joined(None, items, rows, self.max_wait, self.max_rows))
+
     def is_untouched(self, position: Any) -> bool:
         """Return False: whether it is the same list shows when it is read."""
         return False
+
+
+async def _numbered(items: Any) -> AsyncIterator[tuple[int, Any]]:
+    number = 0
+    async for item in items:
+        yield number, item
+        number += 1
 
 
 class Sorted(Source):
