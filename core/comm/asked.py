@@ -36,20 +36,12 @@ class AskingComm(Comm):
     _asked: Asked | None = None
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """Require that all ranks pass the same ``values``, given by name: the next :meth:`gather` compares them.
-
-        It raises ``ParameterError`` if they differ. Values of an earlier call that are not compared yet are compared
-        now.
-        """
+        """Require that all ranks pass the same ``values``: the next collective compares them."""
         self.compare_asked()
         self._asked = Asked(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Compare the values passed to :meth:`same_soon` now, if no collective has compared them yet; collective if so.
-
-        Raises as :meth:`gather` does, or ``ParameterError`` if the values differ. ``name`` is what error messages call
-        this collective.
-        """
+        """Compare the values of :meth:`same_soon` now, if no collective has yet, in one called ``name`` in messages."""
         if self._asked is not None:
             self.gather(name, None)
 
@@ -64,14 +56,7 @@ class AskingComm(Comm):
 
 
 def apart(ways: Sequence[str], asked: Sequence[Texts | None]) -> CommunicationError | None:
-    """Return an error if ranks are at different collectives, else None.
-
-    ``ways``: by rank the name and call site of its collective; ``asked``: the texts (:attr:`Asked.texts`) of the values
-    that it passed to ``same_soon``, or None.
-
-    Raises:
-        ParameterError: these values differ.
-    """
+    """Return an error if ranks are at different collectives, None if not; raise one if values ``asked`` differ."""
     text = ways_apart([*ways])
     if text is None or None not in asked:
         demand_same([one or {} for one in asked])

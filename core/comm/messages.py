@@ -26,14 +26,7 @@ ALIGNMENT = 16  #: bytes
 
 
 def packed(name: str, site: str, value: Any, asked: str = "") -> tuple[np.ndarray, np.ndarray]:
-    """Return the message of a collective, ``uint8[MESSAGE]``, and the bytes of ``value`` that do not fit into it.
-
-    Args:
-        name: name of the collective.
-        site: where it is called, ``file:line``.
-        value: an array, sent as its bytes, or anything that can be pickled.
-        asked: the digest of values that must be the same on all ranks, see ``suricate.comm.asked``.
-    """
+    """Return the message of a collective, ``uint8[MESSAGE]``, and the bytes of ``value`` that do not fit into it."""
     message = np.zeros(MESSAGE, np.uint8)
     message[WAY] = _digest_of_way(name, site, asked)
     message[DIMENSIONS] = PICKLED
@@ -58,13 +51,7 @@ def _digest_of_way(name: str, site: str, asked: str) -> np.ndarray:
 
 
 def whole(messages: np.ndarray, exchange: Callable[[list[int]], list[np.ndarray]]) -> list[Any]:
-    """Return the values of all ranks.
-
-    Args:
-        messages: ``uint8[size, MESSAGE]``, one of each rank.
-        exchange: a collective; given for each rank the number of bytes that did not fit into its message, it returns
-            these bytes of each rank.
-    """
+    """Return the values of all ranks; ``exchange`` is a collective for the bytes of each rank that did not fit."""
     sizes = [int(message[SIZE].view(np.int64)[0]) for message in messages]
     left = [size if size > INLINE else 0 for size in sizes]
     bodies = exchange(left) if any(left) else []
@@ -89,10 +76,7 @@ def limit() -> float:
 
 
 def source_limit() -> float | None:
-    """Return how many seconds a source may be quiet, None without a limit; ``SURICATE_SOURCE_TIMEOUT`` sets it.
-
-    Raises ``ParameterError`` if it is invalid.
-    """
+    """Return how many seconds a source may be quiet, None without a limit: ``SURICATE_SOURCE_TIMEOUT``."""
     return _seconds("SURICATE_SOURCE_TIMEOUT", "") if os.environ.get("SURICATE_SOURCE_TIMEOUT") else None
 
 

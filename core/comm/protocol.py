@@ -276,10 +276,7 @@ def _error_of(rank: int, kind: str, text: str) -> Exception:
 
 
 def demand_same(everybody: Sequence[Mapping[str, tuple[Any, str]]]) -> None:
-    """Raise ``ParameterError`` unless all ranks have the same values.
-
-    ``everybody`` has a dict for each rank; by name it holds the digest of a value, which is compared, and its text.
-    """
+    """Raise ``ParameterError`` unless the dicts of all ranks are the same: by name a digest and a text of a value."""
     for rank, one in enumerate(everybody):
         for name in {**one, **everybody[0]} if one != everybody[0] else ():
             first, other = (each.get(name, (None, "not given")) for each in (everybody[0], one))

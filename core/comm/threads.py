@@ -59,11 +59,7 @@ class Meeting:
             self.changed.notify_all()
 
     def gather(self, rank: int, name: str, site: str, value: Any, asked: Asked | None = None) -> list[Any]:
-        """Return the ``value`` of every rank, in rank order, see ``Comm.gather``; waits for them.
-
-        ``name``, ``site`` (the collective and where it is called) and the values ``asked`` must be the same on all
-        ranks.
-        """
+        """Return the ``value`` of every rank, in rank order, see ``Comm.gather``; waits for them."""
         with self.changed:
             self._wait_for(lambda: self.values is None, name, site)  # the last collective is over
             self.deposited[rank] = name, site, value, asked

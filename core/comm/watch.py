@@ -32,11 +32,7 @@ ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
 
 
 class Watch:
-    """Waits for MPI requests, and ends the job if another process has ended, or does not come within the time limit.
-
-    Args:
-        world: the communicator of the notes, used for nothing else.
-    """
+    """Waits for MPI requests; ends the job if another process has ended or does not come. ``world``: of the notes."""
 
     def __init__(self, world: MPI.Comm) -> None:
         limit()  # that raises, if at all, before others wait

@@ -112,9 +112,7 @@ class EventStream(Sequence[EventStep]):
     """The steps of a file of events.
 
     Attributes:
-        steps: the steps, in order.
-        num_vertices: largest id + 1 over all steps.
-        path: the file.
+        steps: the steps, in order. num_vertices: largest id + 1 over all steps. path: the file.
     """
 
     steps: tuple[EventStep, ...]

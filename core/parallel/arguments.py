@@ -69,12 +69,8 @@ def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tup
 def combine(part: Partition, target: Any, added: Any, kind: str) -> None:
     """Combine the effects of all ranks on ``target``, an argument of a call, in place and on every rank; collective.
 
-    Args:
-        part: how the graph is divided.
-        target: an array, a union-find or a scalar; a scalar is not changed here, but by :class:`Totals`.
-        added: the entry of :func:`own_effects` for this argument: of an array with the effect ``sum`` what this rank
-            adds, of a union-find its roots before the call; None: ``target`` contains this rank's effects already.
-        kind: the effect: ``"sum"``, ``"min"``, ``"max"`` or ``"or"``.
+    ``added``: the entry of :func:`own_effects` for it; None: ``target`` contains this rank's effects already. ``kind``:
+    ``"sum"``, ``"min"``, ``"max"`` or ``"or"``. A scalar is not changed here, but by :class:`Totals`.
     """
     if isinstance(target, UnionFind):
         unite(part, target, added)

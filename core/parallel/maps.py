@@ -106,19 +106,12 @@ def edge_map(part: Partition, _: Graph, call: Call, start: Start, over: str) -> 
 
 
 class _Piece(NamedTuple):
-    """A part of the edges that ``edge_map`` visits on this rank.
+    """A part of the edges that ``edge_map`` visits on this rank."""
 
-    Attributes:
-        start: the frontier or the arcs that the local operator takes.
-        over: the direction in which it walks a frontier.
-        ids: vertices of this rank in the frontier; None for arcs.
-        places: their positions in the whole frontier, if the function takes these.
-    """
-
-    start: Any
-    over: str
-    ids: Array | None = None
-    places: Array | None = None
+    start: Any  #: the frontier or the arcs that the local operator takes
+    over: str  #: the direction in which it walks a frontier
+    ids: Array | None = None  #: vertices of this rank in the frontier; None for arcs
+    places: Array | None = None  #: their positions in the whole frontier, if the function takes these
 
 
 def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool) -> Iterator[_Piece]:

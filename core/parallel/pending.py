@@ -14,14 +14,10 @@ SAFE = 2.0  #: how many times the bound a number is expected to be, for its roun
 
 
 class PendingNumber:
-    """The value by which a loop decides after each round whether it ends, on CUDA.
+    """The value by which a loop decides after each round whether it ends, on CUDA; the same on all ranks.
 
     If the last values suggest that the loop may end, the host reads the value at once. Otherwise it reads it after it
-    has launched the next round, so that sometimes there is one round too many. Values are the same on all ranks.
-
-    Args:
-        device: the CUDA device.
-        stop: the condition that ends the loop, with the scalar that has the value.
+    has launched the next round, so that sometimes there is one round too many.
     """
 
     def __init__(self, device: Device, stop: Until) -> None:

@@ -83,10 +83,7 @@ class Pull:
             into[owner == rank] = each
 
     def layers(self, layers: Layers, scheme: str) -> Frontier:
-        """Pull for each of ``layers`` in turn, which reads values of earlier ones.
-
-        Returns the vertices for which ``then``, if there is one, returned true.
-        """
+        """Pull for each of ``layers`` in turn; return the vertices for which ``then`` returned true."""
         xp = self.part.xp
         kept = [xp.empty(0, np.uint32)]
         for number in range(len(layers)):

@@ -56,9 +56,7 @@ def propagate(
         steps, touched = steps + 1, touched + (start.at_most if arcs else len(ids))
         ids, arcs = push.step(ids, arcs, steps), ()
         if layers and seen[ids].any():
-            raise CapacityError(
-                "layers keep a vertex only once, but some joined several times: call without layers=True"
-            )
+            raise CapacityError("layers keep a vertex once, but some joined several times: call without layers=True")
         if layers:
             seen[ids] = True
             kept.append(ids)

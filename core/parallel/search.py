@@ -46,10 +46,6 @@ class Search:
     """Computes a dependence forest from scratch, as the module describes.
 
     The *counts* of a level say how many vertices it has reached, and how many arcs lead into and out of them.
-
-    Args:
-        part: how the graph is divided.
-        forest: the forest.
     """
 
     def __init__(self, part: Partition, forest: Forest) -> None:

@@ -18,12 +18,7 @@ def unite(part: Partition, sets: UnionFind, roots: Array) -> None:
     """Merge the unions that the ranks have made since all had equal sets; flatten the sets. Collective.
 
     Every union makes a former root the child of another vertex. So ranks exchange former roots and their parents or, if
-    that is not more data, the parents of all elements.
-
-    Args:
-        part: how the graph is divided.
-        sets: the sets of this rank, changed in place.
-        roots: ``sets.roots()`` from when all ranks had equal sets.
+    that is not more data, the parents of all elements. ``roots``: ``sets.roots()`` from when the sets were equal.
     """
     xp, comm, size = part.xp, part.comm, sets.num_elements
     hooked = xp.flatnonzero(roots & ~sets.roots()).astype(np.uint32)

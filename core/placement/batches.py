@@ -29,17 +29,8 @@ IDS, NAMES = "ids", "names"
 def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Given | None]:
     """Concatenate the parts of a batch that the ranks passed, in rank order; collective.
 
-    Args:
-        comm: the communication.
-        graph: the graph.
-        delete, insert: this rank's part of the edges to delete and to insert, as the caller gave it; None: no edges.
-        parts: what messages call the two, as indices of ``PARTS``.
-
-    Returns:
-        The edges to delete and those to insert, the same on all ranks; None: no rank passed any.
-
-    Raises:
-        Exception: on all ranks, the error of the first rank whose part is invalid.
+    ``parts``: what messages call the edges to delete and to insert, as indices of ``PARTS``. Returns both, the same on
+    all ranks; None: no rank passed any. Raises on all ranks the error of the first rank whose part is invalid.
     """
     mine: tuple[Given | None, Given | None] = None, None
     columns: GivenColumns | None = None
@@ -138,16 +129,7 @@ def _texts(column: Any) -> Any:
 def _joined(
     comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
 ) -> Given | None:
-    """Return the parts of all ranks as one batch, None if all are empty; collective.
-
-    Args:
-        comm: the communication.
-        graph: the graph.
-        part: the part of this rank.
-        facts: for each rank the kind, size and numbers of edges per owner of its part, as :func:`_facts` returned them.
-        prefix: precedes the names of the arrays in messages.
-        inserting: whether the edges are to be inserted, with weights if the graph has any.
-    """
+    """Return the parts of all ranks, with these ``facts``, as one batch, None if all are empty; collective."""
     kinds = {kind for kind, _, _ in facts} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")

@@ -35,11 +35,7 @@ SLICES = 1, 16, 256  #: numbers of slices, tried in turn while they take more me
 
 
 class GatheredEdges(ValidEdges):
-    """Edges of all ranks, in arrays on the device of the graph; they have been validated.
-
-    Attributes:
-        own: how many of them this rank holds in the store of out-edges, and in that of in-edges; None: not counted.
-    """
+    """Valid edges of all ranks, on the device; ``own``: how many this rank holds by source, and by destination."""
 
     own: tuple[int, int] | None = None
 
@@ -47,13 +43,8 @@ class GatheredEdges(ValidEdges):
 class Half:
     """The deletion, or the insertion, of a batch, and its application to the stores of this rank.
 
-    On CUDA the constructor queues a count of the edges that this rank holds.
-
-    Args:
-        part: how the graph is divided.
-        stores: the stores to change, one or two; ``local`` of each holds the rows of this rank.
-        edges: the edges of all ranks, with the sources and destinations of the first store.
-        deletion: True: the edges are deleted; False: they are inserted.
+    ``edges`` are those of all ranks, with the sources and destinations of the first store. On CUDA the constructor
+    queues a count of the edges that this rank holds.
 
     Attributes:
         own: for each store the edges that this rank holds; empty before :meth:`pick`.
@@ -151,11 +142,6 @@ class Half:
 class Batch:
     """A batch, as this rank applies it: its halves (deletion, insertion), and their results on all ranks.
 
-    Args:
-        part: how the graph is divided.
-        stores: the stores to change, one or two; a second takes edges with sources and destinations swapped.
-        removed, added: the valid edges to delete and to insert, the same on all ranks, or None.
-
     Attributes:
         sliced: whether the batch may be applied in slices if memory is short: then a failed reservation is no error.
         deletes_and_inserts: whether it has both halves.
@@ -201,11 +187,7 @@ class Batch:
         self._is_prepared = True
 
     def carry_out(self, number: int) -> list[int]:
-        """Change the stores of all ranks, in ``number`` slices, and combine the outcomes; or raise an error on all.
-
-        Returns:
-            For each rank the number of arcs that it held before the change.
-        """
+        """Change all ranks' stores, in slices, or raise on all; return how many arcs each rank held before."""
         problem: Exception | None = None
         try:
             self.prepare()
@@ -248,20 +230,11 @@ class Batch:
 def change(
     part: Placement, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
 ) -> list[Outcome | None]:
-    """Delete ``removed``, then insert ``added`` on a divided graph; collective.
+    """Delete ``removed``, then insert ``added``, valid edges that are the same on all ranks; collective.
 
-    Args:
-        part: how the graph is divided.
-        stores: the stores to change: one that takes the edges as they are and, to change both, the one of in-edges,
-            which takes them with sources and destinations swapped.
-        removed: valid edges to delete, on the device and the same on all ranks, or None.
-        added: likewise, edges to insert.
-
-    Returns:
-        The outcomes of the deletion and of the insertion, None for None.
-
-    Raises:
-        Exception: on all ranks, the exception of one of them; nothing has changed.
+    ``stores``: one that takes the edges as they are and, to change both, the one of in-edges, which takes them turned.
+    Returns the outcomes of the deletion and of the insertion, None for None. Raises on all ranks the exception of one
+    of them; then nothing has changed.
     """
     batch = Batch(part, stores, removed, added)
     try:
@@ -319,15 +292,8 @@ def rows_of_batch(
     """Return, for each edge of a batch, its row in the table of this rank; collective.
 
     Edges of other ranks get new rows with copies of their values, called guests. For the store of in-edges only the
-    rows of this rank's edges are returned, 0 for others.
-
-    Args:
-        store: the store that holds the edges.
-        src: sources of the batch, on all ranks.
-        at: positions in the batch of the edges that this rank holds.
-        own: the rows of these edges on this rank.
-        there: ``bool[n]``: which edges of the batch are stored, or were before the change; only these have rows.
-        call: names the query that returns the rows; ``""``: a change. See ``DividedTable.rows_of_all``.
+    rows of this rank's edges are returned, 0 for others. ``at``, ``own``: places and rows of this rank's edges;
+    ``there``: which edges of the batch have rows; ``call``: see ``DividedTable.rows_of_all``.
     """
     part, xp = store.part, store.part.xp
     rows = xp.zeros(len(src), own.dtype)
@@ -342,10 +308,7 @@ def rows_of_batch(
 
 
 class DividedStores(Stores):
-    """Changes the stores of a divided graph on all ranks, or none of them.
-
-    ``part``: how the graph is divided. ``symmetric``: whether batches contain both arcs of every edge.
-    """
+    """Changes the stores of a divided graph on all ranks, or none; ``symmetric``: batches have both arcs of edges."""
 
     def __init__(self, part: Placement, *, symmetric: bool) -> None:
         super().__init__(part.stores, symmetric=symmetric)
@@ -354,10 +317,7 @@ class DividedStores(Stores):
     def change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete ``removed``, then insert ``added``, valid edges on the device and the same on all ranks; collective.
-
-        Returns both changes, None where nothing was given. ``guard`` is not used.
-        """
+        """Delete ``removed``, then insert ``added``, as :func:`change`; return both changes, None for None."""
         outcomes = change(self.part, self.part.stores, removed, added)
         gone, new = (
             None if edges is None or outcome is None else Change(EdgeList(*edges), outcome, self.symmetric)

@@ -66,10 +66,7 @@ class DividedTable(EdgeTable):
         return rows
 
     def leave(self, rows: Array) -> None:
-        """Record ``rows``, which edges have until the current change deletes them or gives them another row.
-
-        They can be freed once the change has ended.
-        """
+        """Record ``rows`` that the current change takes from their edges: they can be freed once it has ended."""
         self._change.append(on_host(rows))
 
     def keep_answers(self) -> None:
@@ -122,16 +119,9 @@ class DividedTable(EdgeTable):
     def rows_of_all(self, own: Array, call: str = "") -> list[Array]:
         """Make rows on this rank for the edges that other ranks pass, with copies of their values; collective.
 
-        Args:
-            own: rows on this rank of the edges that it passes.
-            call: names the query that returns the edges: the guests of its last answer are freed. ``""``: the edges are
-                part of a change.
-
-        Returns:
-            One array per rank, in rank order: the rows on this rank of the edges that rank passed.
-
-        Raises:
-            CapacityError: on all ranks, if one lacks the memory.
+        ``own``: rows of the edges that this rank passes. ``call`` names the query that returns the edges: the guests of
+        its last answer are freed; ``""``: the edges are part of a change. Returns, for each rank, the rows here of the
+        edges that it passed; raises ``CapacityError`` on all ranks if one lacks the memory.
         """
         comm = self._part.comm
         counts = comm.allgather(len(own))
@@ -177,10 +167,7 @@ class DividedTable(EdgeTable):
         return np.array([hash(repr(row)) for row in zip(*values, strict=True)], np.int64)
 
     def check(self, rows: np.ndarray) -> None:
-        """Verify, on all ranks, that each edge has one row, which no other edge has and which is not free; collective.
-
-        ``rows`` is not used: the stores of this rank are read. Raises ``CheckFailed``.
-        """
+        """Verify on all ranks that each edge has one row, not free and of no other edge; collective."""
         with self._part.comm.alike():
             self.read_deltas()
             for number, store in enumerate(self._part.stores):
@@ -201,10 +188,7 @@ def texts_of(values: list[str]) -> np.ndarray:
 
 
 class GivenColumns:
-    """The columns that this rank passes with its part of a batch: ``values`` has an array per name, one value per edge.
-
-    Texts are on the host, other values on the device of their column.
-    """
+    """The columns that this rank passes with its part of a batch: texts on the host, others where their column is."""
 
     def __init__(self, table: EdgeTable, given: Any, count: int) -> None:
         self._table = table
@@ -241,9 +225,7 @@ class GivenColumns:
 def with_places(table: EdgeTable, insert: Any, part: int) -> tuple[Any, GivenColumns | None]:
     """Return the edges ``insert`` with their positions as weights, and the columns that were given in place of weights.
 
-    After validation, the positions that are left tell which edges were kept. The columns are None if ``insert`` has no
-    edges. ``table``: the columns of the graph's edges. ``insert``: ``(src, dst, {name: values})``. ``part``: an index
-    of ``PARTS``, by which messages name the edges.
+    After validation, the positions that are left tell which edges were kept. None: ``insert`` has no edges.
     """
     src, dst, given = insert
     if src is None and dst is None:

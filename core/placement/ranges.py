@@ -57,20 +57,10 @@ def heaviest(weight: Array, bounds: Array) -> int:
 
 
 def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: DividedTable | None, most: int) -> bool:
-    """Move all rows to the ranks that own them by new ``bounds``; collective.
+    """Move all rows to the ranks that own them by new ``bounds``, up to ``most`` arcs of a rank at a time; collective.
 
-    Args:
-        stores: the stores of this rank.
-        comm: the communication.
-        bounds: ``int64[ranks + 1]``: where the new ranges of vertices begin, and the end of the last.
-        table: the columns of the edges, or None.
-        most: how many arcs each rank sends at a time, at most ``SLICE``.
-
-    Returns:
-        False, with everything as it was, if a rank lacks the memory; else True.
-
-    Raises:
-        Exception: on all ranks, another exception of a store; everything is as it was, too.
+    Returns False if a rank lacks the memory, and raises on all ranks another exception of a store; then everything is
+    as it was.
     """
     done: list[Move] = []
     try:

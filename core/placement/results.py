@@ -26,12 +26,8 @@ WORD = 8  #: bytes
 class Results:
     """The outcome of a batch on all ranks, in one array of 64-bit words, which :meth:`merge` sums over the ranks.
 
-    Call :meth:`clear` first; then each rank writes the words of its own edges, which stay 0 on all others.
-
-    Args:
-        part: how the graph is divided.
-        sizes: the numbers of edges to delete and to insert, None for a half that the batch does not have.
-        dtype: of weights that the batch replaces or removes; None: there are none, or they are rows of a table.
+    Call :meth:`clear` first; then each rank writes the words of its own edges, which stay 0 on all others. ``sizes``:
+    the numbers of edges to delete and to insert; ``dtype``: of weights that the batch replaces or removes, or None.
     """
 
     def __init__(self, part: Placement, sizes: Sequence[int | None], dtype: np.dtype | None) -> None:
@@ -71,10 +67,7 @@ class Results:
         return self._words[begin:].view(np.uint8)[:size]
 
     def before(self, half: int) -> Array | None:
-        """Return the weights before the batch of the edges of a half (0: deletion, 1: insertion); None: no weights.
-
-        They are a view, ``dtype[size]``.
-        """
+        """Return a view of the weights of a half's edges before the batch, ``dtype[size]``; None: no weights."""
         if self._dtype is None:
             return None
         begin, end = self._begins[half]
@@ -84,11 +77,7 @@ class Results:
 class Tally:
     """The numbers of arcs that the last batch inserted and deleted on each rank, read from the device when needed.
 
-    Args:
-        results: the outcome of the batch, merged.
-        stores: the stores that the batch has changed; self-loops are counted in the first.
-        before: arcs that each rank held before the batch, a number per rank.
-        most: upper bounds of the arcs deleted and of the arcs inserted, of all ranks and stores together.
+    ``before``: arcs that each rank held before the batch. ``most``: upper bounds of the arcs deleted and inserted.
     """
 
     def __init__(
@@ -106,10 +95,7 @@ class Tally:
             self._arriving = part.arriving
 
     def note(self, part: Placement) -> None:
-        """Add the changes of the batch to the stores' counts, and set ``part.held``, each rank's number of arcs.
-
-        Waits for the batch.
-        """
+        """Add the changes of the batch, for which this waits, to the stores' counts, and set ``part.held``."""
         counts = self._counts
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)

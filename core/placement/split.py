@@ -70,12 +70,7 @@ NO_PLACES = (0,) * 7  #: the fields of ``OWN`` that a count does not need: ``at`
 
 
 class OwnEdges(NamedTuple):
-    """The edges of a batch that a rank holds in one store.
-
-    Attributes:
-        edges: in the order of the batch; those of a second store have sources and destinations swapped.
-        at: their positions in the batch; may be None for a second store.
-    """
+    """The edges of a batch that a rank holds in one store, and their places in it, None for a second store."""
 
     edges: EdgeList
     at: Array | None
@@ -98,12 +93,7 @@ def programs() -> list[Program]:
 class PartCounts:
     """Counts on CUDA how many edges of this rank's part of a batch each rank owns, by source and by destination.
 
-    Args:
-        device: the device.
-        ranks: the number of ranks.
-
-    Attributes:
-        has_arrived: a function that returns, without waiting, whether the counts have arrived on the host.
+    ``has_arrived()`` returns, without waiting, whether the counts have arrived on the host.
     """
 
     def __init__(self, device: Device, ranks: int) -> None:
@@ -145,14 +135,8 @@ class PartCounts:
 class Picking:
     """Picks the edges of a batch that a rank holds, which owns the vertices from ``low`` to ``high`` (exclusive).
 
-    On CUDA the constructor queues a launch that counts them; it does not wait.
-
-    Args:
-        device: where the arrays are.
-        edges: the batch.
-        low, high: the range of vertices.
-        both: whether a second store holds edges by destination, with sources and destinations swapped.
-        known: how many edges the rank holds in each store, if that is known; then nothing waits for the count.
+    On CUDA the constructor queues a launch that counts them; it does not wait. ``both``: a second store holds edges by
+    destination, with ends swapped. ``known``: how many the rank holds in each store; then nothing waits for the count.
     """
 
     def __init__(
@@ -207,16 +191,10 @@ def _by_masks(xp: Any, edges: EdgeList, low: int, high: int, *, both: bool) -> l
 def report(
     xp: Any, own: OwnEdges, status: Array, wanted: int, whole: Array | None, counts: Array, *, loops: bool
 ) -> None:
-    """Write the statuses of this rank's edges to their positions in the batch, and count those that were changed.
+    """Write the statuses of this rank's edges to ``whole``, at their positions in the batch, and count the changes.
 
-    Args:
-        xp: NumPy or CuPy, the module of the arrays.
-        own: the edges.
-        status: ``uint8``, the status of each.
-        wanted: the status of those that were changed.
-        whole: ``uint8``, written: the statuses of the batch; None: only count.
-        counts: ``uint64[2]``: the number of changed edges is added, and that of the self-loops among them.
-        loops: whether self-loops are counted.
+    ``counts``, ``uint64[2]``: the number of edges with the status ``wanted`` is added, and that of self-loops among
+    them if ``loops``. ``whole`` None: only count.
     """
     edges, size = own.edges, len(status)
     if xp is np or (own.at is not None and own.at.dtype != np.uint32):

@@ -26,10 +26,6 @@ class PartitionedStore(Store):
     """The store of a divided graph: ``local``, a store of any backend, holds the rows of this rank.
 
     Rows of other ranks are read from the ranks that hold them; such calls are collective. ``guard`` is not used.
-
-    Args:
-        part: how the graph is divided.
-        local: an empty store with all vertices.
     """
 
     def __init__(self, part: Placement, local: Store) -> None:
@@ -87,10 +83,7 @@ class PartitionedStore(Store):
         return self._held
 
     def note(self, arcs: int, loops: int, own: int) -> None:
-        """Add a change to the counts of arcs; all three numbers are negative for a deletion.
-
-        ``arcs`` and ``loops``: arcs and self-loops of all ranks. ``own``: arcs of this rank.
-        """
+        """Add a change to the counts of arcs and self-loops of all ranks, and of this rank's ``own`` arcs."""
         self._count += arcs
         self._loops += loops
         self._held = None if self._held is None else self._held + own
@@ -209,14 +202,7 @@ class PartitionedStore(Store):
         return Adjacency(total, dst, weight)
 
     def _placed(self, columns: list[Array], counts: list[Array], offsets: Array, owner: Array) -> Array:
-        """Return the entries of some rows, such as their destinations, in one array, in the order of the request.
-
-        Args:
-            columns: for each rank the entries of the rows that it owns, as it sent them.
-            counts: for each rank the number of these entries for each requested row.
-            offsets: where each row begins in the result, and the end of the last.
-            owner: the rank that owns each row.
-        """
+        """Return entries of rows, which each rank has sent for the rows it owns, in the order of the request."""
         made = self.part.xp.empty(int(offsets[-1]), columns[0].dtype)
         for rank, (part, count) in enumerate(zip(columns, counts, strict=True)):
             mine = owner == rank

@@ -347,10 +347,7 @@ def _files_of(path: Any) -> list[Path]:
 
 
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
-    """Return the rows of ``chunk``, cut at malformed lines: a list of tuples (bytes, rows, malformed).
-
-    ``malformed`` has the malformed line behind these bytes, if any, which ``raises``. ``lines``: before the chunk.
-    """
+    """Return the rows of ``chunk``, cut at malformed lines: a list of (bytes, rows, malformed line behind, if any)."""
     try:
         return [(chunk, parser.parse(chunk, lines), [])]
     except FileFormatError as error:

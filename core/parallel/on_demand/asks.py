@@ -84,13 +84,10 @@ class Asking:
         return tuple(answers if at in self.places else value for at, value in enumerate(self.args))
 
     def edges_of(self, ids: Array, over: str, *, u: str = "u", places: Array | None = None) -> Iterator[Columns]:
-        """Yield the edges of vertices as columns, in slices.
+        """Yield the edges of ``ids``, vertices of this rank, as columns, in slices.
 
-        Args:
-            ids: vertices of this rank.
-            over: which edges, ``"out"``, ``"in"`` or ``"both"``.
-            u: the parameter that stands for the vertex, ``"u"`` or ``"v"``; the other one is the neighbour.
-            places: the position of each vertex, if the function takes one, for the column ``i``.
+        ``u``: the parameter that stands for the vertex, ``"u"`` or ``"v"``; the other one is the neighbour. ``places``:
+        the position of each vertex, if the function takes one, for the column ``i``.
         """
         graph = self.part.local
         v = "v" if u == "u" else "u"
@@ -127,11 +124,7 @@ class Asking:
             yield from self.keys({"v": vertices.astype(np.int64)}, self.later)
 
     def keys(self, columns: Columns, asks: Asks) -> Iterator[Array]:
-        """Yield the keys (``src << 32 | dst``) of the edges that functions look up, in slices, ascending and distinct.
-
-        ``columns`` has the values of the functions' parameters by name, such as ``u`` and ``v``; ``asks`` tells which
-        edges are looked up.
-        """
+        """Yield the keys of the edges that ``asks`` looks up for ``columns``, in slices, ascending and distinct."""
         count, xp, most = len(next(iter(columns.values()))), self.part.xp, at_a_time(self.part)
         step = max(1, most // len(asks.edges))
         for begin in range(0, count, step):

@@ -78,12 +78,7 @@ def _ascending(pairs: ArcList) -> ArcList:
 
 
 class Side:
-    """One operand of an intersection: a divided graph, or an edge set, whose rows all ranks have.
-
-    Args:
-        given: the graph or edge set.
-        view: the rows that this rank has.
-    """
+    """One operand of an intersection, a divided graph or an edge set, and the rows (``view``) that this rank has."""
 
     def __init__(self, given: Any, view: StoreView) -> None:
         self.graph, self.view = given, view
@@ -95,18 +90,12 @@ class Side:
 
 
 class Piece(NamedTuple):
-    """Some pairs, and the rows of other ranks that they need.
+    """Some pairs, and the rows of other ranks that they need."""
 
-    Attributes:
-        pairs: the indices of the pairs.
-        ids: the vertices whose rows are needed, ascending.
-        begin, most: the arcs of each row to fetch: at most ``most``, from ``begin`` on.
-    """
-
-    pairs: Array
-    ids: Array
-    begin: int
-    most: int
+    pairs: Array  #: their indices
+    ids: Array  #: the vertices whose rows are needed, ascending
+    begin: int  #: of the arcs of each row to fetch
+    most: int  #: arcs of each row to fetch, from ``begin`` on
 
 
 class Run:

@@ -44,13 +44,7 @@ def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
 
 
 class Rows:
-    """The rows of a divided graph, of which this rank has those of the vertices that it owns.
-
-    Args:
-        part: how the graph is divided.
-        view: the rows of this rank.
-        lengths: ``uint32[num_vertices]``, the lengths of all rows.
-    """
+    """The rows of a divided graph, with their ``lengths``; ``view`` has those of the vertices that this rank owns."""
 
     def __init__(self, part: Partition, view: StoreView, lengths: Array) -> None:
         self.part, self.view, self.lengths = part, view, lengths
@@ -62,11 +56,8 @@ class Rows:
     def fetch(self, ids: Array, begin: int, most: int) -> Array:
         """Return the destinations in rows that other ranks own, or in parts of them, concatenated; collective.
 
-        Args:
-            ids: vertices, ``uint32[k]``, ascending, each once; each rank passes its own, which may be none.
-            begin: index of the first arc of each row to return; if it is not 0, or a row is longer than ``most``,
-                ``ids`` is one vertex.
-            most: the most arcs to return of a row.
+        Each rank passes its own ``ids``, ascending, each once. Of a row at most ``most`` arcs from ``begin`` on are
+        returned; if that leaves some out, ``ids`` is one vertex.
         """
         comm, xp = self.part.comm, self.part.xp
         head = xp.asarray([begin, most], np.uint32)
@@ -127,17 +118,14 @@ def _answered(part: Partition, ids: Array, keys: Array) -> Array:
 
 
 def known(part: Partition, questions: Iterable[Array]) -> tuple[Array, Array]:
-    """Return the sources and destinations of the arcs that exist among ``questions``, each arc once; collective.
-
-    ``questions`` yields arrays of keys, each ascending and distinct.
-    """
+    """Return the ends of the arcs that exist among ``questions``, arrays of ascending keys; collective."""
     xp = part.xp
-    found = [xp.empty(0, np.uint64)]
+    none = xp.empty(0, np.uint64)
+    found = [none]
 
     def use(keys: Array, there: Array) -> None:
         found.append(keys[there])
 
-    none = found[0]
     in_rounds(part.comm, questions, lambda keys: held(part, none if keys is None else keys), use)
     return ends_of_keys(sorted_distinct(xp.concatenate(found), xp) if len(found) > 2 else found[-1])
 
