@@ -12,6 +12,10 @@ removed when the process ends. One line on stderr says so.
 Entries that were not used for :data:`KEPT_DAYS` days are removed, and if all together take more than :data:`MOST_BYTES`
 bytes (or ``SURICATE_CACHE_SIZE`` MiB) also the least recently used ones. A process checks this with the first entry
 that it writes, at most once a day, and after every :data:`LOOK_AFTER` entries.
+
+Code made elsewhere has *portable* names (:func:`find`), which name what it can run on in place of this machine. It lies
+in the cache folder, into which ``suricate warmup --load`` writes it, or in the folder ``$SURICATE_CODE``, which is only
+read: nothing there is written, touched or removed.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import stat
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -42,6 +46,9 @@ ENTRIES, PRUNED = "entries", "pruned"  #: the folder of the entries, and a file 
 LOCKS, LOCK_FILES = "locks", 1024  #: the folder of the files that :func:`alone` locks, and their number
 PATIENCE = 60.0  #: seconds that a process waits for another one which makes the same entry
 
+#: the entries that this process has found or written: the own name of each, by its first portable name
+USED: dict[str, str] = {}
+
 _lock = renewed(threading.Lock())  # of the number of entries written, and of making the private folder
 _written = 0
 
@@ -49,18 +56,78 @@ _written = 0
 def get(name: str) -> bytes | None:
     """Return the content of the entry ``name``; None if it is absent or damaged."""
     for folder in _folders():
-        try:
-            with open(folder / name, "rb") as file:
-                data, age = file.read(), time.time() - os.fstat(file.fileno()).st_mtime
-        except OSError:
-            continue
-        content = data[len(MAGIC) + DIGEST_BYTES :]
-        if data[: len(MAGIC) + DIGEST_BYTES] == MAGIC + hashlib.sha256(content).digest():
+        found = _read(folder / name)
+        if found is not None:
+            content, age = found
             if age > DAY:
                 with contextlib.suppress(OSError):
                     os.utime(folder / name)
             return content
     return None
+
+
+def find(name: str, portable: Sequence[str]) -> tuple[str, bytes] | None:
+    """Return name and content of the entry ``name``, or of the first of the ``portable`` names that there is; or None.
+
+    Those are looked for in the cache folder, then in ``$SURICATE_CODE``.
+    """
+    for each in (name, *portable):
+        content = get(each) if each == name else get(each) or shipped(each)
+        if content is not None:
+            note_use(name, portable)
+            return each, content
+    return None
+
+
+def note_use(name: str, portable: Sequence[str]) -> None:
+    """Note that the entry ``name`` is used, which has ``portable`` names, so that ``suricate warmup`` can save it."""
+    if portable:
+        USED[portable[0]] = name
+
+
+def shipped(name: str) -> bytes | None:
+    """Return the content of the entry ``name`` of ``$SURICATE_CODE``; None if it is absent or damaged."""
+    folder, _ = code_folder()
+    found = None if folder is None else _read(folder / ENTRIES / name)
+    return None if found is None else found[0]
+
+
+@cache
+def code_folder() -> tuple[Path | None, str]:
+    """Return the folder ``$SURICATE_CODE``, None if it is not used, and the reason for that."""
+    named = os.environ.get("SURICATE_CODE", "")
+    if not named:
+        return None, "SURICATE_CODE names no folder"
+    folder = Path(named)
+    if not folder.is_absolute():
+        return None, f"{named} depends on the working directory: give an absolute path"
+    if not (folder / ENTRIES).is_dir():
+        return None, f"{named} has no folder {ENTRIES}"
+    if not (_is_trusted(folder) and _is_trusted(folder / ENTRIES)):
+        return None, f"{named} can be written by others"
+    return folder, ""
+
+
+def _read(path: Path) -> tuple[bytes, float] | None:
+    """Return the content of the entry at ``path`` and the seconds since its last use; None: absent or damaged."""
+    try:
+        with open(path, "rb") as file:
+            data, age = file.read(), time.time() - os.fstat(file.fileno()).st_mtime
+    except OSError:
+        return None
+    content = unwrapped(data)
+    return None if content is None else (content, age)
+
+
+def wrapped(content: bytes) -> bytes:
+    """Return the bytes of a file with the entry ``content``: a mark, a digest, and the content."""
+    return MAGIC + hashlib.sha256(content).digest() + content
+
+
+def unwrapped(data: bytes) -> bytes | None:
+    """Return the content of the bytes ``data`` of an entry's file; None if they are damaged."""
+    content = data[len(MAGIC) + DIGEST_BYTES :]
+    return content if data[: len(MAGIC) + DIGEST_BYTES] == MAGIC + hashlib.sha256(content).digest() else None
 
 
 def put(name: str, content: bytes) -> None:
@@ -72,7 +139,7 @@ def put(name: str, content: bytes) -> None:
     part = folder / f"{secrets.token_hex(8)}.part"
     try:
         with open(part, "xb") as file:
-            file.write(MAGIC + hashlib.sha256(content).digest() + content)
+            file.write(wrapped(content))
         os.replace(part, folder / name)
     except OSError:
         with contextlib.suppress(OSError):

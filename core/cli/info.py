@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import __version__, plugins
+from suricate.cli.carry import shipped_code
 from suricate.cli.group import FAILED
 from suricate.cli.sources import (
     GRAPH_FILE,
@@ -100,6 +101,7 @@ def machine_facts() -> dict[str, Any]:
     facts["algorithms"] = ", ".join(plugins.algorithms()) or "none"
     facts["CPU kernel cache"] = kernel_cache("cpu") or "none that can be written"
     facts["CUDA kernel cache"] = kernel_cache("cuda")
+    facts["code made elsewhere"] = shipped_code()
     return facts
 
 

@@ -8,17 +8,30 @@ from pathlib import Path
 import click
 
 from suricate.base.devices import resolve_device
+from suricate.cli.sources import FILE, TARGET
 
 
 @click.command()
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--networkx", is_flag=True, help="Also what the functions of the NetworkX backend need.")
-def warmup(backend: str | None, device: str, networkx: bool) -> None:
+@click.option("--save", metavar="FILE", type=TARGET, help="Write what was compiled to FILE, for machines of this kind.")
+@click.option("--load", metavar="FILE", type=FILE, help="Compile nothing: load what --save wrote elsewhere.")
+def warmup(backend: str | None, device: str, networkx: bool, save: Path | None, load: Path | None) -> None:
     """Compile ahead what updates, queries, algorithms and readers need.
 
     They are cached on disk, so this is done once per machine and version of suricate.
     """
+    from suricate.cli import carry
+
+    if load is not None:
+        if kernel_cache("cpu") is None:
+            raise click.ClickException("the folder of compiled kernels cannot be written: SURICATE_CACHE_DIR names one")
+        count, reason = carry.load(load)
+        click.echo(f"{count} entries of {load} are in {kernel_cache('cpu')}")
+        if reason:
+            click.echo(f"left out: {reason}")
+        return
     os.environ.setdefault("SURICATE_QUIET", "1")  # this command says itself what it compiles
     from suricate.cli.precompile import warm_up
 
@@ -28,6 +41,8 @@ def warmup(backend: str | None, device: str, networkx: bool) -> None:
     seconds = warm_up(backend=backend, device=device, networkx=networkx, report=report)
     folder = kernel_cache(resolve_device(device).kind)
     click.echo(f"{seconds:6.1f} s  in all; kept in {folder}" if folder else f"{seconds:6.1f} s  in all; not kept")
+    if save is not None:
+        click.echo(f"{carry.save(save)} entries are in {save}")
 
 
 def kernel_cache(kind: str) -> Path | None:

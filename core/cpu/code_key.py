@@ -3,7 +3,7 @@
 A digest covers the byte code of the function and of all that it refers to: functions that it calls, with their options,
 the bodies of ``@overload`` and ``@intrinsic``, and the values of constants, wherever they come from. So an edit of a
 function changes the digests of the functions that include it, and of no others. NumPy, Numba, llvmlite and Python's own
-library are covered by their versions; the options of Numba and the processor are covered, too. For a value of an
+library are covered by their versions; the options of Numba and the processor, too. For a value of an
 unknown type, the source files of its type and of the function that uses it are covered as a whole.
 
 Only the names in byte code are cached: constants are read when a function is compiled.
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import llvmlite
 import numba
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
 from numba.core import config
 from numba.core import types as numba_types
 from numba.core.dispatcher import Dispatcher
@@ -41,6 +42,10 @@ WITHOUT_EFFECT = frozenset(
         "THREADING_LAYER_PRIORITY", "TRACE",
     }
 )  # fmt: skip  #: options of Numba that do not change code, besides those of CUDA, dumps, caches and thread counts
+#: what code of a release is compiled for: a processor's name in LLVM, with no features besides its own
+BASELINE = "x86-64-v3"
+V3 = {"+avx", "+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe", "+popcnt", "+sse4.2"}
+PROCESSOR = "CPU_NAME", "CPU_FEATURES"  #: options that the target holds
 _NEITHER = ("CUDA", "DUMP", "CACHE", "NUM_THREADS")
 _CONTENT = (np.ndarray, np.generic, np.dtype, tuple, list, dict, set, frozenset)
 _DISPATCHER: Any = Dispatcher
@@ -59,8 +64,12 @@ class _Names(NamedTuple):
     attributes: tuple[str, ...]
 
 
-def digest_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) -> str:
-    """Return a hex digest of everything that determines the machine code of a function for given argument types.
+def digests_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) -> list[str]:
+    """Return hex digests of all that determines the machine code of a function for given argument types.
+
+    The first is this machine's own. Others are *portable*: other builds of the same versions make them, too. They have
+    the baseline that code was compiled for in place of the processor: what ``target`` names, and :data:`BASELINE` if
+    the processor includes it.
 
     Args:
         dispatcher: the compiled function.
@@ -71,12 +80,28 @@ def digest_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) -
         NoKeyError: an object that the function refers to, or a type of the signature, cannot be digested.
     """
     walk = _Walk()
-    walk.add("target", *map(str, target), *_versions())
     walk.add("options", *_options())
     walk.signature(signature)
     walk.value(dispatcher)
     walk.operators()
-    return walk.digest.hexdigest()[:40]
+    triple, *processor = map(str, target or ("",))
+    code, portable = walk.digest.hexdigest(), ("portable", triple, *portable_versions().values())
+    keys = [("own", triple, *processor, *_versions()), (*portable, *processor)]
+    if processor and includes_baseline(processor[-1]):
+        keys.append((*portable, BASELINE, ""))
+    return [hashlib.sha256("\0".join((code, *key)).encode()).hexdigest()[:40] for key in keys]
+
+
+def includes_baseline(features: str) -> bool:
+    """Return whether the ``features`` of a processor, as Numba reports them, include those of :data:`BASELINE`."""
+    return {*features.split(",")} >= V3
+
+
+def portable_versions() -> dict[str, str]:
+    """Return, by name, the versions that code from another machine must have been made with."""
+    numpy = ".".join(np.__version__.split(".")[:2])
+    tag = str(sys.implementation.cache_tag)
+    return {"python": tag, "numba": numba.__version__, "llvmlite": llvmlite.__version__, "numpy": numpy}
 
 
 @cache
@@ -84,10 +109,15 @@ def _versions() -> tuple[str, ...]:
     return numba.__version__, llvmlite.__version__, np.__version__, sys.version, platform.machine()
 
 
+def tools() -> tuple[str, ...]:
+    """Return what machine code depends on besides sources: versions, options of Numba, and the processor."""
+    return (*_versions(), *_options(), str(config.CPU_NAME), str(config.CPU_FEATURES), str(get_host_cpu_name()))
+
+
 def _options() -> Iterator[str]:
     """Yield ``name=value`` for every Numba option that may change the generated code."""
     for name, value in sorted(vars(config).items()):
-        if not name.isupper() or name in WITHOUT_EFFECT or any(part in name for part in _NEITHER):
+        if not name.isupper() or name in WITHOUT_EFFECT or name in PROCESSOR or any(part in name for part in _NEITHER):
             continue
         if not name.startswith("DEBUG_") or name == "DEBUG_NRT":
             yield f"{name}={value!r}"

@@ -36,7 +36,7 @@ from numba.extending import register_jitable
 from suricate.base import cache
 from suricate.base.forks import awaited
 from suricate.base.notice import NOTICE
-from suricate.cpu.code_key import NoKeyError, digest_of
+from suricate.cpu.code_key import NoKeyError, digests_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -243,32 +243,34 @@ class MachineCode(caching._Cache):
         too little memory to load the function, or to compile it next.
         """
         target_context.refresh()
-        name = self._entry(sig, target_context.codegen())
-        data = None if name is None else cache.get(name)
-        _demand_memory(TO_COMPILE if data is None else TO_LOAD)
-        if data is None:
+        name, *portable = self._entries(sig, target_context.codegen()) or [None]
+        found = None if name is None else cache.find(name, portable)
+        _demand_memory(TO_COMPILE if found is None else TO_LOAD)
+        if found is None:
             return None
         try:
-            return _rebuilt(target_context, *pickle.loads(data))
+            return _rebuilt(target_context, *pickle.loads(found[1]))
         except MemoryError:
             raise
         except Exception:  # whatever unpickling raises: what it names may be gone
-            cache.drop(str(name))
+            cache.drop(found[0])
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write ``data``, Numba's result of compiling for the argument types ``sig``, to disk, if it can be cached."""
-        name = self._entry(sig, data.codegen)
+        name, *portable = self._entries(sig, data.codegen) or [None]
         if name is not None and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
+            cache.note_use(name, portable)
             cache.put(name, dumps((_symbols(data.library._get_module_for_linking()), *data._reduce())))
 
-    def _entry(self, sig: Any, codegen: Any) -> str | None:
+    def _entries(self, sig: Any, codegen: Any) -> list[str]:
+        """Return the names of the entry: this machine's own, and portable ones; empty if there is none."""
         if not self._enabled:
-            return None
+            return []
         try:
-            return f"{self._name}-{digest_of(self._dispatcher, sig, codegen.magic_tuple())}.nbc"
+            return [f"{self._name}-{digest}.nbc" for digest in digests_of(self._dispatcher, sig, codegen.magic_tuple())]
         except NoKeyError:
-            return None
+            return []
 
     def enable(self) -> None:
         """Resume reading and writing the function's machine code on disk."""

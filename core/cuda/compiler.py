@@ -61,7 +61,15 @@ class Compilation:
     @cached_property
     def entry(self) -> str:
         """The file name of the final build in the disk cache (``suricate.base.cache``)."""
-        digest = hashlib.sha256("\0".join((self._text, str(nvrtc_version()), *self._options)).encode())
+        return self._named(str(nvrtc_version()))
+
+    @cached_property
+    def portable(self) -> str:
+        """Its name where it was made on another machine: any NVRTC of the same major version makes it."""
+        return self._named(f"portable {nvrtc_version()[0]}")
+
+    def _named(self, compiler: str) -> str:
+        digest = hashlib.sha256("\0".join((self._text, compiler, *self._options)).encode())
         return f"{self._name.partition('.')[0]}-{digest.hexdigest()[:32]}.cubin"
 
     def prepare(self) -> None:
@@ -77,7 +85,8 @@ class Compilation:
     def ready(self) -> bytes | None:
         """Return the final build if it is in memory or on disk, else None."""
         if self._final is None:
-            self._final = cache.get(self.entry)
+            found = cache.find(self.entry, [self.portable])
+            self._final = None if found is None else found[1]
         return self._final
 
     def final(self) -> bytes:
@@ -142,6 +151,7 @@ class Compilation:
         return found
 
     def _keep(self, binary: bytes) -> None:
+        cache.note_use(self.entry, [self.portable])
         cache.put(self.entry, binary)
         with self._lock:
             self._final = binary

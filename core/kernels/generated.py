@@ -46,7 +46,7 @@ def load_module(template: str, text: str) -> ModuleType:
     template that the text was made from, and becomes part of the module's name.
     """
     text = rows_written_out(text)
-    digest = hashlib.sha256("\0".join((text, sys.version)).encode()).hexdigest()[:24]
+    digest = hashlib.sha256("\0".join((text, str(sys.implementation.cache_tag))).encode()).hexdigest()[:24]
     name = f"suricate_{template}_{digest}"
     with _lock:  # another thread may be making it
         return sys.modules.get(name) or _made(name, text)

@@ -1,0 +1,102 @@
+"""Compiled code carried between machines of one kind: a file that ``suricate warmup`` saves on one, loads on others.
+
+The file is a ZIP archive of ``entries/NAME`` and ``about.json``, which says what the entries were made with. Unpacked,
+it is a folder for ``SURICATE_CODE``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from suricate.base import cache
+from suricate.base.errors import ParameterError
+
+ABOUT, CPU = "about.json", ".nbc"
+NAME = re.compile(rf"{cache.ENTRIES}/([\w.-]+\.(?:nbc|cubin))")  #: of an entry, in the archive
+
+
+def save(path: Path) -> int:
+    """Write the entries that this process has used to the file ``path``; return how many there are."""
+    found = {name: cache.get(own) or cache.get(name) or cache.shipped(name) for name, own in cache.USED.items()}
+    held = {name: content for name, content in found.items() if content is not None}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr(ABOUT, json.dumps(made_with(), indent=1))
+        for name in sorted(held):
+            archive.writestr(f"{cache.ENTRIES}/{name}", cache.wrapped(held[name]))
+    return len(held)
+
+
+def load(path: Path) -> tuple[int, str]:
+    """Copy the entries of the file ``path`` that can serve here to the cache folder.
+
+    Return their number, and why the CPU's are not among them, if so.
+
+    Raises:
+        ParameterError: the file was not written by :func:`save`. Damaged entries are left out.
+    """
+    count = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            reason = misfit(json.loads(archive.read(ABOUT)))
+            for member in archive.namelist():
+                known = NAME.fullmatch(member)
+                if known is None or (reason and member.endswith(CPU)):
+                    continue
+                content = _content(archive, member)
+                if content is not None:
+                    cache.put(known[1], content)
+                    count += 1
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
+        raise ParameterError(f"{path} is not a file of suricate warmup --save: {error}") from error
+    return count, reason
+
+
+def _content(archive: zipfile.ZipFile, member: str) -> bytes | None:
+    try:
+        return cache.unwrapped(archive.read(member))
+    except (zipfile.BadZipFile, OSError, ValueError):  # damaged: its checksum is wrong, or it does not unpack
+        return None
+
+
+def made_with() -> dict[str, str]:
+    """Return by name what machine code for the CPU is made with here: versions, and the processor."""
+    from numba.core.registry import cpu_target
+
+    from suricate.cpu.code_key import portable_versions
+
+    _, name, features = cpu_target.target_context.codegen().magic_tuple()
+    return {**portable_versions(), "processor": name, "features": features}
+
+
+def misfit(about: dict[str, Any]) -> str:
+    """Return why machine code for the CPU made with ``about`` is not used here; "" if it is."""
+    from suricate.cpu.code_key import BASELINE, includes_baseline
+
+    here = made_with()
+    if (about["processor"], about["features"]) == (BASELINE, "") and includes_baseline(here["features"]):
+        about = {**about, "processor": here["processor"], "features": here["features"]}
+    differing = [name for name, value in here.items() if about[name] != value]
+    if not differing:
+        return ""
+    if differing == ["features"]:
+        return "made for a processor with other features"
+    return "; ".join(f"made for {name} {about[name]}, here is {here[name]}" for name in differing if name != "features")
+
+
+def shipped_code() -> str:
+    """Return what ``suricate info`` prints of ``SURICATE_CODE``: the folder, what it serves, and why it is unused."""
+    folder, reason = cache.code_folder()
+    if folder is None:
+        return f"not used: {reason}"
+    count = sum(1 for _ in (folder / cache.ENTRIES).iterdir())
+    try:
+        about = json.loads((folder / ABOUT).read_text())
+        made = ", ".join(f"{name} {about[name]}" for name in made_with() if name != "features")
+        reason = misfit(about)
+    except (OSError, ValueError, KeyError, TypeError):
+        made, reason = f"it does not say what made it (no {ABOUT})", ""
+    return f"{folder}, {count} entries: {made}" + (f"; not used on the CPU: {reason}" if reason else "")
