@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from suricate.io.sources.opening import source
     from suricate.io.sources.scan import scan
     from suricate.io.sources.source import MARK, Source
+    from suricate.stream.filtered import Where
     from suricate.stream.window import Slide, Window
 
-    chain, merge = Chain, Merge
+    chain, merge, where = Chain, Merge, Where
 
-__all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chain", "merge", "scan", "source"]
+__all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chain", "merge", "scan", "source", "where"]
 __dir__ = listing(__all__)
 
 _SOURCES, _WINDOW = "suricate.io.sources", "suricate.stream.window"
@@ -38,5 +39,5 @@ if not TYPE_CHECKING:
         __name__,
         {"MARK": f"{_SOURCES}.source", "Source": f"{_SOURCES}.source", "chain": f"{_SOURCES}.combined:Chain",
          "merge": f"{_SOURCES}.combined:Merge", "scan": f"{_SOURCES}.scan", "source": f"{_SOURCES}.opening",
-         "Slide": _WINDOW, "Window": _WINDOW},
+         "Slide": _WINDOW, "Window": _WINDOW, "where": "suricate.stream.filtered:Where"},
     )  # fmt: skip

@@ -26,6 +26,7 @@ from suricate.io.sources.kinds import NO_KIND, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import as_times, bad_times, moment, ticks_of
 from suricate.stream.attributes import AttributeIntake
+from suricate.stream.filtered import KEPT, LEFT_OUT
 from suricate.stream.window_names import VertexNames
 from suricate.windows.events import Events, times_of
 from suricate.windows.ring.arrivals import Arrivals
@@ -78,6 +79,12 @@ class Intake:
         kind, bad_kinds = kinds_of(chunk["kind"], skips=skips) if "kind" in chunk else (None, None)
         if bad_attributes is not None and kind is not None:
             bad_attributes &= kind != DELETE  # what a deletion has there is not used
+        if KEPT in chunk and not chunk[KEPT].all():
+            out = ~chunk[KEPT]
+            kind = np.where(out, LEFT_OUT, np.int8(INSERT) if kind is None else kind).astype(np.int8)
+            for bad in (bad_src, bad_dst, bad_weights, bad_attributes, bad_kinds):
+                if bad is not None:
+                    bad[out] = False  # nobody sees the others
         events = Events(time, src, dst, weight, kind, attributes)
         masks = bad_times, bad_src, bad_dst, bad_weights, bad_attributes, bad_kinds
         self.gaps = _NONE

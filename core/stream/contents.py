@@ -12,15 +12,18 @@ import numpy as np
 from suricate.base.archives import prefixed, state_in
 from suricate.base.devices import CPU, Device
 from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.types import INSERT
 from suricate.intake.arrays import on_host
 from suricate.intake.name_values import TEXT
 from suricate.intake.names import Names
 from suricate.io.options import FirstRow
+from suricate.io.sources.chunk_columns import in_order
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment
 from suricate.state.locks import capacity_error
 from suricate.stream.attributes import AttributeIntake
 from suricate.stream.chunk_events import SKIPS, Intake
+from suricate.stream.filtered import KEPT, LEFT_OUT
 from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ranks import Head
 from suricate.stream.window_names import VertexNames
@@ -127,6 +130,9 @@ class Contents:
         arrivals = None if on_host or self.ring is None else self.ring.arrivals
         before = () if arrivals is None else (self.intake.position, self.rule.state.copy(), [*self._waiting])
         self.read += 0 if on_host else len(chunk["src"])
+        if KEPT in chunk and self._options.mode != TIME:
+            kept = np.flatnonzero(chunk[KEPT])
+            chunk = {name: in_order([part], kept) for name, part in chunk.items() if name != KEPT}
         with self._place.current():
             events = self.intake.events(chunk, arrivals)
             if self.ring is None:
@@ -152,6 +158,7 @@ class Contents:
         self.counters.take(moves, gaps)
         if verdict is not None:
             events = self._in_time(events, verdict)
+        events = self._wanted(events)
         if len(events.time):
             self._waiting.append(events)
             self._sorted = None
@@ -207,7 +214,9 @@ class Contents:
 
     def _in_time(self, events: Events, verdict: np.ndarray) -> Events:
         """Refuse late events and those too far ahead, return the rest; ``verdict``: what ``rule.judge`` returned."""
-        late, ahead = events.taken(verdict == LATE), events.taken(verdict == AHEAD)
+        late, ahead = (self._wanted(events.taken(verdict == reason)) for reason in (LATE, AHEAD))
+        self.late.put(int((verdict == LATE).sum()) - late.number, ())
+        self.bad.put(int((verdict == AHEAD).sum()) - ahead.number, ())
         if late.number and self.late.raises:
             raise self.intake.late_error(late, int(self.rule.state[1]))
         self.intake.refuse(self.late, late, "late")
@@ -218,6 +227,15 @@ class Contents:
         self.intake.refuse(self.bad, ahead, "ahead of the watermark")
         self._ahead = events.taken(verdict == DOUBTED) if (verdict == DOUBTED).any() else None
         return events.taken(verdict == TAKEN)
+
+    def _wanted(self, events: Events) -> Events:
+        """Return the events that ``st.where`` keeps, and release the names of others."""
+        if events.kind is None or not (out := events.kind == LEFT_OUT).any():
+            return events
+        if self.names is not None:
+            self.names.drop(events.taken(out))
+        events = events.taken(~out)
+        return events if (events.kind < INSERT).any() else events._replace(kind=None)
 
     def mark(self) -> None:
         """End the current step, at a mark of the source; raises ``RequirementError`` unless slides are steps."""
