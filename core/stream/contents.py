@@ -230,12 +230,14 @@ class Contents:
 
     def _wanted(self, events: Events) -> Events:
         """Return the events that ``st.where`` keeps, and release the names of others."""
-        if events.kind is None or not (out := events.kind == LEFT_OUT).any():
+        kind = events.kind
+        if kind is None or not (kind == LEFT_OUT).any():
             return events
+        out = np.asarray(kind == LEFT_OUT)
         if self.names is not None:
             self.names.drop(events.taken(out))
         events = events.taken(~out)
-        return events if (events.kind < INSERT).any() else events._replace(kind=None)
+        return events if (kind < INSERT).any() else events._replace(kind=None)
 
     def mark(self) -> None:
         """End the current step, at a mark of the source; raises ``RequirementError`` unless slides are steps."""
