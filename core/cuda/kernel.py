@@ -8,13 +8,12 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from suricate.cuda.compiler import Compilation
+from suricate.cuda.compiler import Compilation
 
 SLOT = 16  #: bytes; parameters begin at multiples of it
 

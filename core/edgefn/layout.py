@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.devices import Array
 from suricate.cuda.program import c_type
-
-if TYPE_CHECKING:
-    from suricate.base.devices import Array
 
 FIELD_DTYPES = ("uint32", "int32", "float32", "uint64", "int64", "float64")
 HALF = 64  #: bits of a half of a word of 128 bits, and of a word that has no halves

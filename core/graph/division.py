@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.comm.protocol import Comm, SelfComm
-
-if TYPE_CHECKING:
-    from suricate.store import Store
+from suricate.store import Store
 
 
 class Division(Protocol):

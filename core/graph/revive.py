@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from suricate.base.devices import Array, Device
 from suricate.base.types import NEW, EdgeList
 from suricate.cuda.launch import StructKernel, address
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
-
-if TYPE_CHECKING:
-    from suricate.base.devices import Array, Device
 
 THREADS, MAX_BLOCKS = 256, 2048
 

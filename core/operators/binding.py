@@ -5,7 +5,7 @@ Functions are compiled for the types of their arguments, arguments are checked, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,13 @@ from suricate.base.devices import Array
 from suricate.base.errors import DeviceError, DTypeError, EdgeFunctionError, ParameterError, RequirementError
 from suricate.base.parameters import named_dtype, one_of, shown
 from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argument_of, compile_function
+from suricate.edgefn.layout import Layout
 from suricate.edgefn.parameters import ROW, WEIGHT_AND_ROW, weights_by_row
+from suricate.graph import Graph
 from suricate.graph.edge_columns.weighing import in_rows
 from suricate.operators import checks
 from suricate.operators.call import OUT_DTYPES, Call, Start
 from suricate.state.column_map import array_of
-
-if TYPE_CHECKING:
-    from suricate.edgefn.layout import Layout
-    from suricate.graph import Graph
 
 PUSHES = ("min", "max", "sum", "or", "argmin")  #: reductions of advance and propagate
 PULLS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")  #: reductions of neighbor_reduce and converge

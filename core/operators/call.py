@@ -67,17 +67,15 @@ import importlib
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList
+from suricate.edgefn import TypedFunction
+from suricate.graph import Graph
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.edgefn import TypedFunction
-    from suricate.graph import Graph
 
 REDUCTIONS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")
 AT_ONCE = ("mode", "hindex")  #: reductions that take all values of a vertex at once: what parts give cannot be combined

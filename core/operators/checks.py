@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from suricate.base.errors import (
     VertexRangeError,
 )
 from suricate.base.parameters import integer, one_of, shown
+from suricate.edgefn.layout import Layout
+from suricate.graph import Graph
 from suricate.intake.arrays import is_flat
 from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Stop, Swap, Until, driver_of
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.state.words import Words
-
-if TYPE_CHECKING:
-    from suricate.edgefn.layout import Layout
-    from suricate.graph import Graph
 
 DIRECTIONS = ("out", "in", "both")
 

@@ -9,7 +9,8 @@ degree no such row is longer than the square root of twice the edges.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,18 +18,14 @@ from suricate.base.devices import Array, Device
 from suricate.base.errors import DeviceError, ParameterError, RequirementError, ShapeError, VertexRangeError
 from suricate.base.parameters import one_of
 from suricate.base.types import ArcList, EdgeList, StoreView
+from suricate.edgefn import EdgeFunction
+from suricate.graph import Graph
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import Call, driver_of
 from suricate.state.edges.edge_set import EdgeSet
 from suricate.state.locks import Lock, graph_lock, on_graph_device
 from suricate.state.workspace import Workspace
 from suricate.store import fallbacks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from suricate.edgefn import EdgeFunction
-    from suricate.graph import Graph
 
 SHARED = (fallbacks.CONTIGUOUS, "suricate.state.edges.edge_rows")  #: cursors that go with any other in a program
 METHODS = ("auto", "hash", "bitmap")

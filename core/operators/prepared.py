@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import weakref
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Device
 from suricate.edgefn import bounds
+from suricate.graph import Graph
 from suricate.operators.call import Call, driver_of
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 MOST = 256  #: calls that are kept per graph
 FEW = 3  #: uses for which it does not pay to prepare a call

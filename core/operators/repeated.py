@@ -8,17 +8,15 @@ objects as an earlier one then reuses its packed arguments, and only the few tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from suricate import operators
 from suricate.base.errors import ParameterError
 from suricate.edgefn import bounds
+from suricate.graph import Graph
 from suricate.operators import binding, checks
 from suricate.operators.call import Stop, driver_of
 from suricate.operators.results import Propagated
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 MOST = 16  #: launches that are kept
 

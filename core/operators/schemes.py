@@ -7,15 +7,11 @@ split across the whole grid.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from suricate.base.errors import RequirementError
 from suricate.base.types import StoreView
+from suricate.graph import Graph
 from suricate.intake.arrays import picked
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
-    from suricate.state.frontier import Frontier
+from suricate.state.frontier import Frontier
 
 SCHEMES = ("auto", "vertex", "bucket", "scan", "updated")
 WHOLE_GRAPH = {  #: schemes that walk segments of the storage, not vertices: why they take no vertices

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.errors import DTypeError, RequirementError, ShapeError, WeightError
 from suricate.base.types import ArcList, EdgeList, same_dtype
+from suricate.graph import Graph
 from suricate.intake.arrays import as_array, as_ids, placed, placed_ids, same_length
 from suricate.operators.call import Start
 from suricate.operators.checks import belongs
 from suricate.state.edges.edge_set import EdgeSet
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
-
 
 _WITH_ROWS = "the function takes a row, which edges have that a graph or a delta lists, as graph.edges()"
 

@@ -25,22 +25,20 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from suricate.base.devices import Array
 from suricate.base.errors import DeviceError, ParameterError, ShapeError
 from suricate.base.types import ArcList, EdgeList, PlacedArcs
 from suricate.edgefn import EDGE, argument_of, compile_function
+from suricate.graph import Graph
 from suricate.intake.arrays import sorted_distinct
 from suricate.operators.call import Call
 from suricate.operators.checks import belongs
 from suricate.operators.results import Propagated
+from suricate.plugins.step import Step
 from suricate.state.frontier import Frontier
 from suricate.state.made import MadeByGraph
-
-if TYPE_CHECKING:
-    from suricate.base.devices import Array
-    from suricate.graph import Graph
-    from suricate.plugins.step import Step
 
 
 class Forest(metaclass=MadeByGraph):

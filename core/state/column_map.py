@@ -5,18 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, UnknownNameError, VertexRangeError
 from suricate.base.parameters import shown
+from suricate.base.protocols import GraphLike
 from suricate.state.column import TEXT, Column, as_values, dtype_of, fitted
 from suricate.state.edge_table import dtype_named
-
-if TYPE_CHECKING:
-    from suricate.base.protocols import GraphLike
 
 
 class Columns(MutableMapping[str, Any]):

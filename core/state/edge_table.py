@@ -6,7 +6,7 @@ The weight that users see is the column :data:`WEIGHT`, read through the row; wi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -21,12 +21,10 @@ from suricate.base.errors import (
     require,
 )
 from suricate.base.parameters import shown
+from suricate.base.protocols import DeltaLike
 from suricate.base.types import WEIGHT_DTYPES, EdgeList
 from suricate.intake.arrays import as_weights, bits, checked_weights, on_host
 from suricate.state.column import TEXT, Column, as_values, fitted, unlimited
-
-if TYPE_CHECKING:
-    from suricate.base.protocols import DeltaLike
 
 GivenDelta = TypeVar("GivenDelta")
 ROW = np.dtype(np.uint32)  #: of row numbers, the weights of the stores

@@ -7,16 +7,14 @@ next operator takes :attr:`Frontier.buffer` and :attr:`Frontier.device_count` an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.protocols import GraphLike
 from suricate.intake.arrays import as_array, as_ids, checked_ids, placed, placed_ids, sorted_distinct
 from suricate.state.made import MadeByGraph
-
-if TYPE_CHECKING:
-    from suricate.base.protocols import GraphLike
 
 
 class DeviceCount:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.errors import RequirementError
 from suricate.base.parameters import shown
+from suricate.base.protocols import DeltaLike
 from suricate.intake.arrays import on_host
-
-if TYPE_CHECKING:
-    from suricate.base.protocols import DeltaLike
 
 PLAIN = (type(None), bool, int, float, str)  #: of values that JSON holds as they are
 CONTAINERS = (tuple, list, dict, set, frozenset)

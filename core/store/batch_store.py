@@ -16,24 +16,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Unpack
+from typing import Any, ClassVar, Generic, Self, TypeVar, Unpack
 
 import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, Outcome
-from suricate.intake.batches import HostBatch
+from suricate.intake.batches import DeviceBatch, HostBatch, StoreBatch
+from suricate.intake.ingest import UnvalidatedBatch
 from suricate.primitives import bits_dtype, of_device, out_of_memory, sort_batch
 from suricate.primitives.counters import Counters
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
 from suricate.store import Store, StoreArguments, fallbacks
 from suricate.store.array_manager import ArrayManager
 from suricate.store.insert_log import InsertLog
-
-if TYPE_CHECKING:
-    from suricate.intake.batches import DeviceBatch, StoreBatch
-    from suricate.intake.ingest import UnvalidatedBatch
-    from suricate.store.sorter import Sorter
+from suricate.store.sorter import Sorter
 
 Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
 Deletion = TypeVar("Deletion")  #: what it reserves for a deletion

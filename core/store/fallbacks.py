@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,10 @@ from suricate.base.devices import Array, Device
 from suricate.base.errors import require
 from suricate.base.types import Adjacency, EdgeList, StoreView, edge_keys
 from suricate.cpu import threads
+from suricate.cuda.program import Program
 from suricate.kernels.walking import loops_over, walk_of
 from suricate.primitives import copy_segments
-
-if TYPE_CHECKING:
-    from suricate.cuda.program import Program
-    from suricate.primitives.located import LocatedBatch
+from suricate.primitives.located import LocatedBatch
 
 CURSORS = Path(__file__).parents[1] / "cursors"
 PRIMITIVES = CURSORS.with_name("primitives")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Array
 from suricate.base.types import EdgeList, Outcome, edge_keys
 from suricate.intake.arrays import bits
-
-if TYPE_CHECKING:
-    from suricate.base.devices import Array
 
 Places = Any  # an array of places, or the slice of all
 FACTOR, SHIFTS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(29), np.uint64(32))  # which mix the bits of both ends

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import CPU
 from suricate.base.errors import CapacityError, ParameterError, ShapeError
 from suricate.base.parameters import flag, integer, one_of, shown
+from suricate.base.types import WeightDType
+from suricate.graph import Graph
 from suricate.graph.options import choose_backend
 from suricate.intake.arrays import as_ids, on_host
-
-if TYPE_CHECKING:
-    from suricate.base.types import WeightDType
-    from suricate.graph import Graph
-    from suricate.store import Store
+from suricate.store import Store
 
 SAMPLE = 1 << 14  #: vertices of a sample
 TRACKED = 1 << 12  #: vertices of the graph on which trackers are measured

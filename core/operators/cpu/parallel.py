@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from suricate.base.devices import Device
 from suricate.base.types import StoreView
 from suricate.cpu import threads
 from suricate.edgefn import bounds
+from suricate.graph import Graph
 from suricate.operators.call import Call
 from suricate.operators.cpu.instances import Traversal
 from suricate.operators.cpu.sources import NO_VERTICES, Listed
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 DEGREE = 128  #: edges that a vertex of a list is credited with before it is worth while to ask how many it has
 BLOCKS = 64  #: per part: what the vertices are cut into to find ranges of equal work

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.types import ArcList
+from suricate.graph import Graph
 from suricate.operators.call import Call, Stamps, Start
 from suricate.operators.cpu import collecting
 from suricate.operators.cpu.instances import Traversal
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 NO_VERTICES = np.empty(0, np.uint32)
 NO_STATUS = np.empty(0, np.uint8)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, ArcList
 from suricate.cuda.launch import address, multiprocessors
+from suricate.graph import Graph
 from suricate.kernels.walking import Walk
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
 from suricate.operators.cuda.loops.replay import cleared_counters
 from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, LIST, MERGE, WARPS
 from suricate.state.frontier import DeviceCount, Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 BLOCKS_PER_SM = 8  #: of BLOCK threads: what a multiprocessor can hold
 NULL, NOTHING = np.uint64(0), np.uint32(0)

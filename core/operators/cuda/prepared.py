@@ -7,13 +7,16 @@ not its number of vertices. The kernels are those of ``push``, ``pull`` and ``ma
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Array
+from suricate.base.types import StoreView
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program
 from suricate.edgefn.compile import translations_of
+from suricate.graph import Graph
 from suricate.kernels.walking import walk_of
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, Call, identity_of, stamps_of
@@ -32,11 +35,6 @@ from suricate.operators.cuda.programs import BLOCK, WARPS, program_of
 from suricate.operators.cuda.pull.pull import TURNS, value_macros
 from suricate.operators.prepared import MISSED
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.base.devices import Array
-    from suricate.base.types import StoreView
-    from suricate.graph import Graph
 
 Numbers = tuple[Any, ...]
 

@@ -6,7 +6,7 @@ Assembling a program needs no CuPy and no GPU: see ``samples``, which lists some
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,11 @@ from suricate.base.devices import Array
 from suricate.base.once import Once
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum
-from suricate.edgefn import bounds
+from suricate.edgefn import TypedFunction, bounds
 from suricate.kernels.walking import Walk
 from suricate.operators.call import AT_ONCE, REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
 from suricate.state.words import Words
-
-if TYPE_CHECKING:
-    from suricate.edgefn import TypedFunction
 
 HERE = Path(__file__).parent
 FOLDERS = (HERE, *(HERE / family for family in ("push", "pull", "maps", "intersect", "loops")))  #: of the sources

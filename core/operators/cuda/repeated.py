@@ -5,12 +5,13 @@ An object belongs to one graph and is used under its lock. Nothing here waits fo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program
+from suricate.graph import Graph
 from suricate.kernels.walking import walk_of
 from suricate.operators import schemes
 from suricate.operators.call import Call, Swap, Until
@@ -25,9 +26,6 @@ from suricate.operators.cuda.pull.converge import (
     walks_of,
 )
 from suricate.operators.results import Propagated
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 TURNS, OUTCOME_AT, AFTER = 5, 6, 7  #: places of arguments of ``passes`` behind ``max_steps``, see ``passes.cu``
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.graph import Graph
 from suricate.plugins.step import Step
 from suricate.state.words import Words
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from suricate.graph import Graph
 
 NAMES = ("queue", "buffer", "invalid", "touched", "heap", "place")
 REFUSAL = "an offer does not grow, or the graph keeps no in-edges to repair a deletion with"

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.types import StoreView
 from suricate.cpu import threads
+from suricate.graph import Graph
 from suricate.operators.call import Stamps
 from suricate.operators.cpu.instances import Traversal
 from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push.push_steps import SCAN
 from suricate.operators.cpu.sources import Listed
 from suricate.repair.cpu.forest_near import PLACES
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 Pool = tuple[np.ndarray, ...]  #: see the template
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.cpu.jit import EntryPoints
 from suricate.edgefn.layout import HALF, Layout, keys_differ, numba_decoded
+from suricate.graph import Graph
 from suricate.kernels.generated import cursor_functions, load_module, offers
 from suricate.operators.call import Call, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Traversal, expanded
@@ -23,15 +24,12 @@ from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import Listed
 from suricate.operators.results import Propagated
+from suricate.plugins.step import Step
 from suricate.repair.cpu.event_step import Events
 from suricate.repair.cpu.near import Near
 from suricate.repair.cpu.search import Search
 from suricate.repair.cpu.waiting import CHUNK, WINDOW, Waiting, chunks_for
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
-    from suricate.plugins.step import Step
 
 HERE = Path(__file__).parent
 _CURSOR = {"ahead", "copied", "degree", "neighbors", "weight"}

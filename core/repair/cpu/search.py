@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.cpu import threads
 from suricate.cpu.bitmap import BITS, words_for
+from suricate.graph import Graph
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.push.push_steps import SCAN
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 FEW = 1 << 13  #: vertices of a graph whose steps are all small
 LARGE = 16  #: vertices per edge of a step from which it is large

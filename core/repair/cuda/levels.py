@@ -18,7 +18,7 @@ import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from suricate.base.devices import Array, Device
 from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
+from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.loops.loop_memory import LoopMemory, Outcomes, packed_vertices, propagated
@@ -35,9 +36,6 @@ from suricate.operators.results import Propagated
 from suricate.repair.cuda import by_list
 from suricate.repair.cuda.by_list import Counts
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 SOURCE = Path(__file__).with_name("levels.cu")
 LEVEL = Struct(

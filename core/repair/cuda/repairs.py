@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from suricate.base.types import ArcList, PlacedArcs, StoreView
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program, c_type
 from suricate.edgefn import bounds
+from suricate.graph import Graph
 from suricate.kernels.arcs import ARCS, NO_VALUES, arc_values, packed_arcs
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
@@ -27,9 +28,6 @@ from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.push_structs import DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
 from suricate.operators.results import Propagated
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 SOURCE = Path(__file__).with_name("forest.cu")
 # places of the arguments of ``repair``, in ``forest.cu``

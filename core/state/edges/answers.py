@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList
 from suricate.edgefn.parameters import OWNERS, Argument, Owner
+from suricate.state.edges.edge_hash import EdgeTable
 from suricate.state.edges.edge_set import EdgeSet
-
-if TYPE_CHECKING:
-    from suricate.base.devices import Array, Device
-    from suricate.state.edges.edge_hash import EdgeTable
 
 OWNERS["answers"] = Owner(
     "suricate.state.edges.edge_look_ups", ("contains", "degree_of"), "edge_hash.cuh", "suricate.state.edges.edge_hash"

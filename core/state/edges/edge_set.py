@@ -7,22 +7,20 @@ memory depends on its own size only, not on that of the graph. Making it waits f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
 from suricate.base.errors import CapacityError, DTypeError, RequirementError
 from suricate.base.parameters import one_of
+from suricate.base.protocols import GraphLike
 from suricate.base.types import REMOVED, ArcList, Change, EdgeList, StoreView
 from suricate.edgefn.parameters import OWNERS, Argument, Owner
 from suricate.intake.arrays import as_array, both_arcs, picked, placed, placed_ids, same_length
+from suricate.state.edges.edge_hash import EdgeTable
 from suricate.state.locks import Lock, graph_lock
 from suricate.state.made import MadeByGraph
-
-if TYPE_CHECKING:
-    from suricate.base.protocols import GraphLike
-    from suricate.state.edges.edge_hash import EdgeTable
 
 OWNERS["edges"] = Owner(
     "suricate.state.edges.edge_look_ups", ("contains", "value_of"), "edge_hash.cuh", "suricate.state.edges.edge_hash"

@@ -6,7 +6,7 @@ import re
 from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from suricate.base.once import Once
 from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn import bounds
+from suricate.graph import Graph
 from suricate.kernels.generated import ROW, cursor_functions, load_module
 from suricate.kernels.walking import LOOKUP_COST, loops_over, without_weights
 from suricate.operators.binding import bind_intersection
@@ -21,9 +22,6 @@ from suricate.operators.call import Call, Stamps
 from suricate.operators.cpu.instances import BINDINGS_IMPORT, IMPORTS, TEMPLATES
 from suricate.operators.cpu.parallel import run_shared
 from suricate.store import fallbacks
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 RIGHT = "right_"  #: prefix of the functions of the second cursor
 CORNER_PARTS = 4  #: at most, since each has a sum per vertex

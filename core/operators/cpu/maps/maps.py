@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Device
 from suricate.cpu import threads
 from suricate.edgefn import bounds
+from suricate.graph import Graph
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.parallel import cut, run_shared
 from suricate.operators.cpu.sources import Listed, arcs_of, listed, numba_values, union_of, walk_over
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:

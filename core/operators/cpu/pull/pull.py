@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.cpu import threads
 from suricate.cpu.threads import Range
+from suricate.graph import Graph
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until, stamps_of
 from suricate.operators.cpu.instances import Traversal, instance
@@ -18,9 +19,6 @@ from suricate.operators.cpu.push.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, frontier_of, numba_values, union_of, walk_over
 from suricate.operators.results import Layers, Propagated
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 Tables = tuple[np.ndarray, np.ndarray]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.errors import CapacityError
 from suricate.base.types import ArcList
+from suricate.graph import Graph
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, stamps_of
 from suricate.operators.cpu.instances import Traversal, instance
@@ -17,9 +18,6 @@ from suricate.operators.cpu.push.push_steps import REVERSE, Push, SharedSteps, s
 from suricate.operators.cpu.sources import Listed, arcs_of, frontier_of, numba_values, union_of, walk_over
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 NO_LAYERS = np.empty(0, np.uint32), np.empty(0, np.int64)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,15 +10,13 @@ from suricate.base.types import ArcList
 from suricate.cpu import threads
 from suricate.cpu.atomics import WORDS_OF_128_BITS
 from suricate.edgefn import bounds
+from suricate.graph import Graph
 from suricate.operators.call import LAST_STEP, Call, Stamps
 from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import DEGREE, cut, run_shared
 from suricate.operators.cpu.push.propagate_once import LARGE, PULLED
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, arcs_of, walk_over
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 SPREAD = 8  #: vertices per edge of a step from which the vertices that it alters are looked for among all
 SCAN = 1 / 8  #: work of looking at a stamp, in units of ``suricate.cpu.threads``

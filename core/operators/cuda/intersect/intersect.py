@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,15 +13,13 @@ from suricate.base.types import EMPTY, ArcList, StoreView
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum
 from suricate.edgefn import compile_function
+from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.binding import one
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters, blocks, full_grid
 from suricate.operators.cuda.programs import BLOCK, COMMON, FOLDERS, PAIR_TILE, WARPS, call_text, launch_values
 from suricate.state.scalar import Scalar
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 HERE = Path(__file__).parent
 

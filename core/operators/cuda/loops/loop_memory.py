@@ -7,7 +7,6 @@ starts from the state that the previous one left, so nothing is cleared and the 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +14,11 @@ from suricate.base.devices import Array, Device
 from suricate.base.errors import CapacityError
 from suricate.cuda.launch import address, is_done, multiprocessors
 from suricate.cuda.pinned import PinnedCounters
+from suricate.graph import Graph
 from suricate.operators.cuda.launches import WideArray
 from suricate.operators.cuda.push_structs import LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
-
 
 NEAR = [*LOOP_MEMORY.fields].index("near")
 

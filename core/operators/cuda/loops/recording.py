@@ -11,27 +11,22 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property, wraps
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import Array, allow_reading, reading_refused
 from suricate.base.errors import RequirementError
 from suricate.cuda.program import Launch, Program, c_type, noting
-from suricate.edgefn import bounds
+from suricate.edgefn import TypedFunction, bounds
 from suricate.operators.call import Call
 from suricate.operators.cuda.loops.replay import STEADY, WORDS, Cleared, Replay, place
 from suricate.operators.cuda.programs import BLOCK, SOURCES
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from suricate.edgefn import TypedFunction
 
 _local = threading.local()
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call, Start
 from suricate.operators.cuda.launches import NULL, Counters, blocks, frontier_arguments, full_grid, merged, split_list
 from suricate.operators.cuda.programs import BLOCK, launch_values, program_of, skip_scalars
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 EVERYWHERE = 1 << 30  #: more blocks than any device holds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from suricate.base.devices import Device
 from suricate.base.errors import ParameterError
 from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program, c_type
+from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until
@@ -18,9 +19,6 @@ from suricate.operators.cuda.loops.loop_memory import LoopMemory, Outcomes, pack
 from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.pull.pull import value_macros
 from suricate.operators.results import Propagated
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 CONVERGE_BLOCK = 512  #: threads of a block
 #: blocks per multiprocessor, all of them resident: a barrier gets dearer with every block

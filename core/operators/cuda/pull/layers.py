@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program
+from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters
@@ -15,9 +16,6 @@ from suricate.operators.cuda.loops.loop_memory import LoopMemory
 from suricate.operators.cuda.programs import launch_values, program_of, skip_scalars
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 LAYERS_BLOCK = 512  #: threads of a block
 LAYERS_BLOCKS = 2  #: blocks per multiprocessor: all of them are resident

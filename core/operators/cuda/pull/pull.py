@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
+from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, Call, Start, identity_of
@@ -29,9 +30,6 @@ from suricate.operators.cuda.pull.layers import reduce_layers
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier
 from suricate.state.words import Words
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 TURNS = 4  #: a pull of many vertices has this times the blocks that fill the device: they balance, and are few
 

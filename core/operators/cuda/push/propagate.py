@@ -6,13 +6,14 @@ same functions and types only replaces the arguments that differ. Nothing here w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList
 from suricate.cuda.kernel import PreparedKernel
+from suricate.graph import Graph
 from suricate.kernels.arcs import ARCS, NO_VALUES, arc_values, packed_arcs
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call, Start
@@ -30,9 +31,6 @@ from suricate.operators.cuda.programs import array_of, launch_values, program_of
 from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 VIEWS = {"out": ("out",), "in": ("in",), "both": ("out", "in")}  #: whose edges a push walks
 BOTH_WAYS = {"out": ("out", "in"), "in": ("in", "out")}  #: those, and whose edges a step walks that pulls

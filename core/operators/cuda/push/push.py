@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from suricate.base.types import ArcList
 from suricate.cuda.program import Program
+from suricate.graph import Graph
 from suricate.kernels.arcs import packed_arcs
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators import schemes
@@ -24,9 +25,6 @@ from suricate.operators.cuda.launches import (
 from suricate.operators.cuda.programs import BLOCK, WARPS, array_of, launch_values, program_of
 from suricate.operators.cuda.push.propagate import VIEWS, advance_in_two_phases
 from suricate.state.frontier import Frontier
-
-if TYPE_CHECKING:
-    from suricate.graph import Graph
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
