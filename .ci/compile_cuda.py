@@ -25,9 +25,8 @@ import numpy as np
 
 import suricate as su
 from suricate.cuda import clock
-from suricate.cuda.own_programs import own_programs
-from suricate.cuda.program import Program
-from suricate.graph import revive
+from suricate.cuda.program import Program, own_programs
+from suricate.graph import liveness
 from suricate.graph.edge_columns.weighing import by_row
 from suricate.intake import id_checks, ingest
 from suricate.placement import split
@@ -64,7 +63,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         *ingest.programs(),
         *id_checks.programs(),
         clock.STAMP,
-        revive.PROGRAM,
+        liveness.PROGRAM,
         *split.programs(),
         device_ring.PROGRAM,
         *arrivals.programs(),

@@ -107,7 +107,7 @@ FAULTS = [
     Fault("rollback: the edges that did not change", "core/graph/rollback.py",
           "xp.flatnonzero(status == wanted)", "xp.flatnonzero(status != wanted)",
           GRAPH + "update.py tests/core/testing/test_conformance.py"),
-    Fault("delta: a loop's status is that of one copy", "core/graph/delta/lists.py",
+    Fault("delta: a loop's status is that of one copy", "core/graph/delta/__init__.py",
           "(src[:n] == dst[:n]) & (status[n:] != 0)", "(src[:n] != dst[:n]) & (status[n:] != 0)", GRAPH + "delta.py"),
     # -- algorithms ----------------------------------------------------------------------------------------------------
     Fault("bfs: new vertices have no word", "algorithms/bfs.py",

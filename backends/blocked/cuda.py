@@ -13,14 +13,12 @@ from suricate.backends.blocked import layout
 from suricate.backends.blocked.kernels import Plan
 from suricate.backends.blocked.layout import GRAPH, PACKET, SCANNED, UPDATE, UPDATE_BLOCK, Graph, Packet, pieces
 from suricate.base.devices import Array, Device
-from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel, address, multiprocessors
+from suricate.cuda.launch import GridBarrier, StructKernel, address, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import joined
-from suricate.primitives.changing import Scratch
 from suricate.primitives.cuda import launch, packed, store_program, weight_bits
-from suricate.primitives.located import LOCATED, LOOKUP, LocatedBatch, Report
+from suricate.primitives.located import LOCATED, LOOKUP, LocatedBatch, Report, Scratch
 from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent

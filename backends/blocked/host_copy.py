@@ -20,7 +20,7 @@ from suricate.base.devices import Array
 from suricate.primitives import bits_dtype
 
 if TYPE_CHECKING:
-    from suricate.cuda.staging import Staging
+    from suricate.cuda.pinned import Staging
 
 ALIGNMENT = 8  #: of the arrays of a packet, in bytes
 Buffer = Callable[[int], Array]  #: returns uint8[size]

@@ -140,7 +140,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def _new_copy(self) -> tuple[HostCopy, BlockedStore]:
         from suricate.backends.blocked.host_copy import HostCopy
-        from suricate.cuda.staging import Staging
+        from suricate.cuda.pinned import Staging
 
         extents = self.extents()
         self.pool.admit(sum(extents.get(group, 0) * self.pool.entry_bytes(group) for group in self.pool.layout))

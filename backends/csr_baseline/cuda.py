@@ -10,12 +10,10 @@ import numpy as np
 
 from suricate.backends.csr_baseline.layout import CONSTANTS, MERGE, MERGE_BOTH, Graph, Rebuild
 from suricate.base.devices import Array, Device
-from suricate.cuda.barrier import GridBarrier
-from suricate.cuda.launch import StructKernel, multiprocessors
+from suricate.cuda.launch import GridBarrier, StructKernel, multiprocessors
 from suricate.cuda.program import Program
-from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, Scratch, scratch_offsets, values
 from suricate.primitives.cuda import store_program, weight_bits
-from suricate.primitives.located import LocatedBatch, Report
+from suricate.primitives.located import CHANGE_BLOCK, CHANGING, LocatedBatch, Report, Scratch, scratch_offsets, values
 from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent / "device"

@@ -13,7 +13,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.kernels import Struct
-from suricate.primitives.changing import CHANGE_BLOCK, CHANGING
+from suricate.primitives.located import CHANGE_BLOCK, CHANGING
 from suricate.store.array_manager import WEIGHT, Layout
 
 LAYOUT: Layout = {

@@ -10,17 +10,15 @@ import numpy as np
 
 from suricate.backends.gpma.layout import CHANGES, CONSTANTS, GRAPH, TAKING, TOUCHED, UPDATE, WORK, Graph
 from suricate.base.devices import Array, Device
-from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel, address, multiprocessors
+from suricate.cuda.launch import GridBarrier, StructKernel, address, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import joined
 from suricate.intake.batches import DeviceBatch
 from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, UnvalidatedBatch, sample_variants
 from suricate.primitives import cuda as shared
-from suricate.primitives.changing import Scratch
 from suricate.primitives.cuda import BLOCK, launch, packed, packed_batch, store_program, weight_bits
-from suricate.primitives.located import LOOKUP, LocatedBatch, Report
+from suricate.primitives.located import LOOKUP, LocatedBatch, Report, Scratch
 from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent / "device"

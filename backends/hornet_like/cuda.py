@@ -20,9 +20,8 @@ from suricate.backends.hornet_like.ledger import move_parts, scan_parts
 from suricate.base.devices import Array
 from suricate.cuda.program import Program
 from suricate.primitives import cuda as shared
-from suricate.primitives.changing import CHANGING
 from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank, store_program, weight_bits
-from suricate.primitives.located import LOOKUP, LocatedBatch, Report
+from suricate.primitives.located import CHANGING, LOOKUP, LocatedBatch, Report
 from suricate.store import Store, sorter
 
 FOLDER = Path(__file__).parent / "device"

@@ -15,13 +15,11 @@ from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, COUNTS, GRAPH, NEED, UPDATE, PlacedGraph
 from suricate.backends.hornet_like.ledger import move_chunks
 from suricate.base.devices import Array, Device
-from suricate.cuda.barrier import GridBarrier
-from suricate.cuda.launch import StructKernel, multiprocessors
+from suricate.cuda.launch import GridBarrier, StructKernel, multiprocessors
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
-from suricate.primitives.changing import CHANGE_BLOCK, Scratch, scratch_offsets, values
 from suricate.primitives.cuda import weight_bits
-from suricate.primitives.located import LocatedBatch, Report
+from suricate.primitives.located import CHANGE_BLOCK, LocatedBatch, Report, Scratch, scratch_offsets, values
 
 BARRIERS = 3  #: of the grid in an update that are counted on the host; 1 if it is resumed
 LARGEST = (1 << 32) - 1

@@ -14,7 +14,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.cuda.launch import address
 from suricate.cuda.structs import Struct
-from suricate.primitives.changing import CHANGE_BLOCK, CHANGING
+from suricate.primitives.located import CHANGE_BLOCK, CHANGING
 from suricate.store.array_manager import WEIGHT, Layout
 
 MIN_CLASS = 2  #: the smallest block holds 4 edges: 16 bytes of destinations

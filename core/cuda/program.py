@@ -8,6 +8,8 @@ every source can be compiled anywhere (see ``.ci/compile_cuda.py``).
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
 import threading
@@ -196,3 +198,17 @@ def _module(program: Program) -> Module:
         with _lock:
             module = _modules.setdefault(program, made)
     return module
+
+
+def own_programs(store: object) -> list[Program]:
+    """Return the CUDA programs of the backend of ``store``, or an empty list.
+
+    They are the result of ``programs(store)`` in the module ``programs``, or else ``cuda``, of the backend's package.
+    That module must be importable without CuPy.
+    """
+    package = type(store).__module__.rpartition(".")[0]
+    for name in ("programs", "cuda"):
+        if package and importlib.util.find_spec(f"{package}.{name}"):
+            listed = getattr(importlib.import_module(f"{package}.{name}"), "programs", None)
+            return [] if listed is None else list(listed(store))
+    return []

@@ -35,7 +35,7 @@ from suricate.base.devices import Array, Device
 from suricate.base.errors import SuricateError
 from suricate.base.forks import in_child
 from suricate.cuda import compiler
-from suricate.cuda.own_programs import own_programs
+from suricate.cuda.program import own_programs
 from suricate.graph.delta import Batch
 from suricate.graph.options import GraphOptions
 

@@ -26,7 +26,7 @@ from suricate.base.errors import (
 from suricate.base.parameters import flag, shown
 from suricate.base.renamed import keywords
 from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList, edge_keys
-from suricate.graph.delta.lists import both_directions
+from suricate.graph.delta import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
 from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
 from suricate.graph.naming import are_texts, named_nodes, names_by_vertex, nodes_in, set_nodes

@@ -1,4 +1,4 @@
-// Marks the ends of inserted edges as live (see revive.py for Revive).
+// Marks the ends of inserted edges as live (see liveness.py for Revive).
 #include "suricate.cuh"
 
 // Atomics: on the word of the mask, and, for a vertex that was deleted, on the number of live vertices and on the list.

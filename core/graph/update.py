@@ -39,9 +39,8 @@ from suricate.intake.arrays import (
     same_length,
     sorted_distinct,
 )
-from suricate.intake.batches import DeviceBatch, HostBatch
+from suricate.intake.batches import DeviceBatch, HostBatch, fits_one_transfer, lies_on_host
 from suricate.intake.ingest import Ingest
-from suricate.intake.upload import fits_one_transfer, lies_on_host
 from suricate.state.locks import Lock
 from suricate.store import Store
 

@@ -36,9 +36,8 @@ from suricate.intake.arrays import (
     range_message,
     weight_message,
 )
-from suricate.intake.batches import DeviceBatch, device_batches
+from suricate.intake.batches import DeviceBatch, Upload, device_batches
 from suricate.intake.id_checks import IdChecks
-from suricate.intake.upload import Upload
 
 STATUS = Struct("Status", {
     "guard": "uint32_t",  # not zero: an entry is invalid; the mutation kernels of the same call take its address

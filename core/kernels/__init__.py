@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from suricate.base.public import listing, on_use
 from suricate.cuda.structs import Struct, constants, enum
-from suricate.kernels.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
-from suricate.kernels.launches import ArcLaunch
+from suricate.kernels.arcs import ARCS, NO_ARCS, ArcLaunch, arc_values, packed_arcs, plain_arcs
 from suricate.kernels.walking import (
     DECORATORS,
     FUNCTIONS,

@@ -10,7 +10,7 @@ from suricate.base.errors import ParameterError, SuricateError
 from suricate.base.types import EdgeList
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
-from suricate.intake.upload import lies_on_host
+from suricate.intake.batches import lies_on_host
 from suricate.placement.changes import GatheredEdges
 from suricate.placement.edge_columns import GivenColumns, with_places
 from suricate.state.edge_table import ROW

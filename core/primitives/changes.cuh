@@ -1,6 +1,6 @@
 // The first half of a batch that a cooperative launch applies, for layouts that keep each adjacency ascending in one range of slots:
 // which entries of the sorted batch change the graph, in which slots, and what is reported. The struct Changing comes from
-// changing.py. Weights are moved and compared as bit patterns. No atomics but those of the barriers.
+// located.py. Weights are moved and compared as bit patterns. No atomics but those of the barriers.
 #pragma once
 #include "batch.cuh"
 #include "grid_barrier.cuh"

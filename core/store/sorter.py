@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel, address, multiprocessors
+from suricate.cuda.launch import GridBarrier, StructKernel, address, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, joined
 from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, UnvalidatedBatch, sample_variants
 from suricate.primitives import cuda
-from suricate.primitives.changing import KEPT
+from suricate.primitives.located import KEPT
 
 HERE = Path(__file__).parent
 INCLUDE = (cuda.HERE,)

@@ -17,8 +17,7 @@ from hypothesis import settings
 from suricate.base.devices import CPU, Array, resolve_device
 from suricate.base.errors import ParameterError
 from suricate.base.types import NEW, REMOVED
-from suricate.cuda.own_programs import own_programs
-from suricate.cuda.program import Program
+from suricate.cuda.program import Program, own_programs
 from suricate.graph import Graph
 from suricate.store import OPERATIONS, Store
 from suricate.testing import failures, graphs, memory, nvrtc, scale, wholes

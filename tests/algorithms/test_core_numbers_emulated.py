@@ -16,7 +16,7 @@ from suricate.algorithms.kcore.core_numbers import CoreNumbers
 from suricate.base.types import ArcList
 from suricate.cuda.program import Program
 from suricate.generate import rmat
-from suricate.kernels import launches as launches_of_arcs
+from suricate.kernels import arcs as launches_of_arcs
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiled, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 Edges = tuple[np.ndarray, np.ndarray]

@@ -19,7 +19,7 @@ from suricate.algorithms.wcc.component_forest import ComponentForest
 from suricate.base.types import ArcList, StoreView
 from suricate.cuda.program import Program
 from suricate.cuda.structs import view_struct
-from suricate.kernels import launches as launches_of_arcs
+from suricate.kernels import arcs as launches_of_arcs
 from suricate.kernels.arcs import ARCS
 from suricate.state import union_find
 from suricate.state.union_find import UnionFind

@@ -18,7 +18,7 @@ from suricate.cuda.program import C_TYPES, Program
 from suricate.operators.call import Call
 from suricate.operators.cuda import launches
 from suricate.operators.cuda.loops import loop_memory
-from suricate.operators.cuda.pull import converge, layers
+from suricate.operators.cuda.pull import converge, pull
 from suricate.operators.cuda.push import propagate
 from suricate.repair.cuda import repairs as forest
 from suricate.state.workspace import Workspace
@@ -92,7 +92,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(Program, "kernel", kernel)
     for module in (forest, propagate):
         monkeypatch.setattr(module, "PreparedKernel", FakePrepared)
-    for module in (launches, layers, loop_memory, converge):
+    for module in (launches, pull, loop_memory, converge):
         monkeypatch.setattr(module, "multiprocessors", lambda device: 132)
     return names
 

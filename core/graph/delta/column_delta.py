@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from suricate.base.types import ArcList
-from suricate.graph.delta import Changes, Delta, listed
-from suricate.graph.delta.lists import Lists
+from suricate.graph.delta import Changes, Delta, Lists, listed
 from suricate.intake.arrays import picked
 from suricate.state.edge_table import EdgeTable, weighed, weights_at
 

@@ -14,7 +14,7 @@ from suricate.graph import Graph
 from suricate.kernels.walking import Walk
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
-from suricate.operators.cuda.loops.replay import cleared_counters
+from suricate.operators.cuda.loops.recording import cleared_counters
 from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, LIST, MERGE, WARPS
 from suricate.state.frontier import DeviceCount, Frontier
 

@@ -15,10 +15,35 @@ from suricate.base.once import Once
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum
 from suricate.edgefn import TypedFunction, bounds
+from suricate.kernels.arcs import ARCS
 from suricate.kernels.walking import Walk
 from suricate.operators.call import AT_ONCE, REDUCTIONS, Call
-from suricate.operators.cuda import push_structs
 from suricate.state.words import Words
+
+#: threads of a block of a loop, as its macro; one block per multiprocessor: a barrier gets dearer with every block
+PROPAGATE_BLOCK = 512
+DENSE_BLOCK = 1024  #: the same for searches from scratch on dense graphs, which have few levels, of many vertices
+DENSE = 8  #: arcs per vertex from which a graph is dense
+LOOP_WORDS = 64  #: of 32 bits: the memory of a ``LoopState`` (``loop.cuh``)
+
+VERTICES = Struct("Vertices", {"ids": "const uint32_t*", "count": "const uint32_t*", "size": "uint32_t"})
+LOOP_MEMORY = Struct(
+    "LoopMemory",
+    {
+        "stamp": "uint32_t*",
+        "state": "uint32_t*",
+        "abort": "const uint32_t*",
+        "heavy_vertex": "uint32_t*",
+        "heavy_base": "long long*",
+        "near": "uint32_t*",
+        "buffer": "uint32_t*",
+        "far": "uint32_t*",
+    },
+)
+OUTCOME = Struct(
+    "Outcome",
+    dict.fromkeys(("steps", "pushed", "deferred", "left", "invalid", "crowded"), "uint64_t"),
+)
 
 HERE = Path(__file__).parent
 FOLDERS = (HERE, *(HERE / family for family in ("push", "pull", "maps", "intersect", "loops")))  #: of the sources
@@ -38,7 +63,8 @@ COMMON = "\n".join(
     [
         enum("", {name.upper(): number for number, name in enumerate(REDUCTIONS)}),
         enum("", {"BLOCK": BLOCK, "PAIR_TILE": PAIR_TILE, "HEAVY_BYTES": HEAVY_BYTES}),
-        push_structs.DECLARATIONS,
+        enum("", {"LOOP_WORDS": LOOP_WORDS}),
+        *(struct.declaration for struct in (VERTICES, ARCS, LOOP_MEMORY, OUTCOME)),
         "#define OVER_OUT 0\n#define OVER_IN 1\n#define OVER_BOTH 2",
     ]
 )

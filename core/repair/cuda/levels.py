@@ -30,8 +30,7 @@ from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.loops.loop_memory import LoopMemory, Outcomes, packed_vertices, propagated
-from suricate.operators.cuda.programs import launch_values, program_of
-from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
+from suricate.operators.cuda.programs import PROPAGATE_BLOCK, launch_values, program_of
 from suricate.operators.results import Propagated
 from suricate.repair.cuda import by_list
 from suricate.repair.cuda.by_list import Counts

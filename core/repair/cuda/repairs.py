@@ -24,8 +24,7 @@ from suricate.operators.cuda.loops.loop_memory import (
     packed_vertices,
     propagated,
 )
-from suricate.operators.cuda.programs import launch_values, program_of
-from suricate.operators.cuda.push_structs import DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
+from suricate.operators.cuda.programs import DENSE, DENSE_BLOCK, PROPAGATE_BLOCK, launch_values, program_of
 from suricate.operators.results import Propagated
 from suricate.state.frontier import Frontier
 

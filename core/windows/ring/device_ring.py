@@ -22,7 +22,7 @@ from suricate.cuda.kernel import WordKernel
 from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program
 from suricate.intake.arrays import on_host
-from suricate.intake.upload import Upload
+from suricate.intake.batches import Upload
 from suricate.state.locks import capacity_error
 from suricate.windows.events import Events, number_before, times_of
 from suricate.windows.ring import Change, Ring, linked

@@ -5,7 +5,7 @@ import pytest
 
 import suricate as su
 from suricate.base.types import EdgeList
-from suricate.intake.upload import AT_ONCE, MOST_BYTES, fits_one_transfer
+from suricate.intake.batches import AT_ONCE, MOST_BYTES, fits_one_transfer
 
 N = 300
 LARGEST = MOST_BYTES // 8  #: edges of the largest unweighted batch that goes in one transfer

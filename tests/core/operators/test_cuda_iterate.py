@@ -20,7 +20,7 @@ from suricate.operators import binding
 from suricate.operators.call import Start, Until
 from suricate.operators.cuda import driver
 from suricate.operators.cuda.loops import iterate, recording
-from suricate.operators.cuda.loops.replay import PERIOD, Cleared
+from suricate.operators.cuda.loops.recording import PERIOD, Cleared
 from suricate.state.frontier import Frontier
 
 KERNEL = Program.kernel

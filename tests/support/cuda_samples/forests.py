@@ -6,7 +6,7 @@ from cuda_samples.pushes import call_by_distance, call_by_hops
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.kernels.walking import Walk
-from suricate.operators.cuda.push_structs import DENSE_BLOCK
+from suricate.operators.cuda.programs import DENSE_BLOCK
 from suricate.repair.cuda import levels
 from suricate.repair.cuda.repairs import Form, program
 

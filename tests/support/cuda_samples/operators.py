@@ -20,8 +20,7 @@ from suricate.operators.call import Call, Until
 from suricate.operators.cuda.loops.recording import rounds_program
 from suricate.operators.cuda.programs import MERGE, program_of
 from suricate.operators.cuda.pull.converge import converge_program, passes_program
-from suricate.operators.cuda.pull.layers import layers_program
-from suricate.operators.cuda.pull.pull import value_macros
+from suricate.operators.cuda.pull.pull import layers_program, value_macros
 from suricate.state.scalar import Scalar
 
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))

@@ -16,8 +16,7 @@ from suricate.edgefn import EDGE, Argument, argument_of, compile_function
 from suricate.edgefn.layout import Layout, layout_of
 from suricate.kernels.walking import Walk
 from suricate.operators.call import Call
-from suricate.operators.cuda.programs import program_of
-from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
+from suricate.operators.cuda.programs import PROPAGATE_BLOCK, program_of
 
 LOOP = {"PROPAGATE_BLOCK": PROPAGATE_BLOCK}
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))

@@ -9,8 +9,7 @@ from __future__ import annotations
 from suricate.cpu.jit import kernel
 from suricate.operators.cpu.bindings import has_then
 from suricate.operators.cpu.measuring import MANY, edges_of
-from suricate.operators.cpu.push.layering import append_layer
-from suricate.operators.cpu.push.pushing import push_list, second_phase_of
+from suricate.operators.cpu.push.pushing import append_layer, push_list, second_phase_of
 
 
 @kernel

@@ -11,9 +11,8 @@ import numpy as np
 
 from suricate.cpu.jit import kernel
 from suricate.operators.cpu.measuring import MANY, edges_of, edges_of_rest
-from suricate.operators.cpu.push.layering import append_layer
 from suricate.operators.cpu.push.pulling_once import let_join_range, pull_range
-from suricate.operators.cpu.push.pushing import push_list
+from suricate.operators.cpu.push.pushing import append_layer, push_list
 
 LARGE = 24  #: a frontier of fewer vertices than this part of all is pushed
 PULLED = 14  #: a larger one is pulled if its edges are more than this part of all, where the first offer will do

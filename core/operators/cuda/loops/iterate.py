@@ -16,8 +16,7 @@ from suricate.cuda.launch import raise_fault
 from suricate.cuda.pinned import PinnedCounters
 from suricate.operators.call import Until
 from suricate.operators.cuda.launches import blocks, full_grid
-from suricate.operators.cuda.loops.recording import Recording, outer_flag, rounds_program
-from suricate.operators.cuda.loops.replay import WORDS, Cleared
+from suricate.operators.cuda.loops.recording import WORDS, Cleared, Recording, outer_flag, rounds_program
 from suricate.operators.cuda.programs import BLOCK
 from suricate.state.scalar import SLOTS
 

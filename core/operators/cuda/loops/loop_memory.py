@@ -16,7 +16,7 @@ from suricate.cuda.launch import address, is_done, multiprocessors
 from suricate.cuda.pinned import PinnedCounters
 from suricate.graph import Graph
 from suricate.operators.cuda.launches import WideArray
-from suricate.operators.cuda.push_structs import LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
+from suricate.operators.cuda.programs import LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
 from suricate.state.frontier import Frontier
 

@@ -1,7 +1,7 @@
 """Recording what operators launch on CUDA, so that ``iterate`` can repeat it without running the user's Python code.
 
 While the body of ``iterate`` runs, every operator records its call and its launches. The body is then repeated by
-making the launches again (see ``replay``) or, if that is not possible, by calling the operators again, with swapped
+the same launches (:class:`Replay`) or, if that is not possible, by calling the operators again, with swapped
 arrays and with the results of calls of the present round in place of those of the first one. Kernels get a further
 parameter, the address of a flag on the device: if it is set they return at once. So rounds can be launched before the
 host knows whether the loop has ended.
@@ -24,9 +24,9 @@ from suricate.base.errors import RequirementError
 from suricate.cuda.program import Launch, Program, c_type, noting
 from suricate.edgefn import TypedFunction, bounds
 from suricate.operators.call import Call
-from suricate.operators.cuda.loops.replay import STEADY, WORDS, Cleared, Replay, place
 from suricate.operators.cuda.programs import BLOCK, SOURCES
-from suricate.state.frontier import Frontier
+from suricate.state.frontier import DeviceCount, Frontier
+from suricate.state.scalar import SLOTS
 
 _local = threading.local()
 
@@ -265,3 +265,94 @@ def rounds_program(dtype: np.dtype) -> Program:
     ``dtype`` is that of the total that ends the loop, or of the array to fill.
     """
     return Program(SOURCES["rounds.cu"], defines=(("TOTAL_T", c_type(dtype)),))
+
+
+PERIOD = 2 * SLOTS  #: rounds after which arguments recur
+WORDS = 64  #: of counters per loop
+#: kernels that depend on nothing but their arguments
+STEADY = {
+    "complete_vertices", "fill_values", "map_arcs", "map_edges", "map_heavy_edges", "map_segments",
+    "map_vertices", "reduce_heavy_vertices", "reduce_segments", "reduce_vertices",
+}  # fmt: skip
+
+
+class Cleared:
+    """The counters of one loop, ``uint64[WORDS]`` on the device, which are zero at the beginning of each round."""
+
+    def __init__(self, words: Array) -> None:
+        self.words, self.used = words, 0
+        self._halves, self._start = words.view(np.uint32), words.data.ptr
+
+    @contextmanager
+    def given(self) -> Iterator[None]:
+        """Let the operators that this thread calls take their counters from here, inside the ``with`` block."""
+        before, _local.cleared = getattr(_local, "cleared", None), self
+        try:
+            yield
+        finally:
+            _local.cleared = before
+
+    def count(self) -> DeviceCount | None:
+        """Return a ``uint32`` counter that nothing else uses in a round; None if all counters are taken."""
+        address = self.total()
+        return None if address is None else DeviceCount(self._halves, 2 * (self.used - 1), address)
+
+    def total(self) -> np.uint64 | None:
+        """Return the address of a ``uint64`` counter that nothing else uses in a round; None if all are taken."""
+        self.used += 1
+        return None if self.used > WORDS else np.uint64(self._start + 8 * (self.used - 1))
+
+
+def cleared_counters() -> Cleared | None:
+    """Return the counters of the loop whose first round runs in this thread; None if there is no such loop."""
+    return getattr(_local, "cleared", None)
+
+
+class Replay:
+    """The launches of a round, and how their arguments change from round to round.
+
+    Args:
+        launches: the launches of the first round.
+        scalars: the scalars among their arguments, each with its slot (``turn``) before the round, and by how many
+            slots a round moves it.
+        other: maps :func:`place` of an array to the array that replaces it in every second round.
+    """
+
+    def __init__(
+        self, launches: list[Launch], scalars: list[tuple[Any, int, int]], other: dict[tuple[int, int], Array]
+    ) -> None:
+        self._launches, self._other = launches, other
+        self._slots = {
+            id(packed): (scalar._packed, turn, turns)
+            for scalar, _, turns in scalars
+            for turn, packed in enumerate(scalar._packed)
+        }
+        self._ready: list[list[tuple[Any, tuple[Any, ...]]] | None] = [None] * PERIOD
+
+    def launch(self, number: int) -> None:
+        """Launch round ``number``, with the arguments that it needs; round 0 is the first one, which the body made."""
+        at = number % PERIOD
+        ready = self._ready[at]
+        if ready is None:
+            ready = self._ready[at] = [self._turned(launch, at) for launch in self._launches]
+        for kernel, given in ready:
+            kernel(*given)
+
+    def _turned(self, launch: Launch, number: int) -> tuple[Any, tuple[Any, ...]]:
+        grid, block, arguments = launch.given
+        return launch.kernel, (grid, block, tuple(self._in_round(number, argument) for argument in arguments))
+
+    def _in_round(self, number: int, argument: Any) -> Any:
+        """Return what round ``number`` passes in place of ``argument``, an argument of the first round."""
+        slots = self._slots.get(id(argument))
+        if slots is not None:
+            packed, turn, turns = slots
+            return packed[(turn + number * turns) % SLOTS]
+        if number % 2 == 1 and hasattr(argument, "__cuda_array_interface__"):
+            return self._other.get(place(argument), argument)
+        return argument
+
+
+def place(array: Array) -> tuple[int, int]:
+    """Return device address and length in bytes of ``array``, by which equal arguments of launches are recognised."""
+    return array.data.ptr, array.nbytes

@@ -8,6 +8,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.types import StoreView
+from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program
 from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
@@ -24,9 +25,9 @@ from suricate.operators.cuda.launches import (
     split_list,
     wide_array,
 )
+from suricate.operators.cuda.loops.loop_memory import LoopMemory
 from suricate.operators.cuda.loops.recording import fill
 from suricate.operators.cuda.programs import BLOCK, WARPS, launch_values, program_of, skip_scalars
-from suricate.operators.cuda.pull.layers import reduce_layers
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier
 from suricate.state.words import Words
@@ -201,3 +202,37 @@ def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64
     grid = min(blocks(rows[1] - rows[0], BLOCK), full_grid(graph.device))
     out, range_of = NULL if pull.out is None else pull.out, map(np.uint32, rows)
     pull.launch("complete_vertices", grid, *range_of, sums, out, *queue, views=())
+
+
+LAYERS_BLOCK = 512  #: threads of a block
+LAYERS_BLOCKS = 2  #: blocks per multiprocessor: all of them are resident
+
+
+def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str) -> Frontier | None:
+    """Pull for the vertices of each layer, one layer after the other, and fill ``out`` or pass the values to ``then``.
+
+    ``over`` is the direction of the edges. Returns the vertices for which ``then`` is true; None without ``then``.
+    """
+    walks = [walk_of(graph.view(one)) for one in (("in", "out") if over == "both" else (over,))]
+    xp = graph.device.xp
+    queue = xp.empty(len(layers.vertices) if call.then is not None else 0, np.uint32)
+    count = graph.workspace.state(Counters).count()
+    if len(layers.vertices):
+        arguments = (
+            *(walk.packed for walk in walks), walks[0].bound, layers.vertices, layers.offsets, layers.count,
+            np.int32(layers.backwards), NULL if out is None else out, queue if len(queue) else NULL, count.address,
+            graph.workspace.state(LoopMemory).of(graph), *launch_values(call),
+        )  # fmt: skip
+        grid = (LAYERS_BLOCKS * multiprocessors(graph.device),)
+        layers_program(walks[0], call, over).kernel("reduce_layers")(grid, (LAYERS_BLOCK,), arguments)
+    else:
+        skip_scalars(call)
+    return None if call.then is None else Frontier._of(graph.device, queue, count, num_vertices=graph.num_vertices)
+
+
+def layers_program(walk: Walk, call: Call, over: str) -> Program:
+    """Return the CUDA program of a pull by layers for ``call`` over the direction ``over``; made once."""
+    return program_of(
+        "layers.cu", walk, call, call.dtype,
+        OVER=f"OVER_{over.upper()}", LAYERS_BLOCK=LAYERS_BLOCK, LAYERS_BLOCKS=LAYERS_BLOCKS,
+    )  # fmt: skip

@@ -27,8 +27,7 @@ from suricate.operators.cuda.loops.loop_memory import (
     propagated,
     vertices_values,
 )
-from suricate.operators.cuda.programs import array_of, launch_values, program_of
-from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK, VERTICES
+from suricate.operators.cuda.programs import PROPAGATE_BLOCK, VERTICES, array_of, launch_values, program_of
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.state.frontier import Frontier
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "frontier.cuh"
 
-// Generated from push_structs.py:
+// Generated from programs.py:
 //   Vertices   ids uint32[] or null (all below the number), count: their number on the device or null, size: their number
 //              if count is null;
 //   Arcs       src, dst uint32[size], weight weight_t[size] or null, status uint8[size] or null: entries of another
