@@ -72,10 +72,7 @@ def visit_vertex(i, v, *args):
 
 @inner
 def then(v, given, *args):
-    """Run the second phase ``then`` for ``v``; return its result: in a push or pull, whether ``v`` joins the queue.
-
-    ``given`` is the number of the step (push), or the reduced value of ``v`` (pull).
-    """
+    """Run ``then`` for ``v``; ``given`` is the step of a push, whose queue takes ``v`` if true, or a pull's value."""
     return True
 
 
@@ -119,10 +116,7 @@ def put(out, i, value):
 
 @inner
 def copied(g, c, into, at):
-    """Copy the keys of the span at cursor ``c`` of view ``g`` to ``into[at:]``; return the index after the last one.
-
-    Here nothing is copied and ``at`` is returned, since contiguous spans are read in place.
-    """
+    """Copy a span's keys to ``into[at:]`` and return the next index; contiguous spans are read in place instead."""
     return at
 
 

@@ -17,10 +17,7 @@ MANY = np.int64(1) << np.int64(62)
 
 @kernel
 def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write to ``work[b]`` the number of vertices plus the number of their edges, for each block ``b`` of a list.
-
-    A block is ``block`` consecutive entries of the list of vertices; the last one may be shorter.
-    """
+    """Write the vertices plus edges of each ``block`` entries of a list to ``work``; the last block may be shorter."""
     for b in range(len(work)):
         first = b * block
         last = min(count, first + block)
@@ -36,10 +33,7 @@ def measure(g, h, num_vertices, vertices, everything, count, block, work):
 
 @inner
 def edges_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of the vertices ``frontier[:count]`` (if ``everything``: of all below ``count``).
-
-    Counting stops as soon as the number exceeds ``enough``.
-    """
+    """Return the number of edges of a list of vertices; counting stops beyond ``enough``."""
     edges = np.int64(0)
     for i in range(count):
         u = np.uint32(i) if everything else frontier[i]

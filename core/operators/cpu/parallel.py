@@ -40,10 +40,7 @@ class Cuts:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
     def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
-        """Return the ranges into which :func:`cut`, which has the same parameters, cuts the list of all vertices.
-
-        The last result is returned if it is still valid, see above; otherwise the ranges are computed and kept.
-        """
+        """Return what :func:`cut` returns for all vertices: the last result if still valid, or a new one."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:
@@ -107,11 +104,7 @@ def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any,
 
 
 class Shares:
-    """The arguments of the user's functions for each parallel part of a call: ``of[p]`` are those of part ``p``.
-
-    They are ``values``, those of the call, except that each of the ``number`` parts has its own total of each scalar
-    (``su.Scalar``).
-    """
+    """The functions' arguments by parallel part, ``of[p]``: the call's, but with a total of each scalar of its own."""
 
     def __init__(self, call: Call, values: Values, number: int) -> None:
         self._places = [i for i, one in enumerate(call.function.arguments) if one.kind == "accumulator"]

@@ -18,10 +18,7 @@ NO_STATUS = np.empty(0, np.uint8)
 
 
 def numba_values(call: Call) -> tuple[Any, ...]:
-    """Return the values of the functions' arguments for Numba loops; call it once per operator.
-
-    Each call moves scalars (``su.Scalar``) on to their next total.
-    """
+    """Return the functions' arguments for Numba loops; each call moves scalars on to their next total."""
     return tuple([argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values)])  # noqa: B905
 
 

@@ -57,11 +57,7 @@ def take(tree, v, value):
 
 @inner
 def offer(tree, u, v, w, violated, *args):
-    """Return the word that ``u`` offers ``v`` along an edge of weight ``w``; the largest word if it offers nothing.
-
-    ``u`` offers nothing if its own word in ``tree`` has no parent, or if the keys of the offer are not greater than its
-    own, which sets ``violated``. The largest word improves no vertex.
-    """
+    """Return the word that ``u`` offers ``v`` by an edge of weight ``w``; the largest word if it offers nothing."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return identity_word
@@ -74,10 +70,7 @@ def offer(tree, u, v, w, violated, *args):
 
 @inner
 def counts(src, dst, status, wanted, num_vertices, i):
-    """Return whether arc ``src[i] -> dst[i]`` counts: ``status[i] == wanted``, and ids are below ``num_vertices``.
-
-    If ``status`` is empty, only the ids matter.
-    """
+    """Return whether arc ``i`` counts: by its status, if there are any, and by its ids."""
     return (len(status) == 0 or status[i] == wanted) and src[i] < num_vertices and dst[i] < num_vertices
 
 
@@ -176,10 +169,7 @@ def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, inval
 
 @kernel
 def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated, *args):
-    """Give each of the first ``found`` vertices of ``invalid`` the best offer of its in-neighbours.
-
-    Vertices whose keys changed are stamped and appended to ``queue``; returns its length.
-    """
+    """Give each of ``invalid[:found]`` its best offer; queue those whose keys change, and return the queue's length."""
     for i in range(found):
         v = invalid[i]
         if take(tree, v, best_offer(back, tree, v, violated, *args)):
@@ -189,10 +179,7 @@ def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated
 
 @kernel
 def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, *args):
-    """Make the offers along ``arcs``; the destination of an arc takes the offer if that is smaller than its word.
-
-    Vertices whose keys changed are stamped and appended to ``queue``; returns its length.
-    """
+    """Make the offers along ``arcs``; queue ends whose keys change, and return the queue's length."""
     src, dst, weights, status, wanted, size = arcs
     for i in range(size):
         if not counts(src, dst, status, wanted, num_vertices, i):
@@ -206,10 +193,7 @@ def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, 
 
 @inner
 def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
-    """Offer words to the out-neighbours of ``u``; a neighbour takes the offer if that is smaller than its word.
-
-    Neighbours whose keys changed are stamped and appended to ``queue``; returns its length.
-    """
+    """Offer words to the out-neighbours of ``u``; queue those whose keys change, and return the queue's length."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return queued

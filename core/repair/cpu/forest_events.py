@@ -122,10 +122,7 @@ def improve(state, v, value):
 
 @inner
 def push_all(g, state, u, *args):
-    """Offer words to all out-neighbours of ``u``; those whose keys change are put into the heap.
-
-    ``state.violated[0]`` becomes 1 if the keys of an offer are not greater than those of ``u``.
-    """
+    """Offer words to all out-neighbours of ``u``; those whose keys change are put into the heap."""
     tree = state.tree
     own = load_word(tree, u)
     value = edge(u, u, 1, *args) if uniform else identity_offer(own)
@@ -147,10 +144,7 @@ def identity_offer(word):
 
 @kernel
 def propagate_heap(g, state, *args):
-    """Push from the vertices in the heap, the one with the smallest word first, until the heap is empty.
-
-    It ends early if the keys of an offer do not grow (``state.violated``).
-    """
+    """Push from the vertices in the heap, the smallest word first, until it is empty or ``state.violated``."""
     while state.counts[HEAP] > 0 and state.violated[0] == 0:
         push_all(g, state, take_first(state), *args)
 

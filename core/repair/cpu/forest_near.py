@@ -46,20 +46,14 @@ PLACES = 1024  #: buckets of a part
 
 @inner
 def place_of(word, origin, inverse, lowest):
-    """Return the bucket of the first key in ``word``, at least ``lowest`` and at most ``PLACES``.
-
-    Bucket ``k`` begins at the key ``origin + k / inverse``; ``PLACES`` stands for all larger keys.
-    """
+    """Return the bucket of the first key in ``word``, from ``lowest`` to ``PLACES``, which is that of larger keys."""
     place = (np.float64(first_key(word)) - origin) * inverse
     return np.int64(min(place, np.float64(PLACES))) if place > lowest else np.int64(lowest)
 
 
 @inner
 def keep(v, word, j, who, words, after, firsts, lasts, state):
-    """Append ``v`` with its ``word`` to bucket ``j``; return False, with nothing changed, if the pool is full.
-
-    The other parameters are the arrays of the pool (see the module), which change in place.
-    """
+    """Append ``v`` with its ``word`` to bucket ``j``; return False, with nothing changed, if the pool is full."""
     entry = state[0]
     if entry >= 0:
         state[0] = after[entry]

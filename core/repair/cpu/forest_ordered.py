@@ -62,10 +62,7 @@ def put_off_all(tree, queue, count, origin, inverse, waiting):
 
 @inner
 def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
-    """Offer words to the out-neighbours of ``u``; a neighbour takes the offer if that is smaller than its word.
-
-    Neighbours whose keys changed are put into the buckets of their new first keys.
-    """
+    """Offer words to the out-neighbours of ``u``; those whose keys change go to the buckets of their first keys."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return

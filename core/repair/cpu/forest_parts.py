@@ -32,10 +32,7 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def improve(tree, v, value):
-    """Replace the word of ``v`` in ``tree`` by ``value`` if that is smaller; return whether its keys changed.
-
-    Other threads may do so at the same time.
-    """
+    """Make ``value`` the word of ``v`` if it is smaller, among other threads; return whether its keys changed."""
     old = load_whole(tree, v)
     while less_word(value, old):
         if exchange_whole(tree, v, old, value):
@@ -46,10 +43,7 @@ def improve(tree, v, value):
 
 @kernel
 def push(g, everything, queue, first_place, last_place, tree, stamp, step, violated, *args):
-    """Make the offers of ``queue[first_place:last_place]``; if ``everything``, of all vertices with these ids instead.
-
-    Out-neighbours take smaller words, and get the stamp ``step`` if their keys changed.
-    """
+    """Make the offers of a range of ``queue`` or, with ``everything``, of ids; stamp those whose keys change."""
     for i in range(first_place, last_place):
         if not everything and i + AHEAD < last_place:
             ahead(g, queue[i + AHEAD])
@@ -70,10 +64,7 @@ def push(g, everything, queue, first_place, last_place, tree, stamp, step, viola
 
 @kernel
 def gather(begin_place, end_place, stamp, step, queue):
-    """Write to ``queue[begin_place:]`` the vertices from ``begin_place`` to ``end_place`` whose stamp is ``step``.
-
-    The vertices ascend; returns the index after the last one in ``queue``.
-    """
+    """Write the vertices of a range that have the stamp to ``queue[begin_place:]``; return the index behind them."""
     at = begin_place
     for v in range(begin_place, end_place):
         if stamp[v] == step:

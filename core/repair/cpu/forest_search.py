@@ -63,10 +63,7 @@ def offer_of(tree, u, violated, *args):
 
 @inner
 def give(alone, tree, v, value):
-    """Replace the word of ``v`` in ``tree`` by ``value`` if that is smaller; return whether its keys changed.
-
-    Unless ``alone``, other threads may do so at the same time, and words are exchanged by compare-and-swap.
-    """
+    """Make ``value`` the word of ``v`` if it is smaller, unless ``alone`` by exchange; return whether keys changed."""
     return take(tree, v, value) if alone else improve(tree, v, value)
 
 
@@ -201,10 +198,7 @@ def first_held(back, v, frontier):
 
 @inner
 def least_of(keys, count, frontier, best):
-    """Return the smallest of ``best`` and those vertices of ``keys[:count]`` that are in the bitmap ``frontier``.
-
-    No branch depends on the keys.
-    """
+    """Return the least of ``best`` and ``keys[:count]`` in the bitmap ``frontier``; no branch depends on keys."""
     last = np.uint64(len(frontier) - 1)
     for i in range(np.uint64(count)):
         u = keys[i]
@@ -236,10 +230,7 @@ def least_held(back, v, frontier):
 
 @inner
 def smallest(back, v, ascending, frontier):
-    """Return the smallest in-neighbour of ``v`` that is in the bitmap ``frontier``; ``TOMBSTONE`` if there is none.
-
-    ``ascending``: rows are sorted, so that the first one found is the smallest.
-    """
+    """Return the smallest in-neighbour of ``v`` in ``frontier``, the first one if rows ascend, or ``TOMBSTONE``."""
     return first_held(back, v, frontier) if ascending else least_held(back, v, frontier)
 
 

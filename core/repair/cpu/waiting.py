@@ -128,10 +128,7 @@ def take_out(w, c, i, stop, j, queue, count):
 
 @inner
 def empty_buckets(w, queue, count):
-    """Append all waiting vertices to ``queue``, whose length is ``count``; return its length afterwards.
-
-    No vertex waits any more, but the lists are not cleared: call :func:`open_buckets` before the next use.
-    """
+    """Append all waiting vertices to ``queue`` and return its length; the lists need :func:`open_buckets` then."""
     for j in range(WINDOW + 1):
         count = take_out(w, w.firsts[j], 0, w.ends[j], j, queue, count)
     return count

@@ -58,13 +58,7 @@ class Counts(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """How levels by lists ended.
-
-    Attributes:
-        levels: how many levels pushed.
-        pushed: how many vertices pushed in them.
-        found: the counts of the last level.
-    """
+    """How levels by lists ended: how many pushed, how many vertices did, and the counts of the last one."""
 
     levels: int  #: that pushed
     pushed: int  #: vertices that did

@@ -217,18 +217,12 @@ class Levels:
         return number < self._first or self._progress.has_come(number)
 
     def has_stopped(self, ago: int) -> bool:
-        """Return whether the search by lists stopped at the level ``ago`` levels before the last queued one.
-
-        Call it when :meth:`has_come` is true for this level.
-        """
+        """Return whether the search by lists stopped at the level ``ago`` before the last, which :meth:`has_come`."""
         number = self._progress.number - ago
         return number >= self._first and self._progress.stopped_at(number)
 
     def stopped(self, ago: int) -> by_list.Stopped:
-        """Return how the levels by lists ended, ``ago`` levels before the last queued one.
-
-        Call it after :meth:`has_stopped` was true for this ``ago``.
-        """
+        """Return how the levels by lists ended, ``ago`` levels before the last, where :meth:`has_stopped` was true."""
         self._progress.busy = False
         return self._progress.stopped(self._first, self._progress.number - ago, self._ranks)
 
@@ -254,10 +248,7 @@ class Levels:
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
     def push(self, offers: Array, capacity: int) -> None:
-        """Make the offers of this rank's vertices in the frontier.
-
-        Those to vertices of other ranks are written to its section of ``offers``, which holds ``capacity`` offers.
-        """
+        """Make the offers of this rank's frontier; those to other ranks go to its section of ``offers``."""
         self._launch("list_own", self._level, self._memory)
         for name in ("push_level", "push_rest"):
             self._launch(name, self._views[0], self._level, self._memory, self._tree, *self._values)

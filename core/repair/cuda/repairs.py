@@ -86,10 +86,7 @@ class Repairs:
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
-        """Compute or repair the forest, as ``run`` of ``repair/cpu/repairs.py`` does; waits for no device.
-
-        Returns the numbers of steps and of pushes, which stay on the device until they are used.
-        """
+        """Compute or repair the forest without a wait; the numbers of steps and pushes stay on the device."""
         if roots is None:
             return self._repairs.repair(changes, width)
         self._prepare(width is not None)

@@ -51,10 +51,7 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
 
 @inner
 def looked_up(g, h, at_right, large, small, i, a, b, *args):
-    """Return the sum of ``value`` over the common neighbours of ``a`` and ``b``, the vertices of pair ``i``.
-
-    Each neighbour of ``small`` is looked up in the adjacency of ``large``; the module explains the other parameters.
-    """
+    """Return the sum of ``value`` over neighbours of ``small`` that are found in the adjacency of ``large``."""
     found = cast(0)
     if at_right:
         for x, _ in neighbors(g, small):

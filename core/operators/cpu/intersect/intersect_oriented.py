@@ -33,10 +33,7 @@ def rank_vertices(g, by_degree, counts, rank, order):
 
 @kernel
 def list_starts(g, order, starts, lengths):
-    """Write to ``starts[r]`` where row ``r`` begins if rows have space for all neighbours; return the total space.
-
-    ``order[r]`` is the vertex of rank ``r`` in the view ``g``; all entries of ``lengths`` are set to 0.
-    """
+    """Write where row ``r`` begins to ``starts[r]``, clear ``lengths``, and return the total space of all rows."""
     at = np.int64(0)
     for r in range(len(order)):
         starts[r], lengths[r] = at, 0

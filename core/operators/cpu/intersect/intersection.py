@@ -73,10 +73,7 @@ def _search(left: StoreView, right: StoreView, method: str) -> int:
 
 
 class Marks(Stamps):
-    """The marks of ``intersect.py``, one object per graph.
-
-    ``array[x]`` is the number of the last adjacency that had neighbour ``x``.
-    """
+    """``array[x]`` is the number of the last adjacency of ``intersect.py`` that had neighbour ``x``; one per graph."""
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:

@@ -16,10 +16,7 @@ from suricate.operators.cpu.intersect.triangle_count import SHORT
 
 @inner
 def list_below(g, u, lower):
-    """Write the neighbours of ``u`` in the view ``g`` with a smaller id than ``u`` to ``lower``; return their number.
-
-    ``lower`` must have space for all neighbours of ``u``. The neighbours keep the order of the storage.
-    """
+    """Write the neighbours of ``u`` below ``u`` to ``lower``, in the order of storage; return their number."""
     count = np.uint64(0)
     for k in range(buckets(g, u)):
         c = first(g, u, k)

@@ -15,11 +15,7 @@ from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers cal
 
 @inner
 def map_row(g, i, u, without_loop, *args):
-    """Call the user's function for the edges of ``u`` in the view ``g``.
-
-    ``i`` is the position of ``u`` in the list of vertices. If ``without_loop`` is set, the self-loop of ``u`` is left
-    out.
-    """
+    """Call the user's function for the edges of ``u``, at position ``i``; without its self-loop if that is left out."""
     for v, slot in neighbors(g, u):
         if not (without_loop and v == u):
             visit(i, u, v, weight(g, slot), *args)

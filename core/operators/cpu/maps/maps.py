@@ -33,10 +33,7 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:
-    """Call the function of ``call``, for its effects, on every arc of ``start`` and on the edges of its vertices.
-
-    ``over`` is the direction of the edges.
-    """
+    """Call the function of ``call`` on every arc of ``start`` and on the edges ``over`` which its vertices walk."""
     walk, g, h = walk_over(graph, over)
     values, views, alone = numba_values(call), (g, h, graph.num_vertices), call.function.by_hand or bounds.CHECKED
     for arcs in start.arcs:
@@ -69,10 +66,7 @@ def _keeps_repeats(call: Call) -> bool:
 def iterate(
     device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Any, Any], ...]
 ) -> int:
-    """Call ``body`` until the condition ``until`` holds, at most ``max_steps`` times; return the number of calls.
-
-    After each call the contents of each pair of arrays in ``swap`` are exchanged in place.
-    """
+    """Call ``body``, then exchange the contents of ``swap``, until the condition holds; return the number of calls."""
     steps = 0
     while steps < max_steps:
         body()

@@ -22,10 +22,7 @@ DENSE = 32  #: if more than 1 / DENSE are, it takes less time to look for stamps
 
 @inner
 def queue_row(g, u, stamp, now, queue, queued):
-    """Append each neighbour of ``u`` in the view ``g`` whose stamp is not ``now`` to ``queue``, and stamp it ``now``.
-
-    ``queued`` is the length of the queue before; returns the new length. The loop has no branch on stamps.
-    """
+    """Stamp the neighbours of ``u`` and append those that had another stamp, without branches; return the length."""
     for v, _ in neighbors(g, u):
         if queued == np.uint64(len(queue)):  # all vertices are in it
             return queued
@@ -37,10 +34,7 @@ def queue_row(g, u, stamp, now, queue, queued):
 
 @inner
 def stamp_row(g, u, shared, stamp, now):
-    """Write ``now`` to ``stamp[v]`` for each neighbour ``v`` of ``u`` in the view ``g``.
-
-    If ``shared`` is set, for several threads, a stamp is only written if it differs, so that fewer cache lines change.
-    """
+    """Stamp the neighbours of ``u``; if ``shared``, only where that differs, so that fewer cache lines change."""
     for v, _ in neighbors(g, u):
         if not shared or stamp[v] != now:
             stamp[v] = now
@@ -65,10 +59,7 @@ def gather_range(begin, end, stamp, now, queue, queued):
 
 @inner
 def soon(active, i, count, num_vertices):
-    """Return the vertex to prefetch: that at position ``i + AHEAD`` of ``active``, or at the last, ``count - 1``.
-
-    An id that is not below ``num_vertices`` is replaced by ``num_vertices - 1``.
-    """
+    """Return the vertex to prefetch: the one ``AHEAD`` positions behind ``i``, or the last one, as a valid id."""
     return np.uint64(min(active[np.uint64(min(i + AHEAD, count - 1))], num_vertices - 1))
 
 

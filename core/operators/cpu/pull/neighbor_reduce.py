@@ -32,11 +32,7 @@ def put_those_with_edges_first(g, begin, size, order):
 
 @inner
 def are_a_range(vertices, everything, begin, end, num_vertices):
-    """Return whether ``vertices[begin:end]`` are roughly a range of ids, so that their rows are close in storage.
-
-    That is assumed if ``everything`` is set, or if they are a large part of the ``num_vertices`` vertices of the view,
-    and the first and the last id are close.
-    """
+    """Return whether ``vertices[begin:end]`` are, by number and ends, roughly a range of ids, close in storage."""
     size = end - begin
     if everything or size * MANY < num_vertices or size < 2:
         return everything

@@ -145,10 +145,7 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set (see ``suricate.operators.call``); return the outcome.
-
-    ``until`` is checked after every round if a function adds to a scalar, else only after the last one.
-    """
+    """Pull in rounds (see ``suricate.operators.call``); ``until`` is checked in all if a function adds to a scalar."""
     if after is not None:
         max_steps = max(0, max_steps - after.steps) if after.crowded else 0
     walk, g, h = walk_over(graph, over, swapped=over != "out")

@@ -40,10 +40,7 @@ MOST = WORDS - 64  #: keys in the scratch array before others are copied
 
 @inner
 def reduce_keys(u, keys, count, without_loop, total, *args):
-    """Return ``total`` reduced with the values of the edges from ``u`` to ``keys[:count]``, of weight 1.
-
-    Tombstones are left out and, if ``without_loop`` is set, the self-loop of ``u``.
-    """
+    """Return ``total`` reduced over ``keys[:count]`` without tombstones and, if set so, without the self-loop."""
     for i in range(count):
         v = keys[np.uint64(i)]
         if v < TOMBSTONE and not (without_loop and v == u):

@@ -29,10 +29,7 @@ def place_of(value, shift, mask):
 
 @inner
 def list_row(g, u, without_loop, values, listed, *args):
-    """Write the values of the edges of ``u`` in the view ``g`` to ``values[listed:]``; return the index after the last.
-
-    NaNs are left out and, if ``without_loop`` is set, the self-loop of ``u``.
-    """
+    """Write the values of the edges of ``u``, but NaNs, to ``values[listed:]``; return the index behind them."""
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
@@ -101,10 +98,7 @@ def mode_of_four(values, begin, count, best):
 
 @inner
 def majority_of(values, begin, listed, other):
-    """Return the value that more than half of ``values[begin:listed]`` equal, or ``other`` if none is found.
-
-    Only one candidate is counted, chosen from three samples, so that a majority may be missed.
-    """
+    """Return the majority of ``values[begin:listed]`` if one of three samples shows it, else ``other``."""
     head, middle, last = values[begin], values[begin + (listed - begin >> ONE)], values[listed - ONE]
     candidate, times = middle if middle == last else head, np.uint64(0)
     for i in range(begin, listed):

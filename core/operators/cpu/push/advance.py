@@ -14,11 +14,7 @@ from suricate.operators.cpu.push.pushing import push_list, second_phase_of
 
 @kernel
 def push(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
-    """First phase of a step: offer along the edges of ``frontier[:count]`` (if ``everything``: of ids below ``count``).
-
-    Returns the new length of the queue. This is :func:`push_list` of ``pushing.py``, with the same parameters, as a
-    loop that Python calls.
-    """
+    """First phase of a step along the edges of ``frontier``: :func:`push_list` as a loop that Python calls."""
     return push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args)
 
 

@@ -122,10 +122,7 @@ def _ids(vertices: Listed) -> np.ndarray:
 def _loop(
     push: Push, vertices: Listed, first: int, number: int, max_steps: int, kept: Layers | None, once: str
 ) -> tuple[int, int, int]:
-    """Run all steps of a propagation from ``vertices``: small ones on this thread, large ones on several.
-
-    Parameters and result are those of ``propagate.py`` or, with ``once``, of ``propagate_once.py``.
-    """
+    """Run the steps from ``vertices``, large ones on several threads; parameters and result are the templates'."""
     layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
     # the loops write to the queue first: what they start from must not be there
     queue, buffer = (push.buffer, push.queue) if vertices.ids is push.queue else (push.queue, push.buffer)

@@ -17,10 +17,7 @@ from suricate.operators.cpu.push.pulling_once import let_join_range, pull_range
 
 @inner
 def stamp_row(g, u, without_loop, out, stamp, step, *args):
-    """Offer along the edges of ``u`` in the view ``g``; if ``without_loop`` is set, its self-loop is left out.
-
-    Values in ``out`` change in place; each vertex ``v`` whose value changes gets ``stamp[v] = step``.
-    """
+    """Offer along the edges of ``u``, without its self-loop if set so; stamp the vertices whose values change."""
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
@@ -78,22 +75,13 @@ def gather(begin, end, stamp, step, refused, number, queue, *args):
 
 @kernel
 def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *args):
-    """Pull for the vertices from ``begin`` to ``end`` (exclusive) that the search has not reached.
-
-    Vertices whose value in ``out`` changes are written to ``queue[begin:]``; returns the index after the last one.
-    ``stamp``, which other threads read, is not changed. ``back`` and ``also_back`` are the data of the views of the
-    reverse direction; the other parameters are those of :func:`pull_range` in ``pulling_once.py``.
-    """
+    """:func:`pull_range`, which writes to ``queue[begin:]``, as a loop that Python calls."""
     return pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, begin, *args)
 
 
 @kernel
 def let_join(begin, end, stamp, step, refused, number, queue, *args):
-    """Call ``then(v, number)`` for each vertex of ``queue[begin:end]``; those for which it is true join the frontier.
-
-    These get the stamp ``step`` and move to the front of the range, the others get the stamp ``refused``. ``number`` is
-    the number of the step. Returns the index after the last vertex that joined.
-    """
+    """:func:`let_join_range`, as a loop that Python calls."""
     return let_join_range(begin, end, stamp, step, refused, number, queue, *args)
 
 

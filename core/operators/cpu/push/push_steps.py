@@ -42,10 +42,7 @@ class Push(NamedTuple):
 
 
 def shared_from(graph: Graph, out: np.ndarray) -> int:
-    """Return the number of edges from which on a step is made by several threads; ``MANY``: one thread makes all steps.
-
-    ``out`` is the array that the push changes.
-    """
+    """Return the edges of a step into ``out`` from which several threads make it; ``MANY``: one makes all steps."""
     if threads.limit() == 1 or bounds.CHECKED:
         return int(MANY)
     if out.ndim == 2 and (not WORDS_OF_128_BITS or out.ctypes.data % 16):
@@ -55,10 +52,7 @@ def shared_from(graph: Graph, out: np.ndarray) -> int:
 
 
 class SharedSteps:
-    """The steps of one push that several threads make together, each for a range of the frontier.
-
-    All threads write to the same values and stamps (``push_parts.py``), to values by compare-and-swap.
-    """
+    """The steps of one push that several threads make (``push_parts.py``), each for a range of the frontier."""
 
     def __init__(self, push: Push) -> None:
         self._push = push

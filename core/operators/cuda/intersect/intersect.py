@@ -235,10 +235,7 @@ def program_of(
 def pairs_program(
     template: str, walks: tuple[Walk, Walk], main: int, call: Call, corners: int, *, by_id: bool = False
 ) -> Program:
-    """Return a new program of ``template``: ``walks[main]`` becomes the C++ struct ``View``, the other ``OtherView``.
-
-    ``corners`` and ``by_id`` are those of :func:`program_of`.
-    """
+    """Return a new program: ``walks[main]`` is the struct ``View``, the other ``OtherView``; as :func:`program_of`."""
     single = walks[0].header == walks[1].header
     names = ["View" if single or i == main else "OtherView" for i in range(2)]
     macros = {

@@ -28,11 +28,7 @@ NULL = np.uint64(0)
 def iterate(
     device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Array, Array], ...]
 ) -> int:
-    """Run ``body`` once, then repeat its launches until the condition ``until`` holds; return the number of rounds.
-
-    There are at most ``max_steps`` rounds. Between two rounds the arrays of each pair in ``swap`` exchange their
-    contents.
-    """
+    """Run ``body`` once, then repeat its launches, with ``swap``, until the condition holds; return the rounds."""
     if max_steps == 0:
         return 0
     with device.current():

@@ -54,10 +54,7 @@ def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int
 
 
 class LoopMemory:
-    """The scratch arrays of a graph's loops, which kernels take as a struct ``LOOP_MEMORY``; one object per graph.
-
-    They are allocated again when the graph has grown.
-    """
+    """The scratch arrays of a graph's loops, a struct ``LOOP_MEMORY``, allocated again when the graph has grown."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -67,10 +64,7 @@ class LoopMemory:
         self._abort = PinnedCounters(device, 1, np.uint32)  # not 0: loops that run are to end
 
     def wait(self) -> None:
-        """Wait for all work queued in the current stream.
-
-        An interrupt from the keyboard makes the loops on the device end early, and is raised after that.
-        """
+        """Wait for the current stream; an interrupt from the keyboard ends loops early, then is raised."""
         event = self.device.xp.cuda.Event(disable_timing=True)
         event.record()
         try:
