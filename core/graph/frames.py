@@ -141,10 +141,7 @@ def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dic
 
 
 def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
-    """Return the vertices given to ``Tracker.at``, ``int64[k]`` on the device, and whether it was a single one.
-
-    ``ids`` and ``names``: as given; one of them is None.
-    """
+    """Return the vertices given to ``Tracker.at``, ``int64[k]`` on the device, and whether it was a single one."""
     if names is None and not graph.device.is_cuda and (few := few_valid((ids, ids, None), graph.num_vertices)):
         return few.src.astype(np.int64), False
     if (ids is None) == (names is None):
@@ -179,10 +176,7 @@ def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
 
 
 def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by: str | None, largest: bool) -> Frame:
-    """Return a frame of the ``k`` first live vertices of a result, ranked by field ``by``, or of the largest groups.
-
-    See ``Tracker.top``.
-    """
+    """Return the frame of ``Tracker.top``: the first vertices ranked by field ``by``, or the largest groups."""
     k, columns = integer("k", k, low=0), entries(graph, result, kind)
     flag("largest", largest)
     if by is not None and not (isinstance(by, str) and by in columns):
@@ -257,10 +251,7 @@ def seen(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Seen:
 
 
 def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None, now: Seen, atol: float) -> Frame:
-    """Return the frame of ``Tracker.changed``: vertices whose entries differ between ``before`` and ``now``.
-
-    ``before`` None: all live vertices. ``atol``: smaller differences do not count.
-    """
+    """Return the frame of ``Tracker.changed``; ``before`` None: all live vertices."""
     if before is None:
         before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)
     size, to_numpy = len(before.live), partial(_on_host, graph)  # ids stay valid: there are no fewer now
@@ -299,10 +290,7 @@ def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: n
 
 
 def differ(graph: Graph, a: Array, b: Array, atol: float = 0.0) -> Array:
-    """Return a mask of the entries of ``a`` and ``b``, which lie on one device, that differ by more than ``atol``.
-
-    NaN equals NaN, and infinities equal themselves.
-    """
+    """Return a mask of the entries that differ by more than ``atol``; NaN equals NaN, infinities themselves."""
     differ = (a != b) & ((a == a) | (b == b))
     if not atol:
         return differ

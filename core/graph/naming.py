@@ -69,10 +69,7 @@ def vertices_of(graph: Graph, values: Any, argument: str) -> np.ndarray:
 
 
 def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
-    """Return the ids, on the host, of vertices with these names; ``argument``: what messages call the names.
-
-    Raises as :func:`vertices_of` does.
-    """
+    """Return the ids, on the host, of vertices of these names, as :func:`vertices_of` does."""
     if graph.names is None:
         raise UnknownNameError(f"{argument} was given, but the graph has no names: set graph.names")
     ids = graph.names.find(names)

@@ -23,10 +23,7 @@ _spare: list[mmap.mmap] = []
 
 @contextmanager
 def memory_to_undo(error: BaseException) -> Iterator[None]:
-    """Make a context for undoing what ended by ``error``: it has the memory that this still held, and some more.
-
-    Undoing takes memory, also to load loops for the first time.
-    """
+    """Make a context for undoing what ended by ``error``, with the memory that this still held, and some more."""
     cause: BaseException | None = error
     seen = list[BaseException]()
     while cause is not None and cause not in seen:  # errors that threads pass on may go in circles

@@ -90,10 +90,7 @@ def _taken_for_weight(fn: Any) -> str:
 
 
 def walked(graph: Graph, fn: Any, args: Any) -> tuple[Graph, Any]:
-    """Return the graph that an operator walks for an edge function, and the arguments: with rows if it takes a row.
-
-    ``graph``: one whose edges have columns.
-    """
+    """Return the graph with edge columns that an operator walks, and the arguments: with rows if ``fn`` takes a row."""
     if _taken_for_weight(fn) == "w":
         return graph, args
     seen = in_rows(graph)
@@ -112,10 +109,7 @@ def _edge_arguments(graph: Graph, fn: Any, args: Any) -> tuple[tuple[str, ...], 
 
 
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
-    """Return the call that reduces the values of ``fn`` by ``reduce``, without ``then``; ``args`` are its arguments.
-
-    ``leading`` are the names of the parameters of ``fn`` before ``args``. ``fn`` must return a value.
-    """
+    """Return the call that reduces the values of ``fn``, which must return one, by ``reduce``, without ``then``."""
     if leading == EDGE:
         leading, arguments, values = _edge_arguments(graph, fn, args)
     else:
@@ -137,11 +131,7 @@ def _words_function(
 
 
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, then: Any) -> Call:
-    """Return the call of a push of ``fn`` into ``out``: functions compiled for the types of ``args``, checked values.
-
-    ``reduce`` is the reduction, ``then`` the second phase or None; ``out``
-    must have one entry per vertex of ``graph``.
-    """
+    """Return the call of a push of ``fn`` into ``out``, which must have one entry per vertex, compiled and checked."""
     one_of("reduce", reduce, PUSHES)
     layout, dtype = None, None
     if reduce == "argmin":
@@ -190,20 +180,13 @@ def bind_pull(
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of ``fn`` for vertices, compiled for the types of ``args``, its arguments after ``v``.
-
-    If the first parameter of ``fn`` is named ``i``, it gets the position of the vertex, too.
-    """
+    """Return the call of ``fn`` for vertices; a first parameter ``i`` gets the position of the vertex."""
     arguments, values = arguments_of(graph, args)
     return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values, given=(fn, args))
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of ``fn`` for edges, for its effects, with the arguments ``args``.
-
-    Raises:
-        ParameterError: ``fn`` has no effect, so that the call would do nothing.
-    """
+    """Return the call of ``fn`` for edges, for its effects; ``ParameterError`` if it has none."""
     leading, arguments, values = _edge_arguments(graph, fn, args)
     function = typed(graph, fn, arguments, with_position(fn, leading), "effect")
     counts = any(argument.kind == "accumulator" for argument in arguments)

@@ -28,10 +28,7 @@ DIRECTIONS = ("out", "in", "both")
 
 
 def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
-    """Return along which edges a push goes, ``"out"``, ``"in"`` or ``"both"``; ``"out"`` on an undirected graph.
-
-    Raises ``RequirementError`` if in-edges are needed but ``graph`` keeps none. ``parameter`` names ``over`` in errors.
-    """
+    """Return along which edges a push goes, ``"out"`` if undirected; raises if in-edges are needed but not kept."""
     one_of(parameter, over, DIRECTIONS)
     if over == "out" or not graph.directed:
         return "out"
@@ -40,10 +37,7 @@ def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
 
 
 def pull_direction(graph: Graph, over: str) -> str:
-    """Return over which edges a pull goes, ``"out"``, ``"in"`` or ``"both"``; never ``"both"`` on an undirected graph.
-
-    Raises ``RequirementError`` if in-edges are needed but ``graph`` keeps none.
-    """
+    """Return over which edges a pull goes, never ``"both"`` if undirected; raises if in-edges are not kept."""
     one_of("over", over, DIRECTIONS)
     if over == "out":
         return "out"
@@ -60,10 +54,7 @@ def scheme_of_vertices(scheme: str, everything: bool) -> None:
 
 
 def scheme_of_edges(scheme: str) -> None:
-    """Raise ``RequirementError`` unless ``scheme`` is ``"auto"`` or ``"vertex"``, for a call that starts from edges.
-
-    Such a call does not walk the storage of a graph.
-    """
+    """Raise unless ``scheme`` fits a start from edges, which walks no storage: ``"auto"`` or ``"vertex"``."""
     if scheme not in ("auto", "vertex"):
         raise RequirementError(
             f"scheme {scheme!r} walks the storage of the graph: use it with frontier=None, not with edges"
@@ -82,10 +73,7 @@ def step_limit(max_steps: int | None) -> int:
 
 
 def once(value: Any, reduce: str) -> str:
-    """Return the parameter ``once`` (False, True or ``"equal"``) as ``""``, ``"final"`` or ``"equal"``.
-
-    If ``reduce`` is ``"sum"``, ``"equal"`` becomes ``"final"``, since every offer changes a sum.
-    """
+    """Return ``once`` as ``""``, ``"final"`` or ``"equal"``, which a sum does not have: every offer changes it."""
     if isinstance(value, str) and value == "equal":
         return "final" if reduce == "sum" else "equal"
     if not isinstance(value, bool):
@@ -97,10 +85,7 @@ def once(value: Any, reduce: str) -> str:
 
 
 def belongs(graph: Graph, held: Any, name: str) -> None:
-    """Raise if ``held`` (a frontier, layers, ...) is on another device than ``graph`` or made for more vertices.
-
-    ``name`` is what the message calls it, such as "the frontier".
-    """
+    """Raise if ``held``, named ``name``, is on another device than ``graph`` or made for more vertices."""
     if held.device != graph.device:
         raise DeviceError(f"{name} is on {held.device}, the graph on {graph.device}")
     if held.num_vertices > graph.num_vertices:
@@ -118,10 +103,7 @@ def until_of(until: Any) -> Until:
 
 
 def stop_of(graph: Graph, stop: Any) -> tuple[Until | None, int]:
-    """Return the parameter ``stop`` of a loop over ``graph``, checked, as ``(until, most)``; no limit is ``UNLIMITED``.
-
-    None stands for ``Stop()``.
-    """
+    """Return the parameter ``stop`` of a loop over ``graph`` (None: ``Stop()``), checked, as ``(until, most)``."""
     if not isinstance(stop, Stop):
         if stop is not None:
             raise ParameterError(f"stop is {shown(stop)}: write stop=su.Stop(until=scalar), or su.Stop(most=number)")
@@ -133,10 +115,7 @@ def stop_of(graph: Graph, stop: Any) -> tuple[Until | None, int]:
 
 
 def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
-    """Return the parameter ``swap`` of ``iterate`` as a tuple of pairs of arrays.
-
-    Raises unless both arrays of each pair are on ``device`` and have one dtype and shape.
-    """
+    """Return ``swap`` of ``iterate`` as pairs of arrays; raises unless each has one device, dtype and shape."""
     pairs = tuple(swap) if isinstance(swap, tuple | list) else (None,)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -214,18 +193,12 @@ def misplaced(device: Device, array: Array, label: str) -> DeviceError:
 
 
 def vertex_array(graph: Graph, array: Array, label: str) -> None:
-    """Raise unless ``array``, named ``label`` in errors, can take one reduced value per vertex of ``graph``.
-
-    Its device, dtype and shape are checked.
-    """
+    """Raise unless ``array`` can take one value per vertex, by device, dtype and shape; ``label`` is its name."""
     _target(graph, array, label, graph.num_vertices)
 
 
 def vertex_words(graph: Graph, given: Any, label: str) -> None:
-    """Raise unless ``given``, named ``label`` in errors, is a ``Words`` with one word per vertex of ``graph``.
-
-    It must also be on the device of ``graph``.
-    """
+    """Raise unless ``given``, named ``label``, is a ``Words`` on the graph's device with one word per vertex."""
     if not isinstance(given, Words):
         raise DTypeError(
             f"reduce='argmin' takes a Words as {label}, not {type(given).__name__}: make one by graph.words()"
@@ -237,10 +210,7 @@ def vertex_words(graph: Graph, given: Any, label: str) -> None:
 
 
 def layout_of_values(graph: Graph, out: Any, dtype: Any) -> Layout:
-    """Return the layout of the words that a pull reduces: that of ``out``, or of ``dtype`` if ``out`` is None.
-
-    The one that is used must be a ``Words`` on the device of ``graph``.
-    """
+    """Return the layout of words that a pull reduces: of ``out`` or ``dtype``, a ``Words`` on the graph's device."""
     given, label = (dtype, "dtype") if out is None else (out, "out")
     if not isinstance(given, Words):
         raise DTypeError(f"reduce='argmin' takes a Words as out, or as dtype to say the fields, not {given!r:.40}")
@@ -267,10 +237,7 @@ def _target(graph: Graph, array: Array, label: str, length: int) -> None:
 
 
 def result_array(graph: Graph, call: Call, out: Array | None, length: int, *, aliased: bool = False) -> Array:
-    """Return the array for the results of ``call``: ``out``, checked, or a new one of ``length`` values.
-
-    If ``aliased`` is set, ``out`` may share memory with arguments.
-    """
+    """Return the array for the results: ``out``, checked (``aliased``: it may share memory), or a new one."""
     if call.layout is not None:
         return _result_words(call, out, length, aliased=aliased)
     if out is None:

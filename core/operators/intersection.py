@@ -133,10 +133,7 @@ def _graph_of(left: Any, right: Any) -> Any:
 
 
 def views_of(graph: Graph, left: Any, right: Any) -> tuple[StoreView, StoreView]:
-    """Return the views of the operands ``left`` and ``right`` of ``intersect``.
-
-    Raises if their numbers of vertices differ, or if one of them is not on the device of ``graph``.
-    """
+    """Return the views of both operands of ``intersect``; raises unless sizes and devices fit."""
     if left.num_vertices != right.num_vertices:
         raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
     return _view_of(graph, left), _view_of(graph, right)

@@ -41,10 +41,7 @@ class PreparedCalls:
         self.made: dict[Key, Any] = {}
 
     def prepare(self, graph: Graph, key: Key, arrays: list[Any], *given: Any) -> None:
-        """Prepare the call with this ``key``; the arguments ``given`` go to ``prepare`` of the driver.
-
-        The prepared call is dropped when one of ``arrays`` is freed.
-        """
+        """Prepare the call by the driver's ``prepare``; it is dropped when one of ``arrays`` is freed."""
         calls = weakref.ref(self)  # no cycle: memory of the graph goes with it
 
         def forget(_: Any) -> None:
@@ -59,10 +56,7 @@ class PreparedCalls:
 
 
 def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: Any) -> Key | None:
-    """Return the key of a call of ``operator`` with ``fn`` and ``args`` into ``out``; None if it cannot be prepared.
-
-    The key contains the identity of arrays, the types of numbers, and the strings ``options``.
-    """
+    """Return the key of a call, of the arrays' identity, types of numbers and ``options``; None: not to be prepared."""
     if not graph.device.is_cuda or graph.walks_rows or type(fn) is not FunctionType or type(args) is not tuple:
         return None
     if graph.partition is not None:

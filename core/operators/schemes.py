@@ -69,10 +69,7 @@ def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> 
 
 
 def scans_by_owner(view: StoreView) -> bool:
-    """Return whether a scan of ``view`` reduces the edges of one vertex at a time: its segments have one owner each.
-
-    If every slot has an owner of its own, a scan goes edge by edge.
-    """
+    """Return whether segments of ``view`` have one owner each, so that a scan reduces by vertex, not edge by edge."""
     return view.can_scan and view.owner_per == "segment"
 
 
@@ -86,10 +83,7 @@ def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
 
 
 def all_passes_scan(graph: Graph, over: str) -> bool:
-    """Return whether a pull with ``then`` over all vertices, in the direction ``over``, scans the storage on CUDA.
-
-    It never does if several processes share the graph; :func:`passes_scan` has the rule for one process.
-    """
+    """Return whether a pull with ``then`` over all vertices scans (:func:`passes_scan`); never in several processes."""
     return graph.partition is None and passes_scan(graph, graph.view(over))
 
 
@@ -147,10 +141,7 @@ def updated_source(graph: Graph, over: str, view: StoreView) -> str:
 
 
 def inserted_view(graph: Graph, over: str) -> StoreView:
-    """Return a view over a copy of the edges that were inserted into the store ``over`` since the mark.
-
-    The copy is sorted by source. On CUDA this waits for the device.
-    """
+    """Return a view over a copy, by source, of the edges inserted since the mark; waits for a CUDA device."""
     from suricate.cursors.contiguous import view_of_edges  # imports Numba, which CUDA does without otherwise
 
     edges, xp = graph.store(over).updated(), graph.device.xp

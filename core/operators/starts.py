@@ -20,10 +20,7 @@ _WITH_ROWS = "the function takes a row, which edges have that a graph or a delta
 
 
 def start_of(graph: Graph, given: Any) -> Start:
-    """Return ``given``, from which a push or ``edge_map`` on ``graph`` starts, checked, as a :class:`Start`.
-
-    ``given`` is None (all vertices), a frontier, ids, edges, or a tuple of these.
-    """
+    """Return ``given`` as a :class:`Start`, checked: None (all), a frontier, ids, edges, or a tuple of these."""
     if isinstance(given, tuple) and not isinstance(given, EdgeList | ArcList) and not _is_ids(given):
         parts = [start_of(graph, part) for part in given]
         frontiers = tuple(frontier for part in parts for frontier in part.frontiers)
@@ -40,10 +37,7 @@ def start_of(graph: Graph, given: Any) -> Start:
 
 
 def vertices_of(graph: Graph, given: Any) -> Start:
-    """Return ``given``, the vertices for an operator on ``graph``, checked, as a :class:`Start`.
-
-    ``given`` is None (all vertices), a frontier, ids, or a tuple of these; edges are refused.
-    """
+    """Return ``given`` as a :class:`Start`, checked, as :func:`start_of` does, but refuse edges."""
     start = start_of(graph, given)
     if start.arcs:
         raise RequirementError("frontier takes vertices, not edges: pass a frontier, ids, or None for all")
@@ -87,10 +81,7 @@ def frontier(graph: Graph, given: Any) -> Frontier:
 
 
 def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
-    """Return ``given`` (an array, a list or a frontier) as ``uint32[k]`` on the graph's device, in the same order.
-
-    ``label`` is its name in errors.
-    """
+    """Return ``given``, named ``label``, as ``uint32[k]`` on the graph's device, in the same order."""
     if isinstance(given, Frontier):
         return frontier(graph, given).vertices
     ids = as_ids(given, label)
@@ -107,10 +98,7 @@ def _noted(graph: Graph, ids: Array, label: str) -> Array:
 
 
 def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
-    """Return ``u`` and ``v``, ids of any form, as arrays, ``uint32[k]`` each, on the graph's device.
-
-    Raises ``ShapeError`` if their lengths differ.
-    """
+    """Return ``u`` and ``v``, ids of any form, as ``uint32[k]`` each; ``ShapeError`` if their lengths differ."""
     left, right = vertex_ids(graph, u, "u"), vertex_ids(graph, v, "v")
     if len(left) != len(right):
         raise ShapeError(f"u has {len(left)} entries and v has {len(right)}: pass one of each per pair")

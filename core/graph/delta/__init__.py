@@ -123,11 +123,7 @@ class Batch:
 
 
 def edge_list(edges: Any, argument: str) -> EdgeList | None:
-    """Return edges given as ``(src, dst)`` or ``(src, dst, weight)``, contents not yet checked; None stays None.
-
-    Raises:
-        ShapeError: not in one of these forms; the message names ``argument``.
-    """
+    """Return edges given as ``(src, dst)`` or ``(src, dst, weight)``, unchecked; ``ShapeError`` names ``argument``."""
     if edges is None:
         return None
     if not isinstance(edges, (tuple, list)) or len(edges) not in (2, 3):

@@ -218,10 +218,7 @@ def compact(graph: Graph) -> None:
 
 
 def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the row numbers ``rows`` in another order, one per edge, so that edges with close sources have close rows.
-
-    ``src``: the source of each edge, validated or not. Reading the rows of a vertex's edges is faster then.
-    """
+    """Return ``rows`` in another order, by which edges with close sources have close rows."""
     if src.dtype.kind not in "iu":
         return rows
     most = max(int(src.max()), 1)

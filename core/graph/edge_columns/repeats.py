@@ -24,10 +24,7 @@ EXTREMES = {"min": np.minimum, "max": np.maximum}
 
 
 def checked_rules(combine: Any) -> dict[str, str]:
-    """Return rules by column: ``combine`` if it is a mapping; a single rule is that of the weights; {} for None.
-
-    Raises ``ParameterError`` if it is none of these.
-    """
+    """Return ``combine`` as rules by column: a single rule is that of the weights; raises ``ParameterError``."""
     rules = dict(combine) if isinstance(combine, Mapping) else {} if combine is None else {WEIGHT: combine}
     for name, rule in rules.items():
         if not isinstance(rule, str) or rule not in RULES:
@@ -151,10 +148,7 @@ def tell(count: int, given: int) -> None:
 
 
 def overruled(graph: Graph, delta: Delta) -> int:
-    """Return how many edges of an insertion have other weights, or columns, than what is stored of the edge now.
-
-    Edges that were stored before count too. ``delta``: of that insertion, the last change of the graph.
-    """
+    """Return how many edges of the insertion ``delta``, the last change, have other weights or columns than stored."""
     change = delta._net().added
     if change is None:
         return 0

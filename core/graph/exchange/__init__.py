@@ -88,10 +88,7 @@ def parts_of(graph: Graph) -> Parts:
 
 
 def both_arcs(src: np.ndarray, dst: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Return sources, destinations and attributes of both arcs of undirected edges listed once; self-loops once.
-
-    ``edges``: the attributes by name, one value per edge.
-    """
+    """Return src, dst and attributes (by name) of both arcs of undirected edges listed once; self-loops once."""
     other = src != dst
     attributes = {name: np.concatenate([values, values[other]]) for name, values in edges.items()}
     return np.concatenate([src, dst[other]]), np.concatenate([dst, src[other]]), attributes

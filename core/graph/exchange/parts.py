@@ -109,10 +109,7 @@ def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
 
 
 def edges_at_a_time(graph: Graph, comm: Comm) -> int:
-    """Return how many edges of all processes may be exchanged at a time; collective.
-
-    An edge takes some bytes on every process: at most an eighth of the smallest ``memory_limit`` is used.
-    """
+    """Return how many edges of all may be exchanged at a time: an eighth of the least memory limit; collective."""
     limits = [limit for limit in comm.allgather(graph.options.memory_limit) if limit is not None]
     return max(1, min([SLICE, *(limit // (SHARE * BYTES) for limit in limits)]))
 
