@@ -4,7 +4,8 @@ A file is an ``.npz`` archive (every member has a checksum): ``about`` is JSON (
 positions in the source, the sinks and the files of refused events, counters), the arrays are the events of the window,
 the events that wait for their slide, and the names. The graph is not in it: it is built from the events. A file gets
 its final name when it is complete on the disk. Beside it, a file ``.idle`` has a line of JSON for each slide that the
-wall clock closed between this checkpoint and the next: the number of events read, the end, the position in the source.
+wall clock closed between this checkpoint and the next (the number of events read, the end, the position in the source),
+and for each time that a merge stopped or began to wait for a source (see ``Turns``).
 """
 
 from __future__ import annotations
@@ -110,13 +111,13 @@ class Checkpoints:
             raise FileFormatError(found[-1][1], None, "no checkpoint in this folder is whole: empty it to start again")
         return None
 
-    def note(self, close: list[Any]) -> None:
-        """Append a slide that the clock closes, ``[events read, end, position]``; it is on the disk at the return."""
+    def note(self, line: list[Any]) -> None:
+        """Append a line about the silence of the source; it is on the disk at the return."""
         path = self.folder / f"{self._newest:08}.idle"
         is_new = not path.exists()
         with in_errors(str(path)):
             with open(path, "a") as file:
-                file.write(json.dumps(close) + "\n")
+                file.write(json.dumps(line) + "\n")
             sync(path)
             if is_new:  # so that the name lasts
                 sync(self.folder)
@@ -160,7 +161,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "skipped": [each.save() for each in job.refusals],
         "num_vertices": 0 if graph is None else graph.num_vertices,
         "rows": job.silence.rows,
-        "idle": [*job.silence.closes],
+        "idle": [*job.silence.turns, *job.silence.closes],
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
         "trackers": [[tracker.identity, tracker.slides] for tracker in job.graphs.trackers],
         "alerts": [alert.identity for alert in job.alerts],
@@ -192,7 +193,8 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
     job._position = from_json(about["position"])
     job.silence.rows = about.get("rows", 0)
-    job.silence.closes.extend(about["idle"])
+    for line in about["idle"]:
+        (job.silence.turns if isinstance(line[0], str) else job.silence.closes).append(line)
     for refusals, counts in zip(job.refusals, about["skipped"], strict=True):
         refusals.load(counts)
     job.past.load(state_in(arrays, "history."))

@@ -26,6 +26,7 @@ from suricate.intake.names import Names
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.positions import as_json
 from suricate.io.sources.refusals import with_held
+from suricate.io.sources.silence import INSIDE, Silence
 from suricate.io.sources.source import MARK
 from suricate.state.column import TEXT
 from suricate.state.edge_table import checked_kinds
@@ -38,7 +39,6 @@ from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
 from suricate.stream.history import History
 from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
-from suricate.stream.silence import INSIDE, Silence
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
@@ -160,7 +160,8 @@ class Window:
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
         self.outputs = Outputs(self._source, self._checkpoints.folder if self._checkpoints else None, refusals)
-        self.silence = Silence(self._options.idle_seconds)  #: of the source
+        note = self._checkpoints.note if self._checkpoints else None
+        self.silence = Silence(self._options.idle_seconds, note)  #: of the source
         self._inside = False  # a chunk that was taken in part
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
@@ -516,7 +517,10 @@ class Window:
         if self._reader is None:
             attributes, first = columns_needed(self._options.attributes), self.contents.first_row()
             saves, holds = self._checkpoints is not None, self._options.at_end == "hold"
-            self._source.want(attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds)
+            self._source.want(
+                attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds,
+                silence=self.silence,
+            )  # fmt: skip
             chunks = self.silence.cut(self._position, self._source.read(self._position))
             self._reader = with_held(chunks, self._source.refusals)
             if self._source.prefetch:
@@ -554,8 +558,7 @@ class Window:
     def _run_on(self, elapsed: float) -> Iterator[Due]:
         """Yield the slides that the wall clock has reached ``elapsed`` seconds after the newest event came."""
         while (end := self.contents.end_by_clock(elapsed)) is not None:
-            if self._checkpoints:
-                self._checkpoints.note([self.silence.rows, end, as_json(self._position)])
+            self.silence.note([self.silence.rows, end, as_json(self._position)])
             self.contents.reach(end)
             yield from self._close(0.0)
 

@@ -16,6 +16,7 @@ from suricate.io.sources.identity import Sums, sums_of
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.rows import NOTHING
+from suricate.io.sources.silence import Turns
 from suricate.io.sources.source import Chunk, Source, _Mark
 from suricate.io.sources.times import ticks_of
 
@@ -92,26 +93,31 @@ class Merge(Several):
         super().__init__(first, second, on_error=on_error)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield merged chunks, ``NOTHING`` while one of the sources has no events; a position has a triple per source.
+        """Yield merged chunks, ``NOTHING`` while it waits for a source; a position has a triple per source, and a pair.
 
-        That is the position where the current chunk of the source begins, and how many of its events were merged so
-        far, with their checksums.
+        A triple is the position where the current chunk of the source begins, and how many of its events were merged so
+        far, with their checksums; the pair is how many were merged in all, and which sources were idle.
         """
         begin: Any = position or ((None, 0, {}), (None, 0, {}))
-        heads = [_Head(source, at) for source, at in zip(self._sources, begin, strict=True)]
-        while any(has_events := [head.fill() for head in heads]) or None in has_events:
+        heads = [_Head(source, at) for source, at in zip(self._sources, begin[:2], strict=True)]
+        turns = Turns(self.silence, *(begin[2] if len(begin) > 2 else (0, ())))
+        while has_events := turns.ask(heads):
+            waits = [has for at, has in enumerate(has_events) if at not in turns.idle]
             chunk = NOTHING
-            if all(has_events):
-                chunk = _merged(*heads)
-            elif None not in has_events:
-                chunk = heads[has_events.index(True)].use_all()
-            yield tuple(head.position for head in heads), chunk
+            if len(waits) == 2 and all(waits):
+                chunk = _merged(heads[0], heads[1], turns.most)
+            elif True in waits and None not in waits:
+                at = next(at for at, has in enumerate(has_events) if has and at not in turns.idle)
+                chunk = heads[at].use_first(turns.most)
+            turns.rows += len(chunk["src"])
+            yield (*(head.position for head in heads), (turns.rows, turns.idle)), chunk
 
     def is_untouched(self, position: Any) -> bool:
         """Return whether both sources say so, and all their events were merged."""
         ends = position or ()
         return bool(ends) and all(
-            not used and source.is_untouched(end) for source, (end, used, _) in zip(self._sources, ends, strict=True)
+            not used and source.is_untouched(end)
+            for source, (end, used, _) in zip(self._sources, ends[:2], strict=True)
         )
 
 
@@ -189,11 +195,12 @@ class _Head:
         self.rest = {name: part_of(column, count) for name, column in self.rest.items()}
         self.ticks, self._used = self.ticks[count:], self._used + count
 
-    def use_all(self) -> Chunk:
-        """Return the chunk, and remove all its events: they were merged."""
-        rest = self.rest
-        self.use(len(self.ticks))
-        return rest
+    def use_first(self, most: int | None) -> Chunk:
+        """Return the first ``most`` events of the chunk, None: all, and remove them: they were merged."""
+        count = len(self.ticks) if most is None else min(most, len(self.ticks))
+        found = {name: part_of(column, 0, count) for name, column in self.rest.items()}
+        self.use(count)
+        return found
 
     def use(self, count: int) -> None:
         """Remove the first ``count`` events from the chunk: they were merged."""
@@ -205,13 +212,16 @@ class _Head:
             self._held = [[] for _ in self._held]
 
 
-def _merged(first: _Head, second: _Head) -> Chunk:
-    """Return the events of two chunks, merged by time until one of them is used up."""
+def _merged(first: _Head, second: _Head, most: int | None) -> Chunk:
+    """Return the events of two chunks, merged by time until one of them is used up, at most ``most`` of them."""
     if first.has_unit != second.has_unit:
         raise ParameterError("merge: the times of one source have a unit, those of the other have none")
     a, b = first.ticks, second.ticks
     order = np.empty(len(a) + len(b), np.int64)
     used_a, used_b = merge_heads(a, b, order)
+    if most is not None and most < used_a + used_b:
+        used_a = int((order[:most] < len(a)).sum())
+        used_b = most - used_a
     chunk = _interleaved(first.rest, second.rest, order[: used_a + used_b], len(a))
     first.use(used_a)
     second.use(used_b)

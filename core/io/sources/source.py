@@ -25,6 +25,7 @@ from suricate.io.sources.chunk_columns import in_order
 from suricate.io.sources.identity import ChangedError, rows_behind
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.rows import MAX_ROWS, MAX_WAIT, NOTHING, Rows, joined, of_list
+from suricate.io.sources.silence import Silence
 from suricate.io.sources.times import demand_unit, duration
 
 WHOLE = "all"  #: the position behind a source that was sorted
@@ -58,6 +59,7 @@ class Source:
     names = False  #: whether sources and destinations are names, so that ``007`` is not ``7``
     first: FirstRow | None = None  #: what the first row says about all chunks; None: what that of this source says
 
+    silence: Silence | None = None  #: of the job, which says when one of several sources is not waited for
     checked = False  #: whether positions are saved, and so tied to what was read before them
     open_ended = False  #: whether files may grow: a last line without its end waits
 
@@ -100,10 +102,11 @@ class Source:
         first: FirstRow,
         checked: bool = False,
         open_ended: bool = False,
+        silence: Silence | None = None,
     ) -> None:
         """Have :meth:`read` include the columns ``attributes`` in its chunks; see the attributes of this class."""
         self.attributes, self.names, self.first = attributes, names, first
-        self.checked, self.open_ended = checked, open_ended
+        self.checked, self.open_ended, self.silence = checked, open_ended, silence
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield ``(position behind the chunk, chunk)``; ``MARK`` in place of a chunk ends a step.

@@ -189,6 +189,49 @@ def test_closes_are_on_the_disk_before_their_slide(tmp_path: Path) -> None:
     assert [*live.job(checkpoint=tmp_path).silence.closes] == lines
 
 
+def merged(first: Live, second: Live, **options: Any) -> st.Window:
+    source = st.merge(*(st.source(each.read, time_unit="s") for each in (first, second)))
+    seconds = {"size": f"{SIZE}s", "slide": f"{SLIDE}s", "lateness": f"{LATENESS}s"}
+    job = st.Window(source, graph=GRAPH, names=True, **seconds | options)
+    job.silence.clock = lambda: first.now + second.now
+    return job
+
+
+def test_a_merge_waits_for_a_silent_source_until_it_is_idle() -> None:
+    busy = [(time, 0, time % 7) for time in range(100, 140)]
+    quiet = [(100, 1, 2), 30, (104, 1, 3), (139, 1, 4), 5]
+    waits = merged(Live(busy), Live(quiet))
+    together = sorted([*busy, *(each for each in quiet if not isinstance(each, int))])
+    assert [facts(w, waits.names) for w in waits] == model(together)
+    job = merged(Live(busy), Live(quiet), idle=f"{IDLE}s")
+    found = [facts(w, job.names) for w in job]
+    assert found[0][:4] == (104, "events", 5, 0)
+    assert (job.late, job.read) == (
+        2,
+        len(together),
+    )  # the other source was at its end, and the clock has closed its slides
+    assert sum(each[2] for each in found) == len(together) - 2
+    assert [each[1] for each in found[-5:]] == ["events"] + ["idle"] * 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_resumed_job_merges_in_the_same_order(tmp_path: Path, seed: int) -> None:
+    """From the first checkpoint, all that was read comes at once; the slides handed out before come again."""
+    scripts = random_script(200 + seed, events=14), random_script(300 + seed, events=14)
+    for most in (1, 3, 6):
+        lives, folder = [Live(script) for script in scripts], tmp_path / str(most)
+        options = {"idle": f"{IDLE}s", "checkpoint": folder, "checkpoint_every": 10**6}
+        job, found = merged(*lives, **options), []
+        for w in job:
+            found.append(facts(w, job.names))
+            if len(found) > most:
+                break
+        again = merged(*lives, **options)
+        repeated = [facts(w, again.names) for w, _ in zip(again, found, strict=False)]
+        assert repeated == found, most
+        assert again.slides >= min(len(found), most)
+
+
 def test_bad_input_is_refused() -> None:
     events = {"time": [1, 2], "src": [0, 1], "dst": [1, 2]}
     for wrong in ("0s", "fast", -1, 3):
