@@ -53,7 +53,7 @@ class Live:
         """Return a job over the script, whose clock is that of the script."""
         source = st.source(self.read, time_unit="s")
         seconds = {"size": f"{SIZE}s", "slide": f"{SLIDE}s", "lateness": f"{LATENESS}s", "idle": f"{IDLE}s"}
-        job = st.Window(source, graph=GRAPH, names=True, **seconds | options)
+        job = st.Window(source, **{"graph": GRAPH, "names": True} | seconds | options)
         job.silence.clock = lambda: self.now
         return job
 
