@@ -464,11 +464,14 @@ def picked(edges: EdgeList, at: Array | slice) -> EdgeList:
 
 def joined(xp: Any, *lists: EdgeList) -> EdgeList:
     """Return the concatenation of edge lists, arrays of module ``xp``; no weights (rows) if one list has none."""
-    src, dst, weight, row = (
+    src, dst = (xp.concatenate([edges[end] for edges in lists]) for end in (0, 1))
+    if lists[0].weight is None and lists[0].row is None:
+        return EdgeList(src, dst)
+    weight, row = (
         None if any(part is None for part in parts) else xp.concatenate(list(map(bits, parts))).view(parts[0].dtype)
-        for parts in zip(*((*edges, edges.row) for edges in lists), strict=True)
+        for parts in zip(*((edges.weight, edges.row) for edges in lists), strict=True)
     )
-    return EdgeList(src, dst, weight).in_rows(row)  # type: ignore[arg-type]
+    return EdgeList(src, dst, weight).in_rows(row)
 
 
 def sorted_distinct(keys: Array, xp: Any = np) -> Array:
