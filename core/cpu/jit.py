@@ -243,8 +243,8 @@ class MachineCode(caching._Cache):
         too little memory to load the function, or to compile it next.
         """
         target_context.refresh()
-        name, *portable = self._entries(sig, target_context.codegen()) or [None]
-        found = None if name is None else cache.find(name, portable)
+        names = self._entries(sig, target_context.codegen())
+        found = cache.find(names[0], names[1:]) if names else None
         _demand_memory(TO_COMPILE if found is None else TO_LOAD)
         if found is None:
             return None
@@ -258,10 +258,10 @@ class MachineCode(caching._Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write ``data``, Numba's result of compiling for the argument types ``sig``, to disk, if it can be cached."""
-        name, *portable = self._entries(sig, data.codegen) or [None]
-        if name is not None and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
-            cache.note_use(name, portable)
-            cache.put(name, dumps((_symbols(data.library._get_module_for_linking()), *data._reduce())))
+        names = self._entries(sig, data.codegen)
+        if names and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
+            cache.note_use(names[0], names[1:])
+            cache.put(names[0], dumps((_symbols(data.library._get_module_for_linking()), *data._reduce())))
 
     def _entries(self, sig: Any, codegen: Any) -> list[str]:
         """Return the names of the entry: this machine's own, and portable ones; empty if there is none."""
