@@ -152,7 +152,7 @@ class Feed:
                 for position, item in items:
                     self._put(position, item)
                     with self._changed:
-                        self._changed.wait_for(self._has_room)
+                        self._changed.wait_for(self._has_capacity)
                     if self._closed:
                         break
         except BaseException as error:
@@ -167,10 +167,10 @@ class Feed:
         self._stop = lambda: loop.call_soon_threadsafe(task.cancel)
         async for position, item in items:
             self._put(position, item)
-            while not self._has_room():
+            while not self._has_capacity():
                 await asyncio.sleep(self._max_wait / 10)
 
-    def _has_room(self) -> bool:
+    def _has_capacity(self) -> bool:
         return (len(self._items) < self._max_rows and self._chunks < 2) or self._closed
 
     def _put(self, position: Any, item: Any) -> None:
