@@ -138,7 +138,7 @@ class Alert:
         elif value.dtype == np.uint32:
             has &= value != EMPTY
         if tracker.kind.pointers and value.dtype.kind != "u":
-            has &= value >= 0  # a search has not reached the others
+            has &= (value >= 0) & (value < np.inf)  # a search has not reached the others
         value = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
         return Seen(value, has, 0 if graph.names is None else graph.names.version)
 

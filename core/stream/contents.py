@@ -88,6 +88,7 @@ class Contents:
         self._doubted: tuple[Any, ...] | None = None  # see _was_valid
         self._ahead: Events | None = None  # far past the watermark, not yet believed or refused
         self._has_warned = False
+        self.entered = nothing(None)  #: the events of the newest slide, with ids
         self._by_clock: int | None = None  # the newest end that the wall clock reached
         self.counters, self.read = Counters(), 0  #: refused events by slide; how many events came
 
@@ -328,6 +329,7 @@ class Contents:
             events, cancelled, unmatched = self.names.named(events)
         if events.kind is not None:
             self.ring = ring = ring.on_host()  # one on a device takes insertions only
+        self.entered = events
         change = ring.slide(events, None if size is None else end - size)
         if self.names is not None:
             change = change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched)

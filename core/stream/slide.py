@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from suricate.base.errors import RequirementError
 from suricate.graph import Graph
@@ -11,7 +11,9 @@ from suricate.graph.inspection import bytes_of
 from suricate.io.sources.times import moment
 
 if TYPE_CHECKING:
+    from suricate.graph.frames import Frame
     from suricate.stream.contents import Due
+    from suricate.stream.tracking import JobTracker
     from suricate.stream.window import Window
 
 
@@ -59,6 +61,25 @@ class Slide:
         self._demand_current()
         found, twin = {"graph": bytes_of(self._job.graph), "window": self._job.bytes_on_host}, self._job.graphs.twin
         return found if twin is None else found | {"symmetric": bytes_of(twin.graph)}
+
+    def replay(self, tracker: JobTracker, *, at: Any) -> Frame:
+        """Return the answers of ``tracker`` at vertices ``at`` after each event of this slide, to find which did it.
+
+        The events run on a copy of the graph on the CPU, made by this call. A row per event and vertex: ``event`` (-1:
+        all that left by time, as one step; then those that entered from 0, by time and position; those of which a
+        deletion of the slide leaves no name are left out), ``time``, ``src``, ``dst``, ``kind``, ``at``, and the
+        arrays and numbers of the result. New vertices of the slide are there from the beginning, without edges. The
+        last answers are those of the slide.
+
+        Raises:
+            ParameterError: no tracker of this job. UnknownNameError, VertexRangeError: there is no such vertex.
+            RequirementError: the algorithm has no step for single events; the graph has columns of edges, is divided
+                among processes, or the tracker is symmetric; the slide is over.
+        """
+        self._demand_current()
+        from suricate.stream.which_event import replayed
+
+        return replayed(self._job, tracker, at)
 
     def _demand_current(self) -> None:
         if self._job.current is not self:

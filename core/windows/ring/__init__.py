@@ -84,6 +84,8 @@ class Ring:
             _table(2 * _LEAST), np.empty(_LEAST, np.uint32), np.empty(_LEAST, np.uint32),
         )  # fmt: skip
         self._state, self._slide = np.zeros(8, np.int64), 0
+        #: before the events of the newest slide entered: the front, the back, and what was alive (None: the same)
+        self.entry: tuple[int, int, np.ndarray | None] = (0, 0, None)
 
     def __len__(self) -> int:
         """Return the number of events in the ring, including removed ones whose time has not passed yet."""
@@ -122,6 +124,7 @@ class Ring:
         state, kept, pairs = self._state, self._kept, self._pairs
         state[[TOUCHED, linked.UNMATCHED, linked.TAKEN, linked.OVERFLOW]] = 0
         left = 0 if cutoff is None else linked.expire(kept, pairs, cutoff, self._slide, self._exact, state)
+        self.entry = int(state[FRONT]), int(state[BACK]), None if events.kind is None else kept.alive.copy()
         src, dst = on_host(events.src), on_host(events.dst)
         if not self._directed:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
