@@ -133,10 +133,7 @@ def _links(path: Path) -> Iterator[Path]:
 
 
 def _written_through(path: Path) -> IO[bytes]:
-    """Open the special file ``path`` for writing in place and return it.
-
-    If ``path`` stands for an open file of this process, writing continues at its current position.
-    """
+    """Open a special file for writing in place; an open file of this process at its current position."""
     number = _own_descriptor(path)
     if number is None:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb")  # append: what an open file holds stays

@@ -54,10 +54,7 @@ class CompilationNotice:
         self._written = False
 
     def start(self) -> None:
-        """Record that a compilation begins.
-
-        Write :data:`LINE` if compilations have taken more than :data:`PATIENCE` seconds in all.
-        """
+        """Record that a compilation begins; write :data:`LINE` after :data:`PATIENCE` seconds in all."""
         with self._lock:
             now = time.monotonic()
             if self._depth == 0:

@@ -242,10 +242,7 @@ in_child(POOL.begin_again)
 
 
 def compile_here(text: str, name: str, options: tuple[str, ...]) -> bytes:
-    """Return the binary of a program, compiled in this thread by CuPy's NVRTC; it does not block other threads.
-
-    ``text`` is the source, ``name`` its name in messages, ``options`` are those of NVRTC.
-    """
+    """Return the binary of the source ``text``, compiled in this thread by CuPy's NVRTC, without blocking others."""
     from cupy.cuda import nvrtc as library
 
     program = library.createProgram(text, name, (), ())

@@ -114,9 +114,6 @@ class GridBarrier:
         self.arrived = 0
 
     def expected(self, blocks: int, barriers: int) -> int:
-        """Return the counter's value before the next launch, of ``blocks`` blocks that pass ``barriers`` barriers each.
-
-        :attr:`arrived` is increased by ``blocks * barriers``.
-        """
+        """Return the counter's value before the next launch; :attr:`arrived` grows by ``blocks * barriers``."""
         before, self.arrived = self.arrived, (self.arrived + blocks * barriers) & WRAP
         return before

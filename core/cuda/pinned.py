@@ -50,10 +50,7 @@ class PinnedCounters:
             wait_for(self._device)
 
     def copy_from(self, counters: Array) -> None:
-        """Queue a copy of ``counters``, a device array, to the start of :attr:`array` in the current stream.
-
-        Does not wait. ``counters`` has the same dtype, and at most the same length.
-        """
+        """Queue a copy of ``counters``, of the same dtype, to the start of :attr:`array`; does not wait."""
         if self._copied is None:
             self._copied = self._device.xp.cuda.Event(disable_timing=True)
         self.busy = True

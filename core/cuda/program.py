@@ -112,10 +112,7 @@ class Program:
 
 
 class Launch(NamedTuple):
-    """A recorded launch: the kernel's name, the kernel, and grid, block and arguments in ``given``.
-
-    ``kernel(*given)`` repeats it.
-    """
+    """A recorded launch: its name, the kernel, and grid, block and arguments; ``kernel(*given)`` repeats it."""
 
     name: str
     kernel: Any

@@ -142,10 +142,7 @@ def constants(values: Mapping[str, int | float]) -> str:
 
 
 def named(source: Any, *names: str) -> dict[str, Any]:
-    """Return {name: value} for the attributes ``names`` of the module ``source``.
-
-    :func:`enum` and :func:`constants` take such a mapping.
-    """
+    """Return {name: value} of attributes of the module ``source``, for :func:`enum` and :func:`constants`."""
     return {name: getattr(source, name) for name in names}
 
 

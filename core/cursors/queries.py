@@ -16,10 +16,7 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 
 @kernel
 def list_degrees(g, vertices, degrees, low, high):
-    """Write the out-degrees of ``vertices[low:high]`` to ``degrees[low:high]``.
-
-    An empty array ``vertices`` stands for all vertices in order: vertex ``i`` has the position ``i``.
-    """
+    """Write the out-degrees of ``vertices[low:high]``, of all in order if it is empty, to ``degrees``."""
     if len(vertices):
         for i in range(low, high):
             degrees[i] = degree(g, vertices[i])
@@ -30,10 +27,7 @@ def list_degrees(g, vertices, degrees, low, high):
 
 @kernel
 def find_edges(g, src, dst, found, weights, low, high):
-    """Look up the edges ``src[i] -> dst[i]`` for ``low <= i < high`` in the view ``g``.
-
-    ``found[i]`` is set to whether the edge is stored, and ``weights[i]`` to its weight if it is.
-    """
+    """Write whether ``src[i] -> dst[i]`` is stored to ``found[i]``, and its weight to ``weights[i]``."""
     for i in range(low, high):
         slot = find(g, src[i], dst[i])
         found[i] = slot >= 0

@@ -37,10 +37,7 @@ def row_in_spans(g, u, dst, weights, at, stop):
 
 @kernel
 def copy_rows(g, offsets, dst, weights, low, high):
-    """Copy the rows of the vertices ``low`` to ``high`` (exclusive) of the view ``g`` to ``dst`` and ``weights``.
-
-    The row of ``u`` gets the indices ``offsets[u]`` to ``offsets[u + 1]`` (exclusive).
-    """
+    """Copy the rows of the vertices ``low`` to ``high`` (exclusive) to ``dst`` and ``weights``, by ``offsets``."""
     stop = offsets[high]
     for u in range(low, high):
         at = offsets[u]

@@ -41,10 +41,7 @@ _FORMS = {
 
 
 def numba_source(tree: Tree, parameters: list[str], name: str) -> str:
-    """Return the source of the Python function ``name(parameters)``, which computes ``tree``.
-
-    Its globals must have ``np``, ``math`` and what ``TypedFunction.numba_imports`` imports.
-    """
+    """Return the source of ``name(parameters)``, for globals with ``np``, ``math`` and the imports of the function."""
     return "\n".join([f"def {name}({', '.join(parameters)}):", *_numba_block(tree.statements, "    ")]) + "\n"
 
 

@@ -42,10 +42,7 @@ class Field(NamedTuple):
 
     @property
     def identity(self) -> int:
-        """The encoding of the largest value, infinity or the largest integer, shifted to the field's bits in the word.
-
-        All other bits of the integer are 0.
-        """
+        """The encoding of the largest value, infinity or an integer, at the field's bits; other bits are 0."""
         if self.dtype.kind != "f":
             return self.mask
         plain = int(np.array(np.inf, self.dtype).view(f"u{self.dtype.itemsize}"))
@@ -220,10 +217,7 @@ def numba_encoded(layout: Layout, values: list[str]) -> str:
 
 
 def numba_put(layout_bits: int, field: Field, word: str, value: str) -> str:
-    """Return Python text: a copy of ``word`` whose ``field`` is the number ``value``.
-
-    ``word`` is the name of a word of ``layout_bits`` bits, ``value`` Python text.
-    """
+    """Return Python text: a copy of ``word``, of ``layout_bits`` bits, whose ``field`` is the number ``value``."""
     halves = [word] if layout_bits == HALF else [f"{word}[0]", f"{word}[1]"]
     for half, shifted in _shifted(field, f"encode_{field.dtype}({value})"):
         kept = ~(field.mask >> half * HALF) & _LOW

@@ -60,10 +60,7 @@ def literal(value: Any) -> Node:
 
 
 def common(a: str, b: str) -> str:
-    """Return the type to which a binary operator converts operands of types ``a`` and ``b``.
-
-    Raises :class:`Untranslatable` if there is none, as for int64 and uint64.
-    """
+    """Return the type of an operation on ``a`` and ``b``; raises :class:`Untranslatable`, as for int64 and uint64."""
     if a != b and (is_word(a) or is_word(b)):
         raise Untranslatable("a tuple and a number have no common type")
     kind = promote(a, b)
@@ -221,10 +218,7 @@ def comparison(op: ast.cmpop, a: Node, b: Node) -> Node:
 
 
 def chain(op: str, values: list[Node]) -> Node:
-    """Return the node of ``values``, which are bools, joined by ``and`` (``op`` is "both") or ``or`` ("either").
-
-    Constants that do not affect the result are left out.
-    """
+    """Return the node of ``values``, bools, joined by ``op``, "both" or "either", without constants of no effect."""
     decides = op == "either"
     result: Node | None = None
     for value in values:
@@ -263,10 +257,7 @@ def float_function(op: str, args: tuple[Node, ...]) -> Node:
 
 
 def extreme(op: str, args: tuple[Node, ...]) -> Node:
-    """Return the node of the smallest or largest of ``args``.
-
-    ``op`` is ``min`` or ``max``, as in Python, or ``minimum`` or ``maximum``, which give NaN if any operand is NaN.
-    """
+    """Return the node of the extreme of ``args``; ``minimum`` and ``maximum`` give NaN if an operand is NaN."""
     result = number(args[0])
     for arg in args[1:]:
         kind, operands = _in_common(result, number(arg))

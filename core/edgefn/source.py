@@ -41,10 +41,7 @@ class Source:
         return body[1:] if has_docstring else body
 
     def parameters(self, *, rest: bool = False) -> list[str]:
-        """Return the names of the positional parameters; raise ``EdgeFunctionError`` if the function has other ones.
-
-        With ``rest=True`` the function may also have ``*others``, whose name is not returned.
-        """
+        """Return the names of the positional parameters, with ``rest`` before ``*others``; others raise."""
         spec = self.node.args
         if (spec.vararg and not rest) or spec.kwarg or spec.kwonlyargs:
             allowed = "no **kwargs or keyword-only ones" if rest else "no *args, **kwargs or keyword-only ones"

@@ -88,10 +88,7 @@ class TypedFunction:
 
     @property
     def numba_imports(self) -> str:
-        """Lines of Python that a module with the Numba source needs: imports of what it calls, and checks of indices.
-
-        The module must have ``math``, ``np`` and ``inner`` already.
-        """
+        """Lines for a module with the source, besides ``math``, ``np``, ``inner``: imports, checks of indices."""
         if self.by_hand:
             return ""
         kinds = {argument.kind for argument in self.arguments}
@@ -155,10 +152,7 @@ class TypedFunction:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     def numba_source(self, name: str) -> str:
-        """Return the source of a Python function ``name`` for ``njit``.
-
-        Its globals must have ``np``, ``math`` and what :attr:`numba_imports` imports.
-        """
+        """Return the source of ``name`` for ``njit``; it needs ``np``, ``math`` and :attr:`numba_imports`."""
         return self._write_numba(name)
 
     def cuda_source(self, name: str) -> str:

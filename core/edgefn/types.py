@@ -27,10 +27,7 @@ def is_word(kind: str) -> bool:
 
 
 def type_of(dtype: np.dtype, *, scalar: bool = False) -> str:
-    """Return the type of an element of an array of ``dtype``, or with ``scalar`` of a number that is an argument.
-
-    A scalar of int64 or float64 is weak.
-    """
+    """Return the type of an entry of ``dtype``, or of a ``scalar`` argument, which is weak if int64 or float64."""
     if dtype.kind == "b":
         return BOOL
     wide = "int64" if dtype.kind in "iu" and dtype != np.uint64 else dtype.name

@@ -430,10 +430,7 @@ def to_edge_index(graph: Graph, *, names: bool = False) -> tuple[Any, ...]:
 
 
 def weight_dtype_of(dtype: Any) -> np.dtype:
-    """Return the dtype of graph weights that holds values of ``dtype``.
-
-    64-bit integers become int32 (the insertion refuses values beyond its range).
-    """
+    """Return the dtype of graph weights for values of ``dtype``; 64-bit integers become int32, values checked later."""
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
         return np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)

@@ -429,10 +429,7 @@ def _takes_kernels(kind: type[Algorithm]) -> bool:
 
 
 def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
-    """Return the key by which trackers share an instance: the class ``kind`` and all parameters, defaults filled in.
-
-    If a parameter is neither a number, text, bool nor None, the key is unique.
-    """
+    """Return the key by which trackers share an instance; unique if a parameter is no plain value."""
     bound = inspect.signature(kind).bind(**params)
     bound.apply_defaults()
     values = [plain(value) for value in bound.arguments.values()]

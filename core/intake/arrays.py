@@ -439,10 +439,7 @@ def on_host(array: Array) -> np.ndarray:
 
 
 def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:
-    """Return the arcs of undirected edges: first all ``(min, max)``, then all ``(max, min)``, weights twice.
-
-    Both halves have the edges in the same order, so duplicates resolve equally. ``xp``: the module of the arrays.
-    """
+    """Return the arcs of undirected edges, all ``(min, max)``, then all ``(max, min)``, in one order, weights twice."""
     low, high = xp.minimum(edges.src, edges.dst), xp.maximum(edges.src, edges.dst)
     return joined(xp, EdgeList(low, high, edges.weight), EdgeList(high, low, edges.weight))
 

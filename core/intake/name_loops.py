@@ -116,10 +116,7 @@ def _next_set(bits, at, end):
 
 @kernel
 def hash_names(keys, data, text, codes):
-    """Write the hash of each of ``keys`` (uint64) to ``codes`` (uint32).
-
-    If ``text``, a key is ``start << 32 | length`` of a text in the bytes ``data``, else it is an integer.
-    """
+    """Write the hash of each key to ``codes``: an integer or, with ``text``, ``start << 32 | length`` in ``data``."""
     for index in range(len(keys)):
         key = keys[index]
         codes[index] = text_code(data, np.int64(key >> _SHIFT), np.int64(key & _LENGTH)) if text else number_code(key)
@@ -284,10 +281,7 @@ def keep(up, gone, when, slides, table):
 
 @kernel
 def undo(up, down, table):
-    """Undo the pending change: forget the names that it has added, free their ids, and restore all counts.
-
-    ``up`` and ``down``: what :func:`recount` was given, if it was called.
-    """
+    """Undo the pending change and its recount: forget added names, free their ids, restore all counts."""
     counts, free, head, kept = table[3], table[5], table[7], table[8]
     if head[COUNTED] != 0:
         _add(down, len(down), 1, counts)

@@ -255,10 +255,7 @@ class Prepared:
         return self._then(lambda: self.names._ids_of(values))
 
     def intern_pairs(self, src: Any, dst: Any, size: int) -> np.ndarray:
-        """Return the ids of the ends of edges, ``uint32[n, 2]``, as ``Names.intern_pairs`` does.
-
-        New names do not get ids below ``size``: these belong to vertices without names.
-        """
+        """Return ``uint32[n, 2]`` as ``Names.intern_pairs``; ids below ``size`` belong to vertices without names."""
 
         def step() -> np.ndarray:
             number = self.names._table.head[NUM_NAMES]

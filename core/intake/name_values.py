@@ -231,10 +231,7 @@ def _encoded(item: Any, index: int) -> bytes:
 
 
 def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarray] | None:
-    """Return the names of a column as a list, missing ones as 0 or an empty text, and ``bool[n]``: which are missing.
-
-    Return None if no name is missing. ``kind``: of the names, None if it is unknown.
-    """
+    """Return a column's names as a list, missing ones as 0 or "", and which are missing; None if none is."""
     items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
     missing = nulls_of(items)
     if not missing.any():

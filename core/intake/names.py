@@ -268,10 +268,7 @@ class Names(NameTable):
             return (named[0] if self.dtype == TEXT else int(named[0])) if one else named
 
     def values_of(self, ids: Any) -> Values:
-        """Return the names of ids as ``Values``, a copy; its ``decoded()`` makes ``str``.
-
-        Raises ``VertexRangeError`` if an id has no name.
-        """
+        """Return the names of ids as ``Values``, a copy; raises ``VertexRangeError`` if one has no name."""
         with self._lock:
             self._whole()
             return self._values_of(self._known(ids))

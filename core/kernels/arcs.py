@@ -88,10 +88,7 @@ class ArcLaunch:
         return True
 
     def launch(self, *lists: ArcList | PlacedArcs | None) -> None:
-        """Launch the kernel over ``lists`` of arcs (None: an empty list), without waiting for the device.
-
-        There must be as many lists as among the arguments.
-        """
+        """Launch the kernel over ``lists`` of arcs (None: empty), as many as its arguments have; does not wait."""
         for place, arcs in enumerate(lists, start=self._arcs):
             self._kernel.put_struct(place, ARCS.packer, arc_values(arcs))
         self._kernel.launch()

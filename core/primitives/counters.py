@@ -30,10 +30,7 @@ class Counters:
         self._pinned = PinnedCounters(device, size, np.int64) if device.is_cuda else None
 
     def charge(self, inserted: int, deleted: int) -> None:
-        """Add ``inserted`` and ``deleted`` to ``unseen``; does nothing on the CPU.
-
-        They are upper bounds of how many edges the next batch inserts and deletes.
-        """
+        """Add upper bounds of what the next batch changes to ``unseen``; does nothing on the CPU."""
         if self._pinned is not None:
             for charged in (self.unseen, self._later):  # by entry: a whole array takes NumPy longer
                 charged[0] += inserted

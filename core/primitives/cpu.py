@@ -118,10 +118,7 @@ def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> N
 
 
 def source_ranges(keys: Array) -> list[slice]:
-    """Return slices that divide ``keys``, edge keys in ascending order, into parts for threads.
-
-    All edges of a source are in one part.
-    """
+    """Return slices that divide ``keys``, ascending, for threads; all edges of a source are in one."""
     size, parts = len(keys), threads.parts(len(keys))
     if parts == 1:
         return [slice(0, size)]
@@ -152,10 +149,7 @@ COPYING = EntryPoints()  #: of ``copy_valid``, by the dtype of ids
 
 @kernel
 def copy_valid(src, dst, num_vertices, copies):
-    """Copy ``src``, then ``dst``, to ``copies``, ``uint32[2 m]``; return whether all ids are below ``num_vertices``.
-
-    A negative id counts as a large one.
-    """
+    """Copy ``src``, then ``dst``, to ``copies``; return whether all ids are below ``num_vertices``."""
     largest = np.uint64(0)
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])  # a negative id becomes a large one

@@ -119,10 +119,7 @@ CHANGING = Struct("Changing", {
 
 
 class Scratch:
-    """Allocates scratch memory for the batches of one store, which must all use the same stream.
-
-    The memory of small batches is cached and reused by later batches of the same size.
-    """
+    """Scratch memory for the batches of one store in one stream; that of small ones is kept by size."""
 
     def __init__(self, device: Device) -> None:
         self._device = device

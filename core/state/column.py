@@ -74,10 +74,7 @@ class Column:
         return len(self._buffer)
 
     def reserve(self, size: int, admit: Callable[[int], None]) -> None:
-        """Allocate memory for ``size`` vertices, so that :meth:`resize` cannot fail; raises ``MemoryError``.
-
-        ``admit``: called with the bytes to allocate; raises ``CapacityError`` if they are too many.
-        """
+        """Allocate for ``size`` vertices (``admit`` gets the bytes), so that :meth:`resize` cannot fail."""
         if size <= self.capacity:
             return
         for length in (max(size, self.capacity * 3 // 2), size):
@@ -145,10 +142,7 @@ class Column:
         return other
 
     def check(self, num_vertices: int, deleted: np.ndarray) -> None:
-        """Verify that there is a value per vertex, and ``missing`` at deleted vertices; raises ``CheckFailed``.
-
-        ``deleted``: the ids of the deleted vertices.
-        """
+        """Raise ``CheckFailed`` unless there is a value per vertex, and ``missing`` at the ids ``deleted``."""
         require(self.size == num_vertices, "a column has a value per vertex")
         buffer = self.device.to_numpy(self._buffer)
         idle = np.concatenate((buffer[self.size :], buffer[deleted.astype(np.int64)]))

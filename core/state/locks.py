@@ -39,10 +39,7 @@ def graph_lock(device: Device, threads: int | None = None, graph: Any = None) ->
 
 
 class HalfChanged:
-    """Takes the place, in a child of ``fork``, of the lock of a graph that another thread was changing at the fork.
-
-    Entering it raises ``ForkError``.
-    """
+    """The lock, in a child of ``fork``, of a graph that another thread was changing: raises ``ForkError``."""
 
     def __enter__(self) -> None:
         raise ForkError(
@@ -55,10 +52,7 @@ class HalfChanged:
 
 
 def on_graph_device(function: Function) -> Function:
-    """Decorate ``function(graph, ...)`` so that it runs under the graph's lock, with its CUDA device current.
-
-    A ``MemoryError`` in the function becomes a ``CapacityError``.
-    """
+    """Decorate ``function(graph, ...)``: lock and device of the graph; ``MemoryError`` is ``CapacityError``."""
     return on_device_of("")(function)
 
 
@@ -99,10 +93,7 @@ def on_device_of(attribute: str) -> Callable[[Function], Function]:
 
 
 def capacity_error(device: Device, error: MemoryError) -> MemoryError:
-    """Return ``error`` if suricate raised it, else a ``CapacityError`` to raise in its place.
-
-    This names ``device`` and has the message and the notes of ``error``.
-    """
+    """Return ``error`` if suricate raised it, else a ``CapacityError`` of its message that names ``device``."""
     if isinstance(error, SuricateError):
         return error
     ours = CapacityError(f"memory does not suffice on {device}: {error}")

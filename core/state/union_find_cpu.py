@@ -34,10 +34,7 @@ def unite(parent, u, v):
 
 @inner
 def unite_by(parent, u, v, alone):
-    """Unite the sets of ``u`` and ``v`` in ``parent``, in place; return whether they were in two sets.
-
-    ``alone``: whether no other thread unites meanwhile, so that compare-and-swap is not needed.
-    """
+    """Unite the sets of ``u`` and ``v``, if ``alone`` without atomics; return whether they were in two sets."""
     if parent[u] == parent[v]:
         return False
     a, b = root_of(parent, np.uint32(u)), root_of(parent, np.uint32(v))
@@ -68,10 +65,7 @@ def unite_pairs(parent, src, dst, status, wanted, begin, end):
 
 @kernel
 def compress(parent, label, begin, end):
-    """Set ``parent[i]``, and ``label[i]`` unless ``label`` is empty, to the root of ``i``, for ``begin <= i < end``.
-
-    Returns the number of roots among these elements.
-    """
+    """Write roots to ``parent[begin:end]``, and to ``label`` unless it is empty; return how many roots are there."""
     roots = 0
     for i in range(begin, end):
         root = parent[parent[i]]
@@ -86,19 +80,13 @@ def compress(parent, label, begin, end):
 
 @kernel
 def roots_of(parent, vertices, roots, begin, end):
-    """Set ``roots[i]`` to the root of ``vertices[i]``, for ``i`` from ``begin`` to ``end`` (exclusive).
-
-    This halves paths in ``parent``, in place.
-    """
+    """Write the roots of ``vertices[begin:end]`` to ``roots``; paths are halved in place."""
     for i in range(begin, end):
         roots[i] = root_of(parent, np.uint32(vertices[i]))
 
 
 @kernel
 def same_component(parent, a, b, same, begin, end):
-    """Set ``same[i]`` to whether ``a[i]`` and ``b[i]`` have one root, for ``i`` from ``begin`` to ``end`` (exclusive).
-
-    This halves paths in ``parent``, in place.
-    """
+    """Write whether ``a[i]`` and ``b[i]`` have one root to ``same``; paths are halved in place."""
     for i in range(begin, end):
         same[i] = root_of(parent, a[i]) == root_of(parent, b[i])

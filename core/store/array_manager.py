@@ -99,10 +99,7 @@ class ArrayManager(Generic[Graph]):
         return sum(array.nbytes for array in self._arrays.values())
 
     def kept_back(self) -> int:
-        """Return the bytes that :meth:`admit` does not give to insertions, so that deletions never lack memory.
-
-        This is 0 unless a subclass overrides the method.
-        """
+        """Return the bytes that :meth:`admit` keeps from insertions for deletions; 0 unless overridden."""
         return 0
 
     @property
@@ -155,10 +152,7 @@ class ArrayManager(Generic[Graph]):
         self.attach(self.filled(arrays, keep))
 
     def filled(self, arrays: Mapping[str, Array], keep: int | None = None) -> Mapping[str, Array]:
-        """Copy the first ``keep`` entries of the store's arrays of these names to ``arrays``; return these.
-
-        ``keep`` None: as many entries as the old and the new array both have.
-        """
+        """Copy the first ``keep`` entries (None: those of both) of the store's arrays to ``arrays``; return these."""
         for name, array in arrays.items():
             kept = min(len(array), len(self._arrays[name])) if keep is None else keep
             array[:kept] = self._arrays[name][:kept]
@@ -199,10 +193,7 @@ class ArrayManager(Generic[Graph]):
         return host if other.device.is_cuda and not self.device.is_cuda else self.device.xp.array(host)
 
     def memory(self, used: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-        """Return ``{group: (bytes used, bytes allocated)}``.
-
-        ``used``: by group, the number of entries in use; a group that it does not name is used as a whole.
-        """
+        """Return ``{group: (bytes used, bytes allocated)}``; ``used``: entries in use by group, all of others."""
         return {
             group: (used.get(group, self.length(group)) * size, self.length(group) * size)
             for group, size in ((group, self.entry_bytes(group)) for group in self.layout)

@@ -134,25 +134,16 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def apply_deletion(self, batch: LocatedBatch, reservation: Deletion, report: Report) -> None:
-        """Delete the ``PRESENT`` entries and write ``report``, for instance by :meth:`report_deletion`.
-
-        ``reservation`` is the result of :meth:`reserve_deletion`.
-        """
+        """Delete the ``PRESENT`` entries and write ``report``, for instance by :meth:`report_deletion`."""
 
     # -- updates and queries -------------------------------------------------------------------------------------------
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert edges and return the outcome, see :meth:`suricate.store.Store.insert`.
-
-        Of duplicates only the last one reports a change.
-        """
+        """Insert edges, see :meth:`suricate.store.Store.insert`; of duplicates the last one reports a change."""
         return self._change(EdgeList(src, dst, weight), guard, ABSENT)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete edges and return the outcome, see :meth:`suricate.store.Store.delete`.
-
-        Of duplicates only the last one reports a change.
-        """
+        """Delete edges, see :meth:`suricate.store.Store.delete`; of duplicates the last one reports a change."""
         return self._change(EdgeList(src, dst), guard, PRESENT)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:

@@ -40,10 +40,7 @@ def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
 
 
 def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> Array:
-    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``.
-
-    On CUDA the degrees of all vertices are computed, from which those of ``vertices`` are then picked.
-    """
+    """Return the out-degrees of ``vertices``, ``uint32[k]``; on CUDA those of all are computed first."""
     if device.is_cuda:
         result = device.xp.empty(view.num_vertices, np.uint32)
         _launch(view, "list_degrees", len(result), np.int64(len(result)), result)
@@ -55,10 +52,7 @@ def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> A
 
 
 def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array, Array | None]:
-    """Look up the edges ``src[i]`` to ``dst[i]``; return ``bool[n]``: which are stored, and their weights.
-
-    The weight of an edge that is not stored is 0; without weights the second result is None.
-    """
+    """Return which edges are stored, ``bool[n]``, and their weights, 0 if not stored, or None."""
     xp, count = device.xp, len(src)
     found = xp.empty(count, bool)
     weight = None if view.weight_dtype is None else xp.zeros(count, view.weight_dtype)
@@ -133,10 +127,7 @@ def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offset
 
 
 def updated(view: StoreView, device: Device) -> EdgeList:
-    """Return the edges inserted since the mark, in any order, by the updated-edges iterator of the view's cursor.
-
-    On CUDA waits for the device.
-    """
+    """Return the edges inserted since the mark by the cursor's iterator, in any order; waits for a CUDA device."""
     xp, count = device.xp, 0
     edges = _empty_edges(view, xp, 0)
     for _ in range(2):  # count, then list
@@ -152,10 +143,7 @@ def updated(view: StoreView, device: Device) -> EdgeList:
 
 
 def inserted_since(edges: EdgeList, marked: Array, xp: Any) -> EdgeList:
-    """Return the ``edges`` whose keys are not in ``marked``, ``uint64``, the keys of the edges at the mark.
-
-    A key is ``src << 32 | dst``; ``xp`` is NumPy or CuPy.
-    """
+    """Return the ``edges`` whose keys, ``src << 32 | dst``, are not in ``marked``, those at the mark."""
     fresh = ~xp.isin(edge_keys(edges.src, edges.dst), marked)
     return EdgeList(edges.src[fresh], edges.dst[fresh], None if edges.weight is None else edges.weight[fresh])
 

@@ -131,10 +131,7 @@ def fill_table(keys, first, last, kind, table):
 
 @inner
 def match(v, at, keys, kind, slot, table):
-    """If the batch has an entry for destination ``v``, stored in slot ``at``, make this entry ``PRESENT``.
-
-    ``kind`` and ``slot`` of the entry are written; ``table`` is the hash table that :func:`fill_table` has filled.
-    """
+    """If the batch has an entry for ``v``, which is stored in slot ``at``, make this entry ``PRESENT``."""
     h = place_of(v, table)
     while table[h] >= 0:
         i = table[h]

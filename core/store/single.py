@@ -39,10 +39,7 @@ class SingleEdges(NamedTuple):
 
 
 def reserve_some(reserve: Callable[[int], None], num_edges: int) -> None:
-    """Call ``reserve(num_edges)``; if it raises ``CapacityError``, try half as many edges, and so on.
-
-    If there is no memory even for one edge, nothing is reserved and nothing is raised.
-    """
+    """Call ``reserve(num_edges)``, with half as many edges after each ``CapacityError``; never raises it."""
     while num_edges:
         try:
             return reserve(num_edges)

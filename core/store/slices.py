@@ -31,10 +31,7 @@ def slices_of(edges: EdgeList, number: int, xp: Any) -> Iterator[Places]:
 
 
 def joined_outcomes(size: int, done: Sequence[tuple[Places, Outcome]], xp: Any) -> Outcome:
-    """Return the outcome of all ``size`` edges of a batch from the outcomes of its slices.
-
-    ``done``: per slice the positions of its edges, and its outcome; ``xp`` is NumPy or CuPy.
-    """
+    """Return the outcome of a batch from ``done``: positions of edges and outcome per slice."""
     if len(done) == 1:
         return done[0][1]
     status, first = xp.zeros(size, np.uint8), done[0][1].weight

@@ -58,9 +58,6 @@ def degree_of(table, u):
 
 @inner
 def value_of(table, u, x, default):
-    """Return the value of edge ``(u, x)`` in the set whose hash table is ``table``; ``default`` if the edge is absent.
-
-    The result has the dtype of the values.
-    """
+    """Return the value of edge ``(u, x)``, of the values' dtype; ``default`` if the edge is absent."""
     place = place_of(table, u, x)
     return table.value[place] if place >= 0 else table.value.dtype.type(default)

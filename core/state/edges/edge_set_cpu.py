@@ -25,10 +25,7 @@ _NO_STATUS = np.empty(0, np.uint8)
 
 @inner
 def slot_of(table, at, key, free):
-    """Return the slot of ``key`` in ``table``; insert the key if it is absent.
-
-    The search begins at slot ``at``; ``free`` is the value of free slots.
-    """
+    """Return the slot of ``key`` in ``table``, searched from ``at`` on; insert the key if it is absent."""
     while table[at] != free and table[at] != key:
         at += np.uint64(1)
         if at == np.uint64(len(table)):

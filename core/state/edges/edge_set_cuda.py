@@ -139,10 +139,7 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Write rows as the function of this name in ``edge_set_cpu`` does.
-
-    Behind ``table`` are two counters of the kernel, for its barrier and for the end of the rows.
-    """
+    """Write rows as the CPU's; two counters lie behind ``table``: a barrier's, and the end of the rows."""
     start = table.data.ptr
     _launch(device, "fill_rows", max(len(src), slots), start, start + 4 * slots, start + 8 * slots, rows.data.ptr,
         src.data.ptr, address(status), len(src), slots, wanted,
