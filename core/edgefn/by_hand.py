@@ -15,9 +15,8 @@ from suricate.base.errors import EdgeFunctionError
 from suricate.base.types import WEIGHT_DTYPES
 from suricate.cuda.program import c_type
 from suricate.edgefn import emit_numba
-from suricate.edgefn.outside import MISSING, Name, look_up
 from suricate.edgefn.parameters import WEIGHT_AND_ROW, Signature, check_count, refuse_row
-from suricate.edgefn.source import Source, find_source, parsed_expression, plain_function
+from suricate.edgefn.source import MISSING, Name, Source, find_source, look_up, parsed_expression, plain_function
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
 

@@ -14,9 +14,8 @@ from suricate.edgefn import bounds, emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
 from suricate.edgefn.derived.asks import asks_of
 from suricate.edgefn.layout import Layout
-from suricate.edgefn.outside import Name, reader
 from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count, refuse_row
-from suricate.edgefn.source import find_source, plain_function
+from suricate.edgefn.source import Name, find_source, plain_function, reader
 from suricate.edgefn.translate import translate
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction

@@ -14,8 +14,7 @@ from suricate.base.effects import Atomic, is_effect
 from suricate.edgefn import functions, operations
 from suricate.edgefn.layout import Field, Layout
 from suricate.edgefn.operations import Untranslatable
-from suricate.edgefn.outside import MISSING, Name, look_up
-from suricate.edgefn.source import Source, find_source
+from suricate.edgefn.source import MISSING, Name, Source, find_source, look_up
 from suricate.edgefn.tree import ArrayRef, Assign, Binding, Node, ObjectRef, Reference, WordsRef, constant
 from suricate.edgefn.types import BOOL, is_float, storage, type_of
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.edgefn.layout import Layout
-from suricate.edgefn.outside import Name
+from suricate.edgefn.source import Name
 from suricate.edgefn.types import BOOL, FLOAT, INT
 
 

@@ -23,7 +23,6 @@ from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.delta.column_delta import shown_delta
 from suricate.graph.delta.frame import frame_of
-from suricate.graph.division import Division, demand_comm, divided
 from suricate.graph.edge_columns.weighing import advance_weighed, with_weights
 from suricate.graph.exchange import arrow, igraph, networkit, networkx, pyg
 from suricate.graph.inspection import most_arcs, share_limit
@@ -32,6 +31,7 @@ from suricate.graph.interface.hints import PAIRS
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
+from suricate.graph.stores import Division, demand_comm, divided
 from suricate.graph.tracker import Kept, advance_all
 from suricate.graph.update import Updater
 from suricate.intake.arrays import picked

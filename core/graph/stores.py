@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from suricate.base.devices import Array
+from suricate.base.errors import ParameterError
+from suricate.base.parameters import shown
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList
+from suricate.comm.protocol import Comm, SelfComm
 from suricate.graph.rollback import Action, beyond_limit, delete_from, in_parts, insert_into, memory_to_undo
 from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.store import Store, checked_outcome, prepared_resize
@@ -189,3 +192,36 @@ class Stores:
                 in_parts(store, action, arcs, status, wanted)
             except Exception as second:
                 error.add_note(f"undoing the change failed in a store as well: {second!r}")
+
+
+class Division(Protocol):
+    """What a graph asks of what divides it: its communication, the stores, operators, batches and copies."""
+
+    comm: Comm
+    memory_limit: int | None
+    stores: tuple[Store, ...]
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
+#: what divides graphs: called with graph, comm, options, a function that makes the stores, hints, and count of vertices
+DIVIDERS: list[Callable[..., Any]] = []
+
+
+def demand_comm(comm: Any) -> None:
+    """Raise ``ParameterError`` unless ``comm`` is a ``Comm`` or None."""
+    if not (comm is None or isinstance(comm, Comm)):
+        raise ParameterError(f"comm must be a Comm, which connect() or run() gives, got {shown(comm)}")
+
+
+def divided(
+    graph: Any, comm: Comm | None, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
+) -> tuple[tuple[Store, ...], Division | None]:
+    """Return the stores of a new ``graph``, and how it is divided; None without other processes.
+
+    ``make``: returns empty stores of ``count`` vertices, given ``hints``: expected out- and in-degrees, or None each.
+    """
+    if comm is None or isinstance(comm, SelfComm):
+        return make(*hints), None
+    division = DIVIDERS[-1](graph, comm, options, make, hints, count)
+    return division.stores, division

@@ -13,7 +13,7 @@ from suricate.base.public import listing
 from suricate.comm.connect import connect
 from suricate.comm.protocol import Comm, SelfComm
 from suricate.comm.threads import run
-from suricate.graph.division import DIVIDERS
+from suricate.graph.stores import DIVIDERS
 from suricate.parallel.partition import Partition
 
 __all__ = ["Comm", "SelfComm", "connect", "run"]

@@ -6,12 +6,16 @@ from suricate.operators.cuda.intersect import intersect as intersections
 from suricate.operators.cuda.loops import iterate as loops
 from suricate.operators.cuda.loops.recording import by_host, is_recording, recorded  # noqa: F401
 from suricate.operators.cuda.maps import maps
-from suricate.operators.cuda.prepared import prepare  # noqa: F401
+from suricate.operators.cuda.prepared import (  # noqa: F401
+    MapOfAll,
+    Passes,
+    map_all,
+    prepare,
+)
 from suricate.operators.cuda.pull import converge as rounds
 from suricate.operators.cuda.pull import pull
 from suricate.operators.cuda.push import propagate as fixed_points
 from suricate.operators.cuda.push import push
-from suricate.operators.cuda.repeated import MapOfAll, Passes, map_all  # noqa: F401
 
 advance = recorded(push.advance)
 propagate = recorded(fixed_points.propagate)

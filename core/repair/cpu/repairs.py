@@ -26,8 +26,7 @@ from suricate.operators.cpu.sources import Listed
 from suricate.operators.results import Propagated
 from suricate.plugins.step import Step
 from suricate.repair.cpu.event_step import Events
-from suricate.repair.cpu.near import Near
-from suricate.repair.cpu.search import Search
+from suricate.repair.cpu.search import Near, Search
 from suricate.repair.cpu.waiting import CHUNK, WINDOW, Waiting, chunks_for
 from suricate.state.frontier import Frontier
 

@@ -14,7 +14,7 @@ from suricate.algorithms.sssp import SSSP
 from suricate.base.devices import CPU
 from suricate.cpu import threads
 from suricate.plugins import backends
-from suricate.repair.cpu import near as forest_near
+from suricate.repair.cpu import search as forest_near
 
 pytestmark = pytest.mark.compiled
 COUNTS = (1, 2, 3)

@@ -15,7 +15,8 @@ from operator_launches import FakeCuda, FakeGraph
 import suricate as su
 from suricate.cuda.program import Program
 from suricate.operators import checks, schemes
-from suricate.operators.cuda import launches, repeated
+from suricate.operators.cuda import launches
+from suricate.operators.cuda import prepared as prepared_calls
 from suricate.operators.cuda.loops import loop_memory
 from suricate.operators.cuda.pull import converge
 from suricate.operators.repeated import Repeated
@@ -51,7 +52,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> list[FakePrepared]:
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.setattr(Program, "kernel", kernel)
-    monkeypatch.setattr(repeated, "PreparedKernel", prepare)
+    monkeypatch.setattr(prepared_calls, "PreparedKernel", prepare)
     monkeypatch.setattr(checks, "lies_on", lambda device, array: True)
     monkeypatch.setattr(checks, "Device", FakeCuda)
     for module in (launches, converge, loop_memory):
