@@ -150,7 +150,6 @@ class CpuKernels:
         self._load: Load | None = None  # the batch that was counted, if it is the first of its store
         self._parts: list[Part] = []  # of the batch that is being inserted
         self._code = EntryPoints()  # of the loops that insert small batches
-        self._rehashes = False  # whether a vertex has outgrown its buckets; before, a kernel without rehashing inserts
         budget.cached = self._ring.nbytes
 
     def forget(self) -> None:
@@ -204,11 +203,11 @@ class CpuKernels:
     ) -> int:  # fmt: skip
         """Insert a small batch by one call of a loop; return how many of its edges were inserted.
 
-        The loop stops at a vertex that must be rehashed if the ``quota`` slabs for that are used up, or if it is the
-        loop that cannot rehash, used until a vertex first needs it; :meth:`insert_rest` inserts the edges that are
-        left. ``outcome`` is written, ``scratch`` comes from :meth:`scratch` (None without weights).
+        The loop stops at a vertex that must be rehashed if the ``quota`` slabs for that are used up;
+        :meth:`insert_rest` inserts the edges that are left. ``outcome`` is written, ``scratch`` comes from
+        :meth:`scratch` (None without weights).
         """
-        insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
+        insert = loops.insert_edges
         words = before = existing = tables = NO_WORDS
         if scratch is not None:
             words, before, existing, tables = as_words(weight), as_words(outcome.weight), *scratch[:2]
@@ -222,7 +221,7 @@ class CpuKernels:
         if is_done:
             part.finish(self._weight_words, outcome)
         else:
-            self._rehashes, self._parts = True, [part]
+            self._parts = [part]
         return done
 
     def insert_rest(self, slabs: Slabs, quota: int, outcome: Outcome, ahead: int = 1) -> int:
@@ -232,7 +231,6 @@ class CpuKernels:
         the parts of the batch share equally, are used up. ``outcome`` is written. A part takes ``ahead`` new slabs at a
         time.
         """
-        insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         left = [part for part in self._parts if part.done < len(part.src)]
         policy = (quota // len(left) if quota > 0 else quota, self._hashing, self._per_bucket)
         calls = [
@@ -240,16 +238,13 @@ class CpuKernels:
              part.before)
             for part in left
         ]  # fmt: skip
-        for part, done in zip(left, threads.run(insert, calls), strict=True):
+        for part, done in zip(left, threads.run(loops.insert_edges, calls), strict=True):
             part.done = done
         self._clamp(slabs)
         if all(part.done == len(part.src) for part in left):
             parts, self._parts = self._parts, []
             threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
             return sum(part.done for part in parts)
-        if not self._rehashes:
-            self._rehashes = True
-            return self.insert_rest(slabs, quota, outcome)
         return sum(part.done for part in self._parts)
 
     def _clamp(self, slabs: Slabs) -> None:

@@ -328,35 +328,11 @@ def survey(g, slab, v):
 
 @kernel
 def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
-    """Insert edges from index ``start`` on, until a vertex has outgrown its buckets; return the index reached.
-
-    The parameters are described above, at the top of the module.
-    """
-    return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, leave)
-
-
-@kernel
-def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
     """Insert edges from index ``start`` on, and rehash vertices within ``policy``'s quota; return the index reached.
 
-    It has the parameters of :func:`insert_edges`, but takes twice as long to compile; that one suffices if no vertex
-    outgrows its buckets.
-    """
-    return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, rehash)
-
-
-@inner
-def leave(g, v, per_bucket, quota):
-    """Return -1 and change nothing: vertex ``v`` keeps its buckets for now; parameters as of :func:`rehash`."""
-    return np.int64(-1)
-
-
-@inner
-def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, grow):
-    """Insert edges from index ``start`` on; return the index reached: short of the end if ``grow`` returned -1.
-
-    ``grow`` is :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets. A new key goes to
-    the first free slot of its chain. Slabs that were taken ahead and not used are freed.
+    The parameters are described above, at the top of the module. The index is short of the end if a vertex has outgrown
+    its buckets and the quota is used up. A new key goes to the first free slot of its chain. Slabs that were taken ahead
+    and not used are freed.
     """
     quota, hashing, per_bucket = policy
     size, left, end = g.weight_words, np.int64(0), np.int64(0)
@@ -397,7 +373,7 @@ def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, stat
             mark_slot(g, slot)
         grown = free < 0 and length + 1 >= layout.REHASH_CHAIN
         if grown and hashing and quota >= 0 and has_outgrown(g, u, per_bucket):
-            used = grow(g, u, per_bucket, quota)
+            used = rehash(g, u, per_bucket, quota)
             if used < 0:
                 add(g.counters, layout.FREED, np.uint32(end - left))
                 return i + 1
