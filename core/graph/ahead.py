@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -118,6 +118,7 @@ def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]
     graph.degrees()
     graph.edges()
     graph.neighbors(0)
+    graph.compact()
     graph.synchronize()
 
 
@@ -257,12 +258,21 @@ class _Rehearsals:
                 if self._running == 0:
                     sys.setswitchinterval(self._interval)
 
+    def here(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
+        """Run a rehearsal in this thread, unless one of this ``name`` was run or this thread runs one itself."""
+        if not compiler.is_ahead() or _local.rehearsing or name in self._known:
+            return
+        self._known.add(name)
+        self._run(name, device, steps)
+
     def _run(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
-        note = f"rehearsed-{hashlib.sha256(f'{name} {_state_of_sources()}'.encode()).hexdigest()[:32]}"
+        state = _state_of_sources(device.kind)
+        note = f"rehearsed-{hashlib.sha256(f'{name} {state}'.encode()).hexdigest()[:32]}"
         if cache.get(note) is not None:
             return
+        stream = device.xp.cuda.Stream(non_blocking=True) if device.is_cuda else nullcontext()
         try:
-            with self._making_way(), rehearsing(), device.current(), device.xp.cuda.Stream(non_blocking=True):
+            with self._making_way(), rehearsing(), device.current(), stream:
                 for _ in steps():
                     if self._stopped:
                         return
@@ -322,9 +332,15 @@ def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str
 
 
 @functools.cache
-def _state_of_sources() -> str:
-    """Return a digest of the sources of suricate, not of plugins, and of the tools that compile them."""
-    digest = hashlib.sha256(repr((compiler.nvrtc_version(), compiler.target_options(), np.__version__)).encode())
+def _state_of_sources(kind: str) -> str:
+    """Return a digest of the sources of suricate, not of plugins, and of the tools that compile them for a device."""
+    if kind == "cuda":
+        tools: tuple[Any, ...] = compiler.nvrtc_version(), compiler.target_options(), np.__version__
+    else:
+        from suricate.cpu import code_key  # late: it imports Numba
+
+        tools = code_key.tools()
+    digest = hashlib.sha256(repr(tools).encode())
     for package in ("suricate", "suricate.algorithms", "suricate.backends"):
         folder = Path(str(import_module(package).__file__)).parent
         for path in sorted(folder.rglob("*.[pc]*")):

@@ -31,7 +31,7 @@ class JobTracker:
             raise ParameterError(f"track: the algorithm is a name or a class of one, got {shown(algorithm)}")
         self.kind: type[Algorithm] = plugins.algorithm(algorithm) if isinstance(algorithm, str) else algorithm
         self.kind.demand_names({name: value for name, value in params.items() if name != "weight"})  # a column, too
-        self._given = self._params = params  # the latter with ids in place of names
+        self._params = self.given = params  #: parameters as the user gave them; the former has ids in place of names
         self.symmetric: bool = symmetric  #: whether it is of the undirected twin of the graph
         self.every: int = integer("every", every, low=1)
         self.slides: int = 0  #: that it has seen
@@ -46,8 +46,8 @@ class JobTracker:
         Raises:
             ParameterError: a parameter is an array indexed by vertex id, but ids are recycled.
         """
-        self._params = dict(self._given)
-        for name, value in self._given.items():
+        self._params = dict(self.given)
+        for name, value in self.given.items():
             if isinstance(value, Mapping):
                 ids = names.reserve(list(value))
                 self._params[name] = dict(zip(ids.tolist(), value.values(), strict=True))
@@ -78,7 +78,7 @@ class JobTracker:
     @property
     def identity(self) -> list[Any]:
         """Return what must be unchanged for a saved result to be valid: algorithm, ``every`` and parameters."""
-        return [self.kind.name, self.every, self.symmetric, repr(sorted(self._given.items()))]
+        return [self.kind.name, self.every, self.symmetric, repr(sorted(self.given.items()))]
 
     @property
     def state(self) -> dict[str, np.ndarray]:

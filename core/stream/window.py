@@ -39,6 +39,7 @@ from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
 from suricate.stream.history import History
 from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
+from suricate.stream.rehearsal import rehearse
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
@@ -150,6 +151,7 @@ class Window:
         self._made: Slide | None = None  # what is handed out, once the graph and the trackers have it,
         self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
         self._reader: Iterator[tuple[Any, Any]] | None = None
+        self._is_rehearsed = False  # whether what later slides can call is compiled
         self._slides: Generator[Slide, None, None] | None = None
         self._error: BaseException | None = None  # that ended the job
         self.current: Slide | None = None  #: the newest slide
@@ -535,6 +537,10 @@ class Window:
             elif len(chunk["src"]):  # lists without entries have no type
                 self.contents.take(chunk)
                 self.silence.rows += len(chunk["src"])
+                if not self._is_rehearsed:
+                    self._is_rehearsed = True
+                    rehearse(self, chunk)
+                    begin, asked = time.perf_counter(), self.silence.clock()  # the source was not asked meanwhile
             for each, rows in zip(self.refusals, held, strict=True):
                 each.put(len(rows), rows)
                 if rows:

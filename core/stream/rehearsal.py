@@ -1,0 +1,128 @@
+"""A job on the CPU compiles before its first slide what its window, its trackers and its batches can need later.
+
+A tiny job of the same kind is run: the same rules, columns and trackers over drawn events, in slides of which few, many
+or all events are new, or none. What it calls is compiled, or loaded. A note on disk says which kinds of jobs were
+rehearsed, with the state of all sources, so that later processes do not repeat it. ``SURICATE_AHEAD=0``: no rehearsal.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import SuricateError
+from suricate.base.types import DELETE, INSERT, SET
+from suricate.graph.ahead import PLAIN, REHEARSALS, VERTICES, Kind, tracking
+from suricate.intake.name_values import TEXT
+from suricate.primitives.sorting import LARGE
+
+if TYPE_CHECKING:
+    from suricate.stream.contents import Contents
+    from suricate.stream.tracking import JobTracker
+    from suricate.stream.window import Window
+
+SIZE = 4  #: slides that the window of the tiny job holds
+FEW, SOME, MANY, ALL, HUGE = 3, 100, 2_000, 6_000, 4 * LARGE  #: events of a slide
+TURNOVERS = (
+    ALL, *([FEW] * 8), ALL, MANY, MANY, MANY, SOME, SOME, *([FEW] * 6), *([0] * SIZE), ALL, FEW, FEW, ALL, ALL,
+)  # fmt: skip
+LARGE_TURNOVERS = (HUGE, FEW, FEW, SOME, SOME, HUGE // 8, FEW, HUGE, HUGE, FEW)
+WORTH = 1_000  #: events of a job that is shorter than its rehearsal
+#: options of a window that say which events there are, not what is done with them
+REPLACED = {
+    "slide": "1", "lateness": 0, "ahead": None, "late": "drop", "origin": 0, "empty": "emit", "at_end": "close",
+    "idle": None,
+}  # fmt: skip
+
+
+def rehearse(job: Window, chunk: Mapping[str, Any]) -> None:
+    """Compile what later slides of ``job`` can call, unless that was done before; it has taken its first ``chunk``.
+
+    If that is known to be all events, there are no batches larger than it. A rehearsal that fails reports nothing: what
+    it has not called is compiled when it is called.
+    """
+    from numba.core import config  # late: a job on CUDA may do without
+
+    graphs, kinds = job.graphs, "kind" in chunk
+    most = len(chunk["src"]) if job._source.parts == 1 else HUGE
+    if graphs.options.get("comm") is None and not graphs.device.is_cuda and not config.DISABLE_JIT and most >= WORTH:
+        turnovers = (TURNOVERS, LARGE_TURNOVERS) if most >= LARGE // 4 else (TURNOVERS,)
+        name = f"{_name(job)} {kinds} {len(turnovers)}"
+        REHEARSALS.here(name, graphs.device, lambda: _slides(job, turnovers, kinds=kinds))
+
+
+def _name(job: Window) -> str:
+    """Return a text that two jobs share if they call the same functions with arguments of the same types."""
+    intake, names, options = job.contents.intake, job.contents.names, job._options
+    kinds = intake.weight_dtype, intake.attributes.dtype, sorted(intake.attributes.texts)
+    window = options.combine, options.size is None, options.attributes, None if names is None else names.kind
+    trackers = [(one.kind, one.every == 1, one.symmetric, sorted(_params(one))) for one in job.graphs.trackers]
+    files = [inspect.getfile(one.kind) for one in job.graphs.trackers]
+    return f"job {window} {kinds} {_graph_options(job)} {trackers} {files}"
+
+
+def _graph_options(job: Window) -> dict[str, Any]:
+    return {name: each for name, each in job.graphs.options.items() if name not in ("num_vertices", "memory_limit")}
+
+
+def _slides(job: Window, turnovers: tuple[tuple[int, ...], ...], *, kinds: bool) -> Iterator[None]:
+    """Run tiny jobs of the kind of ``job``; each ``yield`` ends a slide."""
+    given = job._options
+    options = {each.name: REPLACED.get(each.name, getattr(given, each.name)) for each in fields(given)}
+    options["size"] = None if given.size is None else str(SIZE)
+    for counts in turnovers:
+        tiny = type(job)(
+            _drawn(job.contents, counts, kinds=kinds), names=job.names is not None, graph=_graph_options(job), **options
+        )
+        for one in job.graphs.trackers:
+            params = _params(one) if job.names is None else one.given  # any name can be reserved
+            tiny.track(one.kind, every=min(one.every, 2), symmetric=one.symmetric, **params)
+        for _ in tiny:
+            for tracker in tiny.graphs.trackers:
+                with suppress(SuricateError):  # that a user may get: a centrality does not converge
+                    assert tracker.result is not None
+            yield
+        tiny.graph.compact()
+        for one in tiny.graphs.trackers:  # whichever of updating and computing from scratch was faster above
+            graph = tiny.graphs.twin.graph if one.symmetric and tiny.graphs.twin is not None else tiny.graph
+            kind = Kind(type(graph), graph.options, graph.device)
+            yield from tracking(kind, one.kind, _params(one), counts[0])
+
+
+def _params(tracker: JobTracker) -> dict[str, Any]:
+    """Return parameters like those of ``tracker`` for a graph of few vertices: those that are numbers or texts."""
+    given = tracker.given
+    sample = tracker.kind.sample_params(VERTICES, 0)
+    known = {name: sample[name] for name in given if name in sample}
+    return {name: each for name, each in given.items() if isinstance(each, PLAIN)} | known
+
+
+def _drawn(contents: Contents, counts: tuple[int, ...], *, kinds: bool) -> dict[str, Any]:
+    """Return events with the columns of ``contents``, ``counts[i]`` of them at time i; a third leaves one vertex.
+
+    Vertices come and go: each slide has some that no slide had before.
+    """
+    rng, total = np.random.default_rng(1), sum(counts)
+    time = np.repeat(np.arange(len(counts)), counts)
+    src, shift = rng.integers((0, 1), VERTICES, (total, 2)).T
+    src[::3] = 0
+    ends = {"src": src + 5 * time, "dst": (src + shift) % VERTICES + 5 * time}
+    named = contents.names is not None and contents.names.kind == TEXT
+    events: dict[str, Any] = {"time": time, **ends}
+    if named:
+        events |= {name: np.char.add("vertex ", ids.astype(str)).tolist() for name, ids in ends.items()}
+    intake = contents.intake
+    if intake.weight_dtype is not None:
+        events["weight"] = rng.integers(1, 50, total).astype(intake.weight_dtype)
+    for name in intake.attributes.names:
+        values = rng.integers(0, 50, total)
+        is_text = name in intake.attributes.texts
+        events[name] = values.astype(str).tolist() if is_text else values.astype(intake.attributes.dtype[name])
+    if kinds:
+        events["kind"] = rng.choice([INSERT, INSERT, INSERT, SET, DELETE], total)
+    return events
