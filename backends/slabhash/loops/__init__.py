@@ -331,8 +331,8 @@ def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, st
     """Insert edges from index ``start`` on, and rehash vertices within ``policy``'s quota; return the index reached.
 
     The parameters are described above, at the top of the module. The index is short of the end if a vertex has outgrown
-    its buckets and the quota is used up. A new key goes to the first free slot of its chain. Slabs that were taken ahead
-    and not used are freed.
+    its buckets and the quota is used up. A new key goes to the first free slot of its chain. Slabs that were taken
+    ahead and not used are freed.
     """
     quota, hashing, per_bucket = policy
     size, left, end = g.weight_words, np.int64(0), np.int64(0)
