@@ -28,11 +28,7 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 def as_path(path: Any) -> Path:
-    """Return ``path`` as a ``Path``.
-
-    Raises:
-        ParameterError: it is neither text nor a path, or has a zero character.
-    """
+    """Return ``path`` as a ``Path``; ``ParameterError`` if it is neither text nor a path, or has a zero character."""
     try:
         name = os.fsdecode(path)
     except (TypeError, UnicodeError):

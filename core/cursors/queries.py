@@ -53,10 +53,7 @@ def locate(g, keys, kind, slot, low, high):
 
 @kernel
 def list_edges(g, vertices, offsets, src, dst, weights, low, high):
-    """Write the out-edges of ``vertices[low:high]`` in the view ``g`` to ``src``, ``dst`` and ``weights``.
-
-    The edges of ``vertices[i]`` begin at ``offsets[i]`` in each of the three arrays.
-    """
+    """Write the out-edges of ``vertices[low:high]`` to three arrays; ``offsets`` says where each begins."""
     for i in range(low, high):
         u, at = vertices[i], offsets[i]
         for v, slot in neighbors(g, u):

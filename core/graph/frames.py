@@ -129,11 +129,7 @@ def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
 
 
 def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dict[str, Array]:
-    """Return the arrays with an entry per vertex in a result, by name; see :func:`per_vertex`.
-
-    Raises:
-        ParameterError: there are none.
-    """
+    """Return the arrays with an entry per vertex in a result, by name; ``ParameterError`` if there are none."""
     found = per_vertex(graph, result)
     if not found:
         raise ParameterError(f"{kind.name} gives no value per vertex: read its result")

@@ -223,11 +223,7 @@ def _copied(graph: Graph, view: StoreView) -> StoreView:
 def target_of(
     graph: Graph, call: Call, out: Array | None, pairs: ArcList | None, oriented: str | None
 ) -> tuple[Call, Array | None]:
-    """Return ``call`` with the dtype of its values, and the array to fill: ``out``, checked, or a new one.
-
-    The array has one entry per pair; without ``pairs`` one entry, or one per vertex if the call is ``oriented`` and
-    ``out`` has this length. It is None if the function returns nothing.
-    """
+    """Return ``call`` with the dtype of its values, and the array to fill: ``out``, checked, a new one, or None."""
     if call.function.result is None:
         if out is not None:
             raise ParameterError("the function returns nothing: pass no out, or return a number")

@@ -85,11 +85,7 @@ def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...
 
 
 def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: Any, over: str, scheme: str = "") -> None:
-    """Record that a call with this ``key`` was made unprepared; if it is the second one, prepare it.
-
-    ``fn`` is the user's function, ``given`` a frontier or None for all vertices; ``call``, ``out``, ``over`` and
-    ``scheme`` are what the driver got. Without a key, or for any other ``given``, nothing is recorded.
-    """
+    """Record that a call with this ``key`` (None: do not) was made unprepared; prepare it at the second one."""
     if key is None or not (given is None or type(given) is Frontier):
         return
     calls = graph.workspace.state(PreparedCalls)

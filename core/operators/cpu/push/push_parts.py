@@ -57,11 +57,7 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, 
 
 @kernel
 def gather(begin, end, stamp, step, refused, number, queue, *args):
-    """Call ``then(v, number)`` for each vertex ``v`` in ``begin <= v < end`` with ``stamp[v] == step``.
-
-    The vertices for which it is true are written to ``queue[begin:]``, the others get the stamp ``refused``. ``number``
-    is the number of the step. Returns the index after the last vertex written.
-    """
+    """Queue the vertices of a range with the stamp for which ``then`` is true; others get ``refused``."""
     at = begin
     for v in range(begin, end):
         if stamp[v] == step:
