@@ -73,7 +73,7 @@ def _graph_options(job: Window) -> dict[str, Any]:
 def _slides(job: Window, turnovers: tuple[tuple[int, ...], ...], *, kinds: bool) -> Iterator[None]:
     """Run tiny jobs of the kind of ``job``; each ``yield`` ends a slide."""
     given = job._options
-    options = {each.name: REPLACED.get(each.name, getattr(given, each.name)) for each in fields(given)}
+    options: dict[str, Any] = {each.name: REPLACED.get(each.name, getattr(given, each.name)) for each in fields(given)}
     options["size"] = None if given.size is None else str(SIZE)
     for counts in turnovers:
         tiny = type(job)(
@@ -122,7 +122,9 @@ def _drawn(contents: Contents, counts: tuple[int, ...], *, kinds: bool) -> dict[
     for name in intake.attributes.names:
         values = rng.integers(0, 50, total)
         is_text = name in intake.attributes.texts
-        events[name] = values.astype(str).tolist() if is_text else values.astype(intake.attributes.dtype[name])
+        events[name] = (
+            values.astype(str).tolist() if is_text else values.astype(np.dtype(intake.attributes.dtype)[name])
+        )
     if kinds:
         events["kind"] = rng.choice([INSERT, INSERT, INSERT, SET, DELETE], total)
     return events
