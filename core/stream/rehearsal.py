@@ -119,12 +119,10 @@ def _drawn(contents: Contents, counts: tuple[int, ...], *, kinds: bool) -> dict[
     intake = contents.intake
     if intake.weight_dtype is not None:
         events["weight"] = rng.integers(1, 50, total).astype(intake.weight_dtype)
+    dtypes: Any = intake.attributes.dtype
     for name in intake.attributes.names:
-        values = rng.integers(0, 50, total)
-        is_text = name in intake.attributes.texts
-        events[name] = (
-            values.astype(str).tolist() if is_text else values.astype(np.dtype(intake.attributes.dtype)[name])
-        )
+        values, is_text = rng.integers(0, 50, total), name in intake.attributes.texts
+        events[name] = values.astype(str).tolist() if is_text else values.astype(dtypes[name])
     if kinds:
         events["kind"] = rng.choice([INSERT, INSERT, INSERT, SET, DELETE], total)
     return events
