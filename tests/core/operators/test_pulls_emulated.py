@@ -151,7 +151,7 @@ def test_passes(monkeypatch: pytest.MonkeyPatch, backend: str, scans: bool, roun
     everybody = Start((Frontier._of_all(fake.device, n),))
     done = driver.converge(fake, call, everybody, "in", None, rounds, until, UNLIMITED, ((0, 1), (2, 3)))
     assert (done.steps, done.touched, done.converged) == (rounds, rounds * n, False)
-    assert arrays[1].tolist() == x.tolist()
-    assert arrays[3].tolist() == pace.tolist()
+    assert arrays[0].tolist() == x.tolist()
+    assert arrays[2].tolist() == pace.tolist()
     assert [total.total.tolist() for total in totals] == [[sums[-1]], [rounds]]
     assert totals[0]._slots[(totals[0].turn + 1) % 3] == 0
