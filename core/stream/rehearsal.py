@@ -1,4 +1,4 @@
-"""A job on the CPU compiles before its first slide what its window, its trackers and its batches can need later.
+"""A job over a live source, on the CPU, compiles before its first slide what later slides can need.
 
 A tiny job of the same kind is run: the same rules, columns and trackers over drawn events, in slides of which few, many
 or all events are new, or none. What it calls is compiled, or loaded. A note on disk says which kinds of jobs were
@@ -32,7 +32,6 @@ TURNOVERS = (
     ALL, *([FEW] * 8), ALL, MANY, MANY, MANY, SOME, SOME, *([FEW] * 6), *([0] * SIZE), ALL, FEW, FEW, ALL, ALL,
 )  # fmt: skip
 LARGE_TURNOVERS = (HUGE, FEW, FEW, SOME, SOME, HUGE // 8, FEW, HUGE, HUGE, FEW)
-WORTH = 1_000  #: events of a job that is shorter than its rehearsal
 #: options of a window that say which events there are, not what is done with them
 REPLACED = {
     "slide": "1", "lateness": 0, "ahead": None, "late": "drop", "origin": 0, "empty": "emit", "at_end": "close",
@@ -43,17 +42,15 @@ REPLACED = {
 def rehearse(job: Window, chunk: Mapping[str, Any]) -> None:
     """Compile what later slides of ``job`` can call, unless that was done before; it has taken its first ``chunk``.
 
-    If that is known to be all events, there are no batches larger than it. A rehearsal that fails reports nothing: what
-    it has not called is compiled when it is called.
+    Nobody waits for a slide of files and tables: they would pay for what they may never call. A rehearsal that fails
+    reports nothing: what it has not called is compiled when it is called.
     """
     from numba.core import config  # late: a job on CUDA may do without
 
     graphs, kinds = job.graphs, "kind" in chunk
-    most = len(chunk["src"]) if job._source.parts == 1 else HUGE
-    if graphs.options.get("comm") is None and not graphs.device.is_cuda and not config.DISABLE_JIT and most >= WORTH:
-        turnovers = (TURNOVERS, LARGE_TURNOVERS) if most >= LARGE // 4 else (TURNOVERS,)
-        name = f"{_name(job)} {kinds} {len(turnovers)}"
-        REHEARSALS.here(name, graphs.device, lambda: _slides(job, turnovers, kinds=kinds))
+    is_alone = graphs.options.get("comm") is None
+    if job._source.live and is_alone and not graphs.device.is_cuda and not config.DISABLE_JIT:
+        REHEARSALS.here(f"{_name(job)} {kinds}", graphs.device, lambda: _slides(job, kinds=kinds))
 
 
 def _name(job: Window) -> str:
@@ -70,12 +67,12 @@ def _graph_options(job: Window) -> dict[str, Any]:
     return {name: each for name, each in job.graphs.options.items() if name not in ("num_vertices", "memory_limit")}
 
 
-def _slides(job: Window, turnovers: tuple[tuple[int, ...], ...], *, kinds: bool) -> Iterator[None]:
+def _slides(job: Window, *, kinds: bool) -> Iterator[None]:
     """Run tiny jobs of the kind of ``job``; each ``yield`` ends a slide."""
     given = job._options
     options: dict[str, Any] = {each.name: REPLACED.get(each.name, getattr(given, each.name)) for each in fields(given)}
     options["size"] = None if given.size is None else str(SIZE)
-    for counts in turnovers:
+    for counts in (TURNOVERS, LARGE_TURNOVERS):
         tiny = type(job)(
             _drawn(job.contents, counts, kinds=kinds), names=job.names is not None, graph=_graph_options(job), **options
         )

@@ -37,6 +37,7 @@ class Several(Source):
         first = self._sources[0] if self._sources else Source()
         super().__init__(None, first.time_unit, None, first.on_error if on_error is None else on_error)
         self.resumes = all(source.resumes for source in self._sources)
+        self.live = any(source.live for source in self._sources)
         self.prefetch = min((source.prefetch for source in self._sources), default=0)
 
     def want(self, attributes: Sequence[str], **wanted: Any) -> None:

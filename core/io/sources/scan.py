@@ -53,7 +53,7 @@ Parsed = list[tuple[bytes, Rows, list[BadLine]]]  #: pieces of a chunk: bytes, r
 class Scan(Source):
     """A source of events that reads files; made by :func:`scan`, which explains its options."""
 
-    resumes, prefetch = True, 2
+    resumes, live, prefetch = True, False, 2
 
     def __init__(
         self, path: Any, format: str | None, *, texts: bool, encoding: str, restarts: bool, **options: Any

@@ -52,7 +52,7 @@ class Source:
 
     time_unit: str | None = None  #: of times that are numbers, ``"s"`` for instance; None if it is not known
     resumes = False  #: whether :meth:`read` can start at a position
-    parts: int | None = None  #: the number of chunks, if it is known
+    live = True  #: whether somebody may wait for its next event: it is neither files nor tables
     prefetch = 0  #: about how many slides a thread reads before they are needed
     on_error: Any = "raise"
     columns: Mapping[str, Any] = {}
@@ -159,7 +159,7 @@ class Chunks(Source):
     def __init__(self, chunks: Iterable[Any], **options: Any) -> None:
         super().__init__(**options)
         self._chunks, self.resumes = chunks, isinstance(chunks, list | tuple)
-        self.parts = len(chunks) if isinstance(chunks, list | tuple) else None
+        self.live = not self.resumes
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks as dicts of arrays by role; see ``identity.rows_behind`` for positions.
@@ -199,7 +199,7 @@ async def _numbered(items: Any) -> AsyncIterator[tuple[int, Any]]:
 class Sorted(Source):
     """The events of a finite source as one chunk, sorted by time; events of equal time keep their order."""
 
-    parts = 1
+    live = False
 
     def __init__(self, source: Source) -> None:
         self._source, self.time_unit, self.resumes = source, source.time_unit, source.resumes

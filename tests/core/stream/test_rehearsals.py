@@ -1,4 +1,4 @@
-"""A job compiles before its first slide what later slides call; what is compiled was looked up on disk before."""
+"""A job over a live source compiles before its first slide what later ones call: all is looked up on disk by then."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def run(count, span, slide, tracked, *, names, weights, **options):
         events |= {end: [f"account {n}" for n in events[end]] for end in ("src", "dst")}
     if weights:
         events["weight"] = rng.integers(1, 50_000, count)
-    source = st.source(events, time_unit="s")
+    parts = [{name: each[at : at + 5_000] for name, each in events.items()} for at in range(0, count, 5_000)]
+    source = st.source(iter(parts), time_unit="s")
     job = st.Window(source, size="7d", slide=slide, names=names or None, graph={"device": "cpu"}, **options)
     trackers = [job.track(name, **given) for name, given in tracked]
     slides, before = 0, None
