@@ -58,10 +58,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def in_errors(path: str) -> Iterator[None]:
-    """Set ``filename`` of an ``OSError`` from the ``with`` block to ``path`` if it has none and ``path`` is not empty.
-
-    A failed write or fsync has no file name of its own.
-    """
+    """Set ``filename`` of an ``OSError`` from the ``with`` block to ``path``, if it has none and there is a path."""
     try:
         yield
     except OSError as error:
@@ -71,11 +68,7 @@ def in_errors(path: str) -> Iterator[None]:
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file for unbuffered reading; ``path`` may also lead to an open socket of this process (``/dev/stdin``).
-
-    Raises:
-        OSError: the file is missing or cannot be read.
-    """
+    """Open a file, or an open socket of this process (``/dev/stdin``), for unbuffered reading."""
     number = _own_descriptor(Path(path))
     if number is not None and stat.S_ISSOCK(os.fstat(number).st_mode):
         return os.fdopen(os.dup(number), "rb", buffering=0)

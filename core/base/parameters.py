@@ -19,10 +19,7 @@ LONGEST = 60  #: characters of a value that a message shows
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)`` for an error message, on one line and shortened.
-
-    It also works for integers of thousands of digits, and for classes whose ``__repr__`` fails.
-    """
+    """Return ``repr(value)`` for a message, on one line, shortened; works for huge integers and failing classes."""
     try:
         text = " ".join(repr(value).split())
     except Exception:
@@ -60,10 +57,7 @@ def real(
     include_low: bool = True,
     include_high: bool = False,
 ) -> float:
-    """Return ``value`` as a float if it is a finite number (no bool) between ``low`` and ``high``.
-
-    ``include_low`` and ``include_high`` say whether the limits themselves are allowed.
-    """
+    """Return ``value`` as a float if it is a finite number (no bool) between ``low`` and ``high``, else raise."""
     if not is_number(value):
         raise ParameterError(f"{label} must be a number, got {shown(value)}")
     try:

@@ -56,19 +56,13 @@ class LazyChange:
     addresses: tuple[int, ...]
 
     def __call__(self) -> Change:
-        """Return a :class:`Change`: edges (src, dst, weight), outcome (status, old weights) and :attr:`mirrored`.
-
-        The arrays are views of the block of memory, not copies; weights, old or new, are None if there are none.
-        """
+        """Return the edges and their outcome as views of the block of memory; weights are None if there are none."""
         src, dst, weight, status, before, _, _ = self.addresses
         edges = EdgeList(self.array(src, np.uint32), self.array(dst, np.uint32), self._array(weight, self.weight))
         return Change(edges, Outcome(self.array(status, np.uint8), self._array(before, self.before)), self.mirrored)
 
     def placed(self, wanted: int, *, gone: bool) -> PlacedArcs:
-        """Return the edges whose status is ``wanted`` as :class:`PlacedArcs`, without making arrays.
-
-        Their weights are those of the batch; with ``gone=True``, the old weights, before the batch.
-        """
+        """Return the edges of status ``wanted``, with ``gone`` with old weights, without making arrays."""
         src, dst, weight, status, before, _, _ = self.addresses
         held, at = (self.before, before) if gone else (self.weight, weight)
         return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)

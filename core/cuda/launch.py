@@ -30,11 +30,7 @@ def wait_for(device: Device) -> None:
 
 
 def is_done(device: Device, event: Any) -> bool:
-    """Return whether all work before a CUDA event has ended; does not wait.
-
-    Raises:
-        RuntimeError: CuPy's error if the device has failed: the event will never be done.
-    """
+    """Return whether all work before a CUDA event has ended, without a wait; ``RuntimeError`` if the device failed."""
     if event.done:
         return True
     if device.xp.cuda.runtime.eventQuery(event.ptr) not in (0, NOT_READY):

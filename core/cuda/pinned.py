@@ -129,11 +129,7 @@ SMALLEST = 1 << 14  #: bytes of a buffer
 
 
 class Staging:
-    """Buffers in pinned memory that kernels or copies read; a buffer is reused when the work that reads it is done.
-
-    Args:
-        device: the CUDA device that reads them.
-    """
+    """Buffers in pinned memory that ``device`` reads; a buffer is reused when the work that reads it is done."""
 
     def __init__(self, device: Device) -> None:
         self._device, self._xp = device, device.xp

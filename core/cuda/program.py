@@ -198,11 +198,7 @@ def _module(program: Program) -> Module:
 
 
 def own_programs(store: object) -> list[Program]:
-    """Return the CUDA programs of the backend of ``store``, or an empty list.
-
-    They are the result of ``programs(store)`` in the module ``programs``, or else ``cuda``, of the backend's package.
-    That module must be importable without CuPy.
-    """
+    """Return ``programs(store)`` of the backend's module ``programs`` or ``cuda`` (without CuPy), or an empty list."""
     package = type(store).__module__.rpartition(".")[0]
     for name in ("programs", "cuda"):
         if package and importlib.util.find_spec(f"{package}.{name}"):

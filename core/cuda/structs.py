@@ -54,11 +54,7 @@ class Struct:
 
     @cached_property
     def _layout(self) -> tuple[tuple[tuple[int, str], ...], int, int]:
-        """(fields, size, alignment): for each field its offset and its format character for the module ``struct``.
-
-        Offsets, size and alignment are in bytes. The fields of a base come first, and its tail padding is not reused,
-        as in C++.
-        """
+        """(fields, size, alignment) in bytes, fields with format characters; as in C++, those of a base come first."""
         (placed, offset, widest) = self.base._layout if self.base else ((), 0, 1)
         fields = list(placed)
         for code in map(_code, self.own.values()):
@@ -197,10 +193,7 @@ def _view_struct(data: Any) -> ViewStruct:
 
 
 def view_prelude(view: StoreView) -> str:
-    """Return the C++ text before a kernel template that walks ``view``: macros, ``weight_t``, ``View``, the cursor.
-
-    The macros say which functions the view's cursor has; a header that contradicts them does not compile.
-    """
+    """Return the C++ text before a kernel that walks ``view``: macros, ``weight_t``, ``View``, and the cursor."""
     macros: Mapping[str, Any] = {
         "WEIGHTED": int(view.weight_dtype is not None),
         "HAS_UPDATED": int(view.has_updated),

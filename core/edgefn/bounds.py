@@ -59,10 +59,7 @@ def message(argument: int) -> str:
 
 
 def numba_definition(argument: int) -> str:
-    """Return Python text of ``inside_N(index, length)``, N = ``argument``: it returns a valid index, else raises.
-
-    The message is a constant of the text, since Numba can raise such errors without allocating memory.
-    """
+    """Return Python text of ``inside_N(index, length)``, N = ``argument``: it returns a valid index, else raises."""
     return (
         f"@inner\ndef inside_{argument}(index, length):\n    if index < 0 or index >= length:\n"
         f"        raise VertexRangeError({message(argument)!r})\n    return index"

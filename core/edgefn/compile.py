@@ -81,11 +81,7 @@ def translations_of(fn: FunctionType, typed: TypedFunction) -> Translations:
 
 
 class Translations:
-    """Translations of one code object for one set of types.
-
-    A translation contains the values of globals, closure variables and defaults, so there is one for each set of
-    values.
-    """
+    """Translations of one code object for one set of types, one for each set of values of its globals and defaults."""
 
     def __init__(self, code: Any) -> None:
         self._code = code  # held, so that its id stays taken

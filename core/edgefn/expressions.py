@@ -43,11 +43,7 @@ def construct(node: ast.AST) -> str:
 class Scope:
     """A function that is being translated, and what its parameters stand for.
 
-    Attributes:
-        source: the function.
-        owner: the function if the edge function calls it, at any depth; None for the edge function itself.
-        bindings: for each parameter the expression or argument that it stands for.
-        depth: how many calls deep it is.
+    ``owner``: the function if the edge function calls it, ``depth`` calls deep; None for the edge function itself.
     """
 
     source: Source
@@ -147,11 +143,7 @@ class Expressions:
         self.fail(node, f"{construct(node)} cannot be used in an edge function")
 
     def encoded(self, node: ast.expr, layout: Layout, values: list[Node]) -> Node:
-        """Return the node of a word of ``layout`` with these ``values``, one per field.
-
-        Raise ``EdgeFunctionError`` at ``node`` if there are more or fewer values than fields, or if one does not fit
-        its field.
-        """
+        """Return the node of a word with these ``values``; ``EdgeFunctionError`` if they do not fit its fields."""
         names = ", ".join(field.name for field in layout.fields)
         if len(values) != len(layout.fields):
             self.fail(node, f"the function returns {len(values)} values: return one per field, ({names})")
@@ -202,10 +194,7 @@ class Expressions:
         return operations.choose(decision, self.lazily(body), self.lazily(orelse))
 
     def lazily(self, node: ast.expr) -> Node:
-        """Return the translation of an operand that is not always evaluated, such as the second operand of ``and``.
-
-        Words that it reads are loaded when it is evaluated, not before the statement as those of other expressions are.
-        """
+        """Return the translation of an operand that is not always evaluated; its words are loaded when it is."""
         pending, assigned = self.pending, set(self.flow.assigned)
         self.pending = []
         value = self.expression(node)
@@ -238,10 +227,7 @@ class Expressions:
         return ArrayPlace(array, self.index(node, array.position, node.slice))
 
     def index(self, node: ast.expr, position: int, given: ast.expr) -> Node:
-        """Return the translation of ``given``, by which ``node`` indexes the argument at ``position``.
-
-        It is recorded among the indices of this argument, from which ``indexed`` and ``elsewhere`` are found.
-        """
+        """Return the translation of ``given``, recorded as an index of the argument at ``position``."""
         index = self.element(node, given)
         self.indices.setdefault(position, {})[index] = node
         return index

@@ -97,10 +97,7 @@ class Layout:
 
     @cached_property
     def cuda_source(self) -> str:
-        """C++ text: the type ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``, ``word_FIELD(word)`` for every field.
-
-        It includes ``words.cuh``, which has the functions for words of any layout.
-        """
+        """C++ text: ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``, ``word_FIELD(word)``; after ``words.cuh``."""
         fields = [
             f"__device__ __forceinline__ {c_type(field.dtype)} word_{field.name}(word_t word) "
             f"{{ return {cuda_decoded(field, 'word')}; }}"

@@ -57,12 +57,7 @@ class Source:
 
 
 def find_source(function: FunctionType) -> Source:
-    """Return the source of ``function``, read from its file.
-
-    Raises:
-        EdgeFunctionError: there is no source file, it has changed, or several lambdas share the line and cannot be told
-            apart.
-    """
+    """Return the source of ``function`` from its file; ``EdgeFunctionError`` if missing, changed or ambiguous."""
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
     lines = tuple(linecache.getlines(code.co_filename, function.__globals__))

@@ -21,10 +21,7 @@ RUNTIME = "suricate.edgefn.runtime"
 
 @cache
 def import_line(module: str, *names: str) -> str:
-    """Return the line of Python that imports these functions of a module, or all its functions if none are named.
-
-    Their names are read from the text of the file; the module is not imported, since that would load Numba.
-    """
+    """Return the line that imports these functions of a module (none named: all); the module is not loaded."""
     return f"from {module} import {', '.join(names or _functions_of(module))}"
 
 

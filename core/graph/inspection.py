@@ -196,11 +196,7 @@ def most_arcs(graph: Graph) -> int:
 def check_stores(
     stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices, table: EdgeTable | None = None
 ) -> None:
-    """Verify on the CPU every invariant of the stores, the live set and, if not None, the ``table`` of edge columns.
-
-    Raises:
-        CheckFailed: naming the invariant that does not hold.
-    """
+    """Verify every invariant of stores, live set and ``table`` (or None), on the CPU; else raise ``CheckFailed``."""
     live.check()
     for store in stores:
         require(store.num_vertices == live.num_vertices, "stores and graph have the same number of vertices")

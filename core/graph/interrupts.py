@@ -26,10 +26,7 @@ _main = threading.main_thread().ident  #: of this process
 
 
 class Uninterrupted:
-    """A context manager that delays ``KeyboardInterrupt``: the handler of the signal is called at the end.
-
-    If interrupts have no Python handler (they are ignored, or end the process), nothing is done.
-    """
+    """Delays ``KeyboardInterrupt`` to the end of a ``with`` block, if the signal has a handler in Python."""
 
     __slots__ = ("_frame", "_handler")
 
@@ -55,11 +52,7 @@ class Uninterrupted:
 
 
 class Changing(Uninterrupted):
-    """A context for changes of a graph's stores: Ctrl-C takes effect at its end.
-
-    Args:
-        owner: its attribute ``changing`` counts open contexts, so that a process forked inside one sees it.
-    """
+    """A context that delays Ctrl-C while stores change; ``owner.changing`` counts the open ones, for ``fork``."""
 
     __slots__ = ("_owner",)
 

@@ -217,23 +217,13 @@ class LiveVertices:
             self._count += np.uint32(added & 0xFFFFFFFF)
 
     def deletion(self, ids: np.ndarray) -> Edit:
-        """Prepare the deletion of ``ids`` (``uint32``, distinct, on the host), which are live; :meth:`apply` makes it.
-
-        Raises:
-            MemoryError: there is not enough memory.
-        """
+        """Prepare to delete live, distinct ``ids`` (``uint32``, host), for :meth:`apply`; may raise ``MemoryError``."""
         self.arrays()
         host = ids.astype(np.int64)
         return Edit(self.device.xp.asarray(host), False, None, host)
 
     def recycling(self, count: int) -> Edit:
-        """Prepare to make the lowest ``count`` deleted ids live again, all if they are fewer; :meth:`apply` does so.
-
-        May wait for the device.
-
-        Raises:
-            MemoryError: there is not enough memory.
-        """
+        """Prepare to revive the lowest ``count`` deleted ids, for :meth:`apply`; may wait, or raise ``MemoryError``."""
         known = self.deleted_ids()
         self.arrays()
         return Edit(self.device.xp.asarray(known[:count].astype(np.int64)), True, known[count:])

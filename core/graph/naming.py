@@ -82,11 +82,7 @@ def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
 
 
 def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters of an algorithm with texts that stand for vertices, also as keys of mappings, replaced by ids.
-
-    Raises:
-        UnknownNameError: there is no vertex of such a name.
-    """
+    """Return parameters with ids for texts that stand for vertices; ``UnknownNameError`` if there is none."""
     if graph._names is None:
         return params
     found = dict(params)
@@ -197,11 +193,7 @@ def names_by_vertex(graph: Graph) -> list[Any] | None:
 
 
 def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
-    """Return vertices as other libraries see them: as :func:`named_nodes`, or the ids of those without a name.
-
-    Raises:
-        RequirementError: such an id is the name of another vertex.
-    """
+    """Return vertices as :func:`named_nodes`, or ids of the nameless; ``RequirementError`` if an id is also a name."""
     nodes = named_nodes(graph, vertices)
     taken = {node for node in nodes if node is not None}
     for at, vertex in enumerate(vertices.tolist()):

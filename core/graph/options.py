@@ -165,12 +165,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def checked_count(count: Any, argument: str = "num_vertices") -> int:
-    """Return ``count``, a number of vertices, as an int; messages call it ``argument``.
-
-    Raises:
-        DTypeError: it is not an integer.
-        VertexRangeError: it is negative, or more than there are ids.
-    """
+    """Return ``count`` as an int; raise ``DTypeError`` or ``VertexRangeError`` if it is no number of vertices."""
     try:
         number = None if isinstance(count, (bool, np.bool_)) else operator.index(count)
     except TypeError:

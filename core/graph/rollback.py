@@ -49,11 +49,7 @@ hold_spare()
 
 
 def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
-    """Call ``action(store, edges)`` for the edges whose status is ``wanted`` (``status`` None: all).
-
-    If a call lacks memory, it is repeated with each half of the edges, and so on; for a single edge the store may pass
-    its memory limit (:func:`beyond_limit`).
-    """
+    """Call ``action(store, edges)`` for the edges of status ``wanted``, in halves and so on if memory is short."""
     size = len(edges.src)
     try:
         _call(store, action, edges, status, wanted)
@@ -75,10 +71,7 @@ def _call(store: Store, action: Action, edges: EdgeList, status: Array | None, w
 
 @contextmanager
 def beyond_limit(store: Store) -> Iterator[None]:
-    """Let a store hold old and new arrays while they grow, if the new ones alone are within its memory limit.
-
-    The failed change may have left so little unused storage that the arrays have to grow before an edge fits again.
-    """
+    """Let a store hold old and new arrays while they grow, if the new ones alone are within its memory limit."""
     limit = store.memory_limit
     if limit is not None:
         store.memory_limit = limit + sum(allocated for _, allocated in store.memory().values())

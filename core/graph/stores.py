@@ -28,12 +28,7 @@ def _bytes_in(prepared: Any) -> int:
 
 
 class Stores:
-    """Changes the stores of a graph, all of them or none.
-
-    Args:
-        stores: the store of out-edges (of both arcs of undirected edges), and that of in-edges if there is one.
-        symmetric: whether batches contain both arcs of every edge.
-    """
+    """Changes the stores of a graph, all or none; ``symmetric``: batches contain both arcs of every edge."""
 
     def __init__(self, stores: tuple[Store, ...], *, symmetric: bool) -> None:
         self.all, self.symmetric = stores, symmetric
@@ -100,11 +95,7 @@ class Stores:
     # -- changes that stores carry out in their own way ----------------------------------------------------------------
 
     def prepare(self, removed: Any, added: Any) -> Steps | None:
-        """Have all stores prepare a change (``Store.apply``) without making it.
-
-        Each of ``removed`` and ``added`` is a ``DeviceBatch``, a ``HostBatch`` or None. Returns a list of
-        functions, one per store, that change the store when called; or None if a store declines.
-        """
+        """Return one function per store that makes a change; None if a store declines (``Store.apply``)."""
         if not self._applies:
             return None
         first = self.out.apply(removed, added)
@@ -114,11 +105,7 @@ class Stores:
         return None if second is None else [first, second]
 
     def carry_out(self, steps: Steps, removed: DeviceBatch | None, added: DeviceBatch | None) -> None:
-        """Apply a batch on the device to all stores, by calling the ``steps`` that :meth:`prepare` returned for it.
-
-        ``removed`` and ``added``: its halves, or None. If a step raises, what the others have done is undone, so that
-        no store is changed.
-        """
+        """Apply a batch on the device by the ``steps`` of :meth:`prepare`; if one raises, no store is changed."""
         try:
             for step in steps:
                 step()
@@ -132,11 +119,7 @@ class Stores:
     def carry_out_on_host(
         self, steps: Steps, removed: HostBatch | None, added: HostBatch | None
     ) -> tuple[Change | None, Change | None]:
-        """Apply a batch on the host to all stores, by calling the ``steps`` that :meth:`prepare` returned for it.
-
-        ``removed`` and ``added``: its halves, or None. Returns the deletion and the insertion with outcomes in NumPy
-        arrays, None for None. If a step raises, no store is changed.
-        """
+        """Apply a batch on the host by ``steps`` of :meth:`prepare`, all or none; return the outcomes."""
         if added is not None and (self.into is not None or removed is not None):
             for store in self.all:
                 store.reserve(added.size)
@@ -182,11 +165,7 @@ class Stores:
     def in_each(
         self, error: BaseException, action: Action, edges: EdgeList, status: Array | None = None, wanted: int = 0
     ) -> None:
-        """Call ``action(store, edges)`` for each store, with sources and destinations swapped for in-edges.
-
-        ``status`` and ``wanted``: only edges of status ``wanted`` are passed; ``status`` None: all. Failures become
-        notes of ``error``.
-        """
+        """Call ``action(store, edges)`` in each direction for edges of status ``wanted``; add notes to ``error``."""
         for store, arcs in zip(self.all, (edges, EdgeList(edges.dst, edges.src, edges.weight)), strict=False):
             try:
                 in_parts(store, action, arcs, status, wanted)
@@ -217,10 +196,7 @@ def demand_comm(comm: Any) -> None:
 def divided(
     graph: Any, comm: Comm | None, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
 ) -> tuple[tuple[Store, ...], Division | None]:
-    """Return the stores of a new ``graph``, and how it is divided; None without other processes.
-
-    ``make``: returns empty stores of ``count`` vertices, given ``hints``: expected out- and in-degrees, or None each.
-    """
+    """Return the stores of a new ``graph``, made by ``make(count, hints)``, and its partition; None for one process."""
     if comm is None or isinstance(comm, SelfComm):
         return make(*hints), None
     division = DIVIDERS[-1](graph, comm, options, make, hints, count)

@@ -157,10 +157,7 @@ class Kept:
         return found
 
     def advance(self, delta: Delta, before: int) -> None:
-        """Update the algorithm by ``delta``, one change of the graph, whose version before the change was ``before``.
-
-        A stale instance is left as it is: the next access to the result computes from scratch.
-        """
+        """Update the algorithm, unless it is stale, by ``delta``; ``before``: the version before the change."""
         if self._failed or self.version != before:  # the next access computes from scratch anyway
             return
         if delta.is_known_empty:
@@ -386,11 +383,7 @@ class Tracker(Generic[R]):
 
 
 def protected(result: Any, *, copies: bool = False) -> Any:
-    """Return a copy of ``result`` through which the algorithm's state cannot be changed.
-
-    NumPy arrays become read-only views (with ``copies``, of copies), CuPy arrays copies; tuples, lists and dicts are
-    rebuilt.
-    """
+    """Return ``result`` rebuilt of read-only views of NumPy arrays (``copies``: of copies) and copies of CuPy's."""
     if isinstance(result, np.ndarray):
         view = result.copy() if copies else result.view()
         view.flags.writeable = False
@@ -406,12 +399,7 @@ def protected(result: Any, *, copies: bool = False) -> Any:
 
 
 def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algorithm:
-    """Return an instance of ``algorithm`` (a name or a class) that can run on ``graph``.
-
-    Raises:
-        UnknownNameError: no algorithm of this name is installed.
-        RequirementError: the graph lacks what the algorithm needs.
-    """
+    """Return an instance, or raise ``UnknownNameError``, or ``RequirementError`` if it cannot run on ``graph``."""
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
         algorithm = plugins.algorithm(algorithm)
     algorithm.demand(graph)
@@ -448,11 +436,7 @@ def plain(value: Any) -> Any:
 def make_tracker(
     graph: Graph, seen: Graph, algorithm: Any, params: dict[str, Any], state: Mapping[str, Array] | None = None
 ) -> Tracker[Any]:
-    """Return a tracker for an algorithm (name or class) and parameters; it shares an instance or gets a new one.
-
-    ``seen`` is the graph with the weights of the algorithm (see ``weighing``), mostly ``graph`` itself. A new instance
-    continues from ``state`` if given. Raises as :func:`make_algorithm` does.
-    """
+    """Return a tracker for an algorithm and parameters, which shares an instance or continues from ``state``."""
     instance, every = make_algorithm(seen, algorithm, params), seen._kept
     key = sharing_key(type(instance), params)
     kept = every.get(key)
@@ -469,11 +453,9 @@ def make_tracker(
 
 
 def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
-    """Update all instances, ``every``, by ``delta``, a change of the graph, whose version before it was ``before``.
+    """Update all instances by ``delta``, a change after version ``before``; then raise the first error, with a note.
 
-    If updates raise, the other instances are still updated; then the first error is raised, with a note. After a
-    deletion of vertices it is not raised: the instances are stale, and are computed when their results are read. The
-    error of an invalid batch on a graph with deferred checks is raised by the next call that waits.
+    After a deletion of vertices it is not raised: those instances are stale, and compute when they are read.
     """
     if REHEARSALS.are_new:
         REHEARSALS.wait_before_update()

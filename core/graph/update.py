@@ -275,11 +275,7 @@ class Updater:
     # -- queries -------------------------------------------------------------------------------------------------------
 
     def find(self, src: Any, dst: Any) -> tuple[Array, Array | None]:
-        """Return ``(found, weight)`` of edges: ``bool[n]``, and weights (unspecified where not found) or None.
-
-        Raises:
-            VertexRangeError, DTypeError, ShapeError, DeviceError: the ids cannot be used.
-        """
+        """Return ``(found, weight)`` of edges: ``bool[n]``, and weights (unspecified where not found) or None."""
         ingest, edges, query = self.ingest, (src, dst, None), None
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version)
@@ -333,10 +329,7 @@ class Updater:
         return self._counted
 
     def most_arcs(self) -> int:
-        """Return an upper bound of the number of arcs (an undirected edge is two), without waiting for a device.
-
-        It is the last exact count plus the arcs inserted since, which on the CPU are at most an eighth of it.
-        """
+        """Return an upper bound of the number of arcs (an undirected edge is two), without a wait for a device."""
         if not self.device.is_cuda and self._added > self._counted // 8:
             self.count_arcs()
         return self._counted + self._added
@@ -359,11 +352,7 @@ class Updater:
     # -- vertices ------------------------------------------------------------------------------------------------------
 
     def insert_vertices(self, count: int, recycle: bool, forgetting: Forgetting) -> tuple[Array, Delta]:
-        """Add ``count`` vertices without edges; return their ids, ``uint32[count]``, and the delta.
-
-        With ``recycle`` deleted ids are reused first, the lowest first, without their names. Raises
-        ``VertexRangeError`` and ``CapacityError``; nothing has changed then.
-        """
+        """Add vertices, with ``recycle`` the lowest deleted ids first; return ids (``uint32``) and delta, or raise."""
         xp, recycle = self.device.xp, recycle and self.live.most_deleted > 0
         if recycle:
             self.raise_pending()
@@ -401,11 +390,7 @@ class Updater:
             error.add_note(f"vertices without edges stay: {second!r}")
 
     def delete_vertices(self, ids: Any) -> Delta:
-        """Delete vertices with their edges, in both directions; vertices that were deleted before are ignored.
-
-        Raises:
-            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
-        """
+        """Delete vertices with their edges; vertices that were deleted before are ignored."""
         self.raise_pending()
         given = checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids")
         distinct, directed = self.live.among(sorted_distinct(given.copy())), self.options.directed

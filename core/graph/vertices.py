@@ -25,10 +25,7 @@ Forgetting = Callable[[np.ndarray], Prepared | None]
 
 @contextmanager
 def kept_with(names: Prepared | None) -> Iterator[None]:
-    """Make a context for a change of a graph, with which that of the names is kept; None: there is none.
-
-    If the change of the graph raises, the names stay as they were. Raises ``MemoryError`` before anything has changed.
-    """
+    """Make a context that keeps the change of names unless its body raises; ``MemoryError`` before any change."""
     if names is None:
         yield
         return
@@ -52,11 +49,7 @@ class Coming(NamedTuple):
     def apply(
         self, updater: Updater, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (1, 2)
     ) -> Delta:
-        """Add vertices, apply a batch of edges, delete vertices, and keep names, as one change with one delta.
-
-        ``updater``: that of the graph. Other arguments, and errors, are as of ``Updater.apply``; nothing has changed
-        after one.
-        """
+        """Add vertices, apply edges, delete vertices and keep names, as one change, as ``Updater.apply`` does."""
         with updater.whole(live=True), kept_with(self.names):
             return self._changed(updater, delete, insert, parts)
 
@@ -97,11 +90,7 @@ class Incident(NamedTuple):
 
 
 def incident_arcs(out: Store, into: Store | None, vertices: Array, *, directed: bool) -> Incident:
-    """Return the arcs of distinct ``vertices`` (``uint32[k]``, on the device of the stores).
-
-    ``out`` and ``into``: the stores of out-edges and of in-edges, the latter None if the graph has none. Without
-    ``into`` the arcs that lead to vertices of a ``directed`` graph are found by a pass over all edges.
-    """
+    """Return the arcs of distinct ``vertices`` (``uint32[k]``); without the store ``into`` by a pass over all edges."""
     inside = member(out.device, out.num_vertices, vertices)
     away = _arcs_from(out, vertices)
     if not directed:
@@ -116,11 +105,7 @@ def incident_arcs(out: Store, into: Store | None, vertices: Array, *, directed: 
 
 
 def incident_edges(arcs: Incident, inside: Array, device: Device, *, directed: bool) -> EdgeList:
-    """Return the edges that ``arcs`` belong to, undirected ones once.
-
-    ``inside``: ``bool[num_vertices]``, True at the vertices whose arcs these are. ``device``: where the arrays lie.
-    ``directed``: whether the graph is.
-    """
+    """Return the edges that ``arcs`` belong to, undirected ones once; ``inside`` is True at the vertices with them."""
     xp = device.xp
     if directed:
         return joined(xp, *arcs)

@@ -143,11 +143,7 @@ def _integers(items: list[int], argument: str) -> np.ndarray:
 
 
 def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") -> int:
-    """Return the common length of the arrays of a batch; ``prefix`` precedes their names in messages.
-
-    Raises:
-        ShapeError: the lengths differ.
-    """
+    """Return the common length of the arrays of a batch; ``ShapeError``, with ``prefix`` for names, if they differ."""
     n = len(src)
     if len(dst) != n:
         raise ShapeError(f"{prefix}src has {n} entries and {prefix}dst has {len(dst)}: pass one of each per edge")
@@ -191,11 +187,7 @@ def first_bad_id(ids: np.ndarray, num_vertices: int) -> int | None:
 
 
 def checked_ids(ids: np.ndarray, num_vertices: int, argument: str) -> np.ndarray:
-    """Return host ``ids`` as a new ``uint32`` array.
-
-    Raises:
-        VertexRangeError: an id is negative or not below ``num_vertices``.
-    """
+    """Return host ``ids`` as a new ``uint32`` array; ``VertexRangeError`` unless all are below ``num_vertices``."""
     at = first_bad_id(ids, num_vertices)
     if at is not None:
         raise VertexRangeError(range_message(argument, at, int(ids[at]), num_vertices))
@@ -355,11 +347,7 @@ def checked_weights(values: np.ndarray, dtype: np.dtype, argument: str = "weight
 
 
 def converted_weights(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, int | None]:
-    """Return host weights as a new array of ``dtype``, and the index of the first that it cannot hold, or None.
-
-    A float dtype holds every number that is finite after rounding to the nearest; an integer dtype holds whole numbers
-    in its range.
-    """
+    """Return host weights as a new array of ``dtype``, and the index of the first that it cannot hold, or None."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             result = values.astype(dtype, order="C")
@@ -379,11 +367,7 @@ def converted_weights(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, 
 
 
 def on_device(array: Array, device: Device, argument: str) -> Array:
-    """Return ``array`` contiguous on a CUDA ``device``; host memory is copied there.
-
-    Raises:
-        DeviceError: it lies on another CUDA device.
-    """
+    """Return ``array`` contiguous on ``device``; raise ``DeviceError`` if it is on another CUDA device."""
     xp = device.xp
     if isinstance(array, xp.ndarray):
         if array.data.device_id != device.index:

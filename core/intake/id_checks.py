@@ -62,11 +62,7 @@ def programs() -> list[Program]:
 
 
 class IdChecks:
-    """Checks ids in device memory for the operators of one graph; used under its lock, in one stream at a time.
-
-    Args:
-        device: the graph's CUDA device.
-    """
+    """Checks ids in device memory for operators of one graph; used under its lock, in one stream at a time."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -77,10 +73,7 @@ class IdChecks:
         self._unread = False  # whether kernels may have found errors that the host has not read
 
     def check(self, ids: Array, argument: str, num_vertices: int, version: int) -> None:
-        """Queue a check that ``ids``, on the device, of any integer dtype, are below ``num_vertices``; does not wait.
-
-        ``argument`` (the name of the ids) and ``version`` (the graph's) are for the message of an error.
-        """
+        """Queue a check that ``ids`` on the device are below ``num_vertices``; the rest is for the message."""
         size = len(ids)
         if not size:
             return

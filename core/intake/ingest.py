@@ -251,14 +251,7 @@ class Ingest:
     def prepare(
         self, src: Array, dst: Array, weight: Array | np.generic | None, part: int
     ) -> tuple[Array, Array, Array | Fill | None]:
-        """Return the arrays of a batch as kernels take them: of suitable dtypes, one length, and not empty.
-
-        ``part`` names the batch in messages, as an index of ``PARTS``.
-
-        Raises:
-            DeviceError: an array is on another CUDA device.
-            VertexRangeError: the graph has no vertices.
-        """
+        """Return the arrays of a batch as kernels take them: of suitable dtypes, one length, and not empty."""
         if not self._num_vertices:
             raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
         src, dst = on_device(src, self.device, "src"), on_device(dst, self.device, "dst")

@@ -54,11 +54,7 @@ def state_of(names: Names) -> dict[str, np.ndarray]:
 
 
 def restored(cls: type[Names], state: Any) -> Names:
-    """Return the map of names whose saved state is ``state``.
-
-    Raises:
-        ParameterError: not a state of names, damaged, or of a later version.
-    """
+    """Return the map of names of a saved ``state``; raise ``ParameterError`` if it is damaged or too new."""
     try:
         parts = {name: np.asarray(part) for name, part in dict(state).items()}
         format, kind, keep, num_ids, version = (int(value) for value in parts["about"])

@@ -300,12 +300,7 @@ class Prepared:
         return found
 
     def ready(self) -> None:
-        """Make the change again if another call has undone it; :meth:`keep` cannot fail then.
-
-        Raises:
-            MemoryError: memory does not suffice; nothing is changed.
-            RequirementError: other names were added meanwhile; nothing is changed.
-        """
+        """Make the change again if it was undone, so that :meth:`keep` cannot fail; or raise and change nothing."""
         if self._serial and self.names._table.head[PENDING] == self._serial:
             return
         self.names._whole()

@@ -53,11 +53,7 @@ def load_module(template: str, text: str) -> ModuleType:
 
 
 def rows_written_out(text: str) -> str:
-    """Return the source ``text`` with every loop ``for v, slot in neighbors(g, u):`` expanded to calls of the cursor.
-
-    Raises:
-        ValueError: such a loop contains a ``break``, which would end one span of slots instead of the loop.
-    """
+    """Return ``text`` with loops over ``neighbors(g, u)`` expanded; ``ValueError`` if one contains a ``break``."""
     lines: list[str] = []
     loops: list[tuple[int, str]] = []  # those that the line is in, over rows or not: indent, and how to go on in a row
     for number, line in enumerate([*text.split("\n"), "end"] if "neighbors(" in text else ()):

@@ -174,11 +174,7 @@ class Until(NamedTuple):
 
 @cache
 def identity_of(reduce: str, dtype: np.dtype) -> Any:
-    """Return the neutral value of the reduction ``reduce`` as a scalar of ``dtype``.
-
-    It is 0 (sums, ``"or"``, ``"hindex"``), the smallest integer or minus infinity (``"max"``), or the largest one or
-    infinity (the others).
-    """
+    """Return the neutral value of the reduction ``reduce`` as a scalar of ``dtype``."""
     if reduce in ("sum", "or", "hindex"):
         return dtype.type(0)
     if dtype.kind == "f":

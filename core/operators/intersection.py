@@ -100,13 +100,7 @@ def _intersect(
 
 
 class EdgeSetScope:
-    """Takes the place of the graph, as the owner of scratch memory, if both operands of ``intersect`` are edge sets.
-
-    All objects on one device share a workspace and its lock.
-
-    Args:
-        edges: the left operand, which gives device, number of vertices and view.
-    """
+    """The owner of scratch memory, in place of the graph, if both operands are edge sets; one memory per device."""
 
     checks, weight_dtype, partition = "eager", None, None
     _shared: ClassVar[dict[Device, tuple[Workspace, Lock]]] = {}
@@ -174,11 +168,7 @@ def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
 
 
 def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: str) -> None:
-    """Raise ``RequirementError`` unless ``oriented`` is None or fits the other parameters of ``intersect``.
-
-    ``u`` (None: all edges) and ``method`` are those of ``intersect``; ``same``: whether both operands are one graph.
-    Another name than ``"degree"`` and ``"id"`` raises ``UnknownNameError``.
-    """
+    """Raise ``RequirementError`` or ``UnknownNameError`` if ``oriented`` does not fit the other parameters."""
     if oriented is None:
         return
     one_of("oriented", oriented, ORIENTATIONS)

@@ -54,11 +54,7 @@ MAX_SPLIT = 16384
 
 
 def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> str:
-    """Return the scheme that ``neighbor_reduce`` over ``view`` uses on CUDA if the user passes ``scheme``.
-
-    ``"auto"`` becomes ``"scan"`` if that pays for a call that is for all vertices of ``graph`` (``everything``);
-    otherwise it stays and means vertex by vertex, where heavy vertices are split.
-    """
+    """Return the scheme of ``neighbor_reduce`` on CUDA; "auto" becomes "scan" if that pays for all vertices."""
     if scans_by_owner(view):
         scans = _scan_pays(view)
     else:
@@ -74,10 +70,7 @@ def scans_by_owner(view: StoreView) -> bool:
 
 
 def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
-    """Return whether a pull with ``then`` over all vertices scans the storage of ``view`` on CUDA.
-
-    ``rows``: an upper bound of the number of vertices with edges; None: all vertices may have some.
-    """
+    """Return whether a pull with ``then`` over all vertices, at most ``rows`` of them with edges, scans ``view``."""
     count = view.num_vertices if rows is None else rows
     return scans_by_owner(view) and _scan_pays(view) and graph.most_arcs >= SCAN_DEGREE * count
 
@@ -88,20 +81,12 @@ def all_passes_scan(graph: Graph, over: str) -> bool:
 
 
 def _scan_pays(view: StoreView) -> bool:
-    """Return whether a scan of ``view``, whose segments have one owner each, takes less time than walking its rows.
-
-    It does if the segments of a vertex are linked (``chained``), or if the view has few vertices: a scan adds to the
-    values of the vertices in random order, which takes long if there are many.
-    """
+    """Return whether a scan of ``view`` pays: if the segments of a vertex are linked, or if vertices are few."""
     return view.chained or view.num_vertices <= SCAN_VERTICES
 
 
 def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:
-    """Return the scheme that ``advance`` from ``frontier`` over ``view`` uses on CUDA if the user passes ``scheme``.
-
-    ``"auto"`` becomes ``"scan"`` or ``"bucket"`` if that pays; otherwise it stays and means vertex by vertex, where
-    heavy vertices are split.
-    """
+    """Return the scheme of ``advance`` on CUDA; "auto" becomes "scan" or "bucket" if that pays."""
     if scheme == "auto" and view.can_scan:
         if frontier.is_all and frontier.capacity == view.num_vertices:
             return "scan"
@@ -124,17 +109,7 @@ EVERYTHING, ITERATOR, LISTED = "everything", "iterator", "listed"
 
 
 def updated_source(graph: Graph, over: str, view: StoreView) -> str:
-    """Return how the edges inserted since ``mark()`` can be read.
-
-    Args:
-        graph: the graph.
-        over: ``"out"`` or ``"in"``: the store.
-        view: the view of that store.
-
-    Returns:
-        ``EVERYTHING``: there is no mark, so all edges count as inserted; ``ITERATOR``: by the cursor's iterator;
-        ``LISTED``: by ``Store.updated``.
-    """
+    """Return how edges inserted since ``mark()`` can be read: ``EVERYTHING`` (no mark), ``ITERATOR`` or ``LISTED``."""
     if not graph.store(over).has_mark:
         return EVERYTHING
     return ITERATOR if view.has_updated else LISTED

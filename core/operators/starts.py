@@ -109,10 +109,7 @@ def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
 
 
 def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
-    """Return ``edges`` as contiguous arrays on the graph's device; they have weights if and only if the graph has.
-
-    Ids on a CUDA device are checked there without a wait, even on graphs with ``checks="eager"``.
-    """
+    """Return ``edges`` as contiguous, checked arrays on the graph's device, with weights if and only if it has some."""
     src, dst = (_edge_ids(graph, ids, label) for ids, label in ((edges.src, "edges.src"), (edges.dst, "edges.dst")))
     if graph.walks_rows:
         if edges.row is None:

@@ -10,10 +10,7 @@ from suricate.base.notice import NOTICE
 
 
 class Clock(Protocol):
-    """Measures the time that the device takes between :meth:`start` and :meth:`stop`, one span at a time.
-
-    A span in which something was compiled counts as 0 seconds.
-    """
+    """Measures device time from :meth:`start` to :meth:`stop`; a span in which something was compiled is 0 s."""
 
     def start(self) -> bool:
         """Begin a span; return False, and begin none, if the last one is not over yet on the device."""

@@ -64,10 +64,7 @@ def copy_segments(
 
 
 def bits_dtype(weight_dtype: np.dtype | None) -> np.dtype:
-    """Return the unsigned integer dtype with as many bits as a weight; ``uint8`` for None (unweighted).
-
-    Weights are stored, moved and compared as bit patterns, so kernels need one variant per size, not per dtype.
-    """
+    """Return the unsigned integer dtype with as many bits as a weight; ``uint8`` for None (unweighted)."""
     return np.dtype(np.uint8 if weight_dtype is None else f"u{weight_dtype.itemsize}")
 
 

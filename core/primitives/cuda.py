@@ -65,10 +65,7 @@ def programs(weight_dtype: np.dtype | None) -> list[Program]:
 
 
 def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOCK) -> None:
-    """Launch the kernel ``name`` of ``code`` with at least ``threads`` threads (0: do nothing), in blocks of ``block``.
-
-    None among the arguments ``args`` is passed as a null pointer.
-    """
+    """Launch kernel ``name`` with at least ``threads`` threads (0: none) in blocks; None is a null pointer."""
     if threads:
         grid = (threads + block - 1) // block
         code.kernel(name)((grid,), (block,), tuple(NULL if arg is None else arg for arg in args))
@@ -147,11 +144,7 @@ def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """Write what the edge query ``batch`` finds, in the order of the caller: which edges are stored, and their weights.
-
-    ``found`` gets bools; ``result`` gets weights, as the bit patterns that ``weight`` has by slot. All duplicates of an
-    edge get the same result.
-    """
+    """Write which edges of ``batch`` are stored, and the bits of their weights, in the caller's order."""
     launch(batch_program(bits_of(weight)), "answer", len(batch), packed_batch(batch), weight, found, result)
 
 

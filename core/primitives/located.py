@@ -83,20 +83,13 @@ class BatchKernels(Protocol):
         """
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-        """Write the outcome of inserting ``batch`` to ``report``, in the caller's order.
-
-        The weights of edges that were stored before are replaced in ``weight``, in place.
-        """
+        """Write the outcome of inserting ``batch`` to ``report``, in the caller's order; replace stored weights."""
 
     def report_deletion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
         """Write status and old weight of each edge of ``batch``, a deletion, to ``report``, in the caller's order."""
 
     def answer(self, batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-        """Write what the edge query ``batch`` finds, in the caller's order: which edges are stored, and their weights.
-
-        ``found`` gets bools, ``result`` the bit patterns of weights, which stay unchanged for edges that are not
-        stored. All duplicates of an edge get the same result.
-        """
+        """Write which edges of ``batch`` are stored, and the bits of their weights, in the caller's order."""
 
 
 CHANGE_BLOCK = 512  #: threads of a block

@@ -196,11 +196,7 @@ def _require_all(values: Any, argument: str) -> None:
 
 
 def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
-    """Return ``values``, an array or a single value, converted to ``dtype``; messages call it ``argument``.
-
-    Raises:
-        DTypeError: the dtype cannot hold a value.
-    """
+    """Return ``values`` converted to ``dtype``; raise ``DTypeError``, naming ``argument``, if that cannot hold one."""
     is_array = hasattr(values, "dtype") and not isinstance(values, str) and not hasattr(values, "iloc")
     array = values if is_array else np.asarray(values, object if isinstance(values, str) else None)
     if not array.size:

@@ -149,11 +149,7 @@ def column_of(graph: GraphLike, name: str) -> Column:
 
 
 def array_of(graph: GraphLike, name: str) -> Array:
-    """Return the array, not a copy, of a column of vertices (by vertex) or of edges (by row); for operators.
-
-    Raises:
-        UnknownNameError: there is no column of this name. ShapeError: it is shorter than the graph.
-    """
+    """Return the array, not a copy, of a column of vertices (by vertex) or of edges (by row), for operators."""
     rows = graph.edge_table
     if rows is not None and name in rows.columns:
         return rows.array(name)

@@ -77,11 +77,7 @@ class EdgeTable:
         self._batch, self.is_lost = self._free[:0], True
 
     def take(self, count: int) -> np.ndarray:
-        """Return ``count`` free rows, ``uint32[count]``, for the edges of a batch; all columns are made long enough.
-
-        Raises:
-            CapacityError: there is not enough memory, or there are too few rows.
-        """
+        """Return free rows for the edges of a batch, ``uint32[count]``; raise ``CapacityError`` if there are none."""
         if self._waiting > max(_UNREAD, self._tail // 2) or self._tail + count - len(self._free) > self._capacity:
             self.read_deltas()
         self._batch = self._taken(count)
@@ -125,10 +121,7 @@ class EdgeTable:
         self._batch, self.is_lost = self._free[:0], False
 
     def read_deltas(self) -> None:
-        """Read the collected deltas, and free the rows that no edge uses any more; waits for the device.
-
-        If it fails, or is interrupted, nothing has changed.
-        """
+        """Free the rows of the collected deltas; waits for the device. If it fails, nothing has changed."""
         left = [self._free]
         for rows, delta in self._unread:
             left.append(self._left_by(rows, delta._read()))
@@ -192,11 +185,7 @@ class EdgeTable:
         return self.columns[name]
 
     def array(self, name: str) -> Array:
-        """Return the array, not a copy, of a column by row, for loops and kernels.
-
-        Raises:
-            UnknownNameError: there is none of this name. ShapeError: it has fewer rows than edges may have.
-        """
+        """Return the array, not a copy, of a column by row; ``UnknownNameError``, or ``ShapeError`` if too short."""
         return self.column(name).demanded(name, self._tail)
 
     def checked(self, given: Any, count: int) -> dict[str, Array]:
@@ -282,10 +271,7 @@ def _weights(values: Array, dtype: np.dtype) -> Array:
 
 
 def weights_at(values: Array | None, rows: Array) -> Array | None:
-    """Return the weights of edges with these ``rows``; ``values``: :attr:`EdgeTable.weights`, by row.
-
-    Rows beyond the table give any weight: where an edge is not stored, its row is unspecified.
-    """
+    """Return the weights at ``rows`` of ``values``, by row; any weight for rows beyond the table (edges not stored)."""
     if values is None:
         return None
     at = np.minimum(rows, np.uint32(len(values) - 1))  # of CuPy, too

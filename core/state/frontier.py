@@ -18,13 +18,7 @@ from suricate.state.made import MadeByGraph
 
 
 class DeviceCount:
-    """A number on the device, ``uint32``, by address for kernels; an array is made only when needed.
-
-    Args:
-        block: ``uint32[]``, the array that contains it.
-        at: its index in ``block``.
-        address: its address on the device.
-    """
+    """A number on the device, ``uint32``, at ``block[at]``; an array of it is made only when needed."""
 
     __slots__ = ("_at", "_block", "address")
 

@@ -103,10 +103,7 @@ def capacity_error(device: Device, error: MemoryError) -> MemoryError:
 
 
 def _go_on_after_fork(graph: Any) -> None:
-    """Make a graph usable in a child of ``fork``, after another thread used it in the parent.
-
-    Scratch memory is dropped; if the thread was changing the graph, its lock refuses every call from now on.
-    """
+    """Make a graph usable in a child of ``fork``; if another thread was changing it, its lock refuses every call."""
     graph.workspace.clear()
     for kept in list(graph._kept.values()):
         kept.distrust()

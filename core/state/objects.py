@@ -94,11 +94,7 @@ class Objects:
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def state(self) -> np.ndarray:
-        """Return these objects as the bytes of a text, ``uint8[n]``; :meth:`restore` reads it.
-
-        Raises:
-            RequirementError: one is neither a number, bool, text or None of Python nor a container of such.
-        """
+        """Return the bytes of a text, ``uint8[n]``, for :meth:`restore`, or raise ``RequirementError``."""
         self.read()
         nodes = None if self.nodes is None else [[node is GONE, None if node is GONE else node] for node in self.nodes]
         parts = [self.graph, nodes, self.vertices, self.edges, self.keys, self.weight]

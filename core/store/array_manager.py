@@ -116,19 +116,12 @@ class ArrayManager(Generic[Graph]):
             raise CapacityError(f"{self.backend} needs {wanted} bytes, memory_limit is {self.limit}")
 
     def new(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays of ``length`` entries for a group, by name; :meth:`attach` makes them the store's arrays.
-
-        Entries have the value ``fill`` (None: unspecified). Raises ``CapacityError`` if memory, or the limit, does not
-        suffice.
-        """
+        """Return new arrays for a group, by name, filled with ``fill`` (None: any), to attach; ``CapacityError``."""
         self.admit(length * self.entry_bytes(group))
         return self.allocate(group, length, fill)
 
     def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays of ``length`` entries for a group, by name, filled with ``fill`` (None: unspecified).
-
-        The limit is not checked: the caller has called :meth:`admit`, or the memory was kept back for deletions.
-        """
+        """Return new arrays as :meth:`new` does, without a check of the limit, which the caller has made."""
         xp = self.device.xp
         try:
             return {
@@ -159,17 +152,11 @@ class ArrayManager(Generic[Graph]):
         return arrays
 
     def resize(self, group: str, length: int, keep: int = 0, fill: int | None = None) -> None:
-        """Give a group new arrays of ``length`` entries: the first ``keep`` copied, the others ``fill`` (None: any).
-
-        Old and new arrays exist side by side while entries are copied, and the limit covers both.
-        """
+        """Give a group arrays of ``length``: ``keep`` copied, others ``fill``. Old and new exist side by side."""
         self.carry_over(self.new(group, length, fill), keep)
 
     def grow(self, group: str, length: int, keep: int) -> None:
-        """Give a group new arrays of at least ``length`` entries, unless it has them; copy the first ``keep`` entries.
-
-        The arrays become at least :data:`GROWTH` times as long as before, if memory allows.
-        """
+        """Give a group arrays of at least ``length``, at best :data:`GROWTH` times longer, with the first ``keep``."""
         held = self.length(group)
         if length > held:
             first_that_fits(lambda size: self.resize(group, size, keep), max(length, int(GROWTH * held)), length)

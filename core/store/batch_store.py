@@ -462,10 +462,7 @@ class InsertLog:
         return int(self._seen.read(self._count)[0])
 
     def reserve(self, most: int, store: Store) -> None:
-        """Make sure that ``most`` more keys fit into the array; if it is full, drop repeats and deleted edges, or grow.
-
-        Raises ``CapacityError`` if there is not enough memory; on CUDA it may wait for the device.
-        """
+        """Make room for ``most`` more keys, or raise ``CapacityError``; on CUDA it may wait for the device."""
         self._seen.poll()
         if int(self._seen.values[0] + self._seen.unseen[0]) + most <= len(self._pool["log"]):
             return

@@ -26,10 +26,7 @@ from suricate.state.locks import Lock, graph_lock
 
 
 class Lists(NamedTuple):
-    """The edges of a delta by kind; ``replaced`` has the new weights, ``replaced_old`` the old ones, in its order.
-
-    ``replaced_old_row``: the rows that these edges had in the columns of edges, None without columns.
-    """
+    """The edges of a delta by kind; ``replaced_old`` has old weights, in the order of ``replaced``."""
 
     inserted: EdgeList
     deleted: EdgeList

@@ -174,14 +174,7 @@ def rows_changing(graph: Graph) -> Iterator[Callable[[Delta], None]]:
 
 
 def with_rows(graph: Graph, insert: Given) -> Given:
-    """Write the columns of ``insert`` to new rows; return it with row numbers in their place.
-
-    ``insert``: ``(src, dst, {name: values})``.
-
-    Raises:
-        UnknownNameError, ShapeError, DTypeError: the columns do not fit; nothing has changed.
-        CapacityError: there is not enough memory.
-    """
+    """Write the columns of ``insert`` to new rows; return it with row numbers in their place, or raise, unchanged."""
     table, (src, dst, given) = graph.edge_table, insert
     assert table is not None
     with graph.alike():

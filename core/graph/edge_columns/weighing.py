@@ -219,10 +219,7 @@ def _cursor_by_row(cursor: str, kind: Any, dtype: str) -> Any:
 
 
 def advance_weighed(graph: Graph, delta: Delta, before: int) -> None:
-    """Update the trackers that take columns of edges for weights, after the change ``delta`` of ``graph``.
-
-    ``before``: the graph's version before the change. If some updates raise, the first error is raised at the end.
-    """
+    """Update the trackers that weigh edges by columns after ``delta``; the first error is raised at the end."""
     errors = []
     for seen in graph._weighings.values():
         if not seen._kept:

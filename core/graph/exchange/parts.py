@@ -90,11 +90,7 @@ def _agreed_columns(comm: Comm, edges: EdgeList) -> dict[str, np.dtype]:
 
 
 def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
-    """Insert the ``edges`` that each process passes into the ``graph`` of all, slice by slice; collective.
-
-    Without weights each slice has an equal share of every part. With weights or columns slices are in the order of the
-    parts, so that of duplicates the one of the last process wins; the first process warns if others differ.
-    """
+    """Insert the ``edges`` of each process, slice by slice; of duplicates that of the last one wins; collective."""
     most, counts = edges_at_a_time(graph, comm), comm.allgather(len(edges.src))
     ordered = graph.options.stored_dtype is not None
     share = most if ordered else max(most // comm.size, 1)

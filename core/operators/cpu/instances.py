@@ -134,10 +134,7 @@ class Traversal(NamedTuple):
 
 
 def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False) -> ModuleType:
-    """Return the module made from ``template`` with the cursor of ``walk.view`` and the functions of ``call``.
-
-    It is made once. If ``shared`` is set, several threads write to the same entries, by compare-and-swap.
-    """
+    """Return the module of ``template`` with a cursor and functions, made once; ``shared``: several threads write."""
     view = walk.view
     cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
     key = (template, shared, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit)

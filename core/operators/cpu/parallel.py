@@ -31,10 +31,7 @@ Values = tuple[Any, ...]
 
 
 class Cuts:
-    """The last result of :func:`cut` for all vertices, by direction; one object per graph.
-
-    A result is used again for the same view, the same limit of threads, and the same number of parts per thread.
-    """
+    """The last result of :func:`cut` for all vertices, by direction; one object per graph."""
 
     def __init__(self, device: Device) -> None:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
@@ -92,11 +89,7 @@ def _cut(module: ModuleType, views: Views, vertices: Listed, each: int) -> list[
 
 
 def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any, ...]]) -> list[Any]:
-    """Call ``function(*part, *values)`` for each of ``parts``, in threads; return the results in the same order.
-
-    ``values`` are the arguments of the functions of ``call``. If there are scalars (``su.Scalar``) among them, each
-    part gets a total of its own, and at the end these are reduced into those of ``values``.
-    """
+    """Call ``function(*part, *values)`` for each part, in threads, in order; scalars among ``values`` are reduced."""
     shares = Shares(call, values, len(parts))
     results = threads.run(function, [(*part, *own) for part, own in zip(parts, shares.of, strict=True)])
     shares.fold()

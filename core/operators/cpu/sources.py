@@ -70,10 +70,7 @@ def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, e
 
 
 def arcs_of(arcs: ArcList) -> tuple[Any, ...]:
-    """Return ``(src, dst, weight, status, wanted, size)`` of ``arcs`` for a loop, with arrays in place of None.
-
-    A missing ``weight`` is replaced by ``src`` (loops then do not read it), a missing ``status`` by an empty array.
-    """
+    """Return ``(src, dst, weight, status, wanted, size)`` of ``arcs`` for a loop, with arrays in place of None."""
     src, dst, weight, status, wanted, size = arcs
     return src, dst, src if weight is None else weight, NO_STATUS if status is None else status, wanted, size
 

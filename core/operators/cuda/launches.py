@@ -61,10 +61,7 @@ def frontier_arguments(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
 
 
 def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
-    """Return scratch arrays for a list of heavy vertices: ``uint32[n]`` and ``int64[n]``.
-
-    The first gets their ids, the second for each the total number of buckets of the vertices before it in the list.
-    """
+    """Return scratch for heavy vertices: ids, ``uint32[n]``, and sums of buckets before each, ``int64[n]``."""
     workspace, size = graph.workspace, graph.num_vertices
     workspace.state(WideArray).holds = None
     return workspace.array("operators.heavy", size, np.uint32), workspace.array("operators.heavy_base", size, np.int64)

@@ -56,11 +56,7 @@ ADDRESS, COUNT, LONG, INT = np.uint64(0), np.uint32(0), np.int64(0), np.int32(0)
 def prepare(
     operator: str, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str
 ) -> Prepared | None:
-    """Return the prepared call of ``operator`` on ``graph``; None if such calls cannot be prepared.
-
-    ``fn`` is the user's function, ``call`` the call made from it; ``out``, ``over`` and ``scheme`` are the parameters
-    of the operator.
-    """
+    """Return the prepared call of ``operator`` on ``graph``; None if such calls cannot be prepared."""
     if (call.function.leading[0] == "i" and operator != "vertex_map") or call.reduce in AT_ONCE:
         return None
     if not graph.num_vertices:
@@ -72,10 +68,7 @@ def prepare(
 
 
 class Prepared:
-    """Base class of the prepared calls of operators: a subclass per operator launches its kernels in :meth:`run`.
-
-    This class checks whether the call can still be used, and keeps its kernels, each compiled at its first launch.
-    """
+    """A repeatable call of an operator, with its kernels; a subclass per operator launches them in :meth:`run`."""
 
     held: Any = None  #: weak references to the arrays of the call
     uses = 0  #: calls since it was prepared
@@ -111,10 +104,9 @@ class Prepared:
         return True
 
     def __call__(self, graph: Graph, frontier: Frontier | None, args: Numbers) -> Any:
-        """Make the call on ``frontier`` (None: all vertices) and return the operator's result.
+        """Return the operator's result on ``frontier`` (None: all), or ``MISSED`` if nothing is launched.
 
-        If that is not possible, nothing is launched and ``MISSED`` is returned. ``args`` are the arguments of the
-        user's function; only numbers among them may differ from those of earlier calls.
+        ``args`` are the arguments of the user's function; only numbers may differ from those of earlier calls.
         """
         self.uses += 1
         for i in self._scalars:
@@ -394,11 +386,7 @@ class Passes:
         return self._graph.num_vertices == self._size and self._scans_now() == self._scans
 
     def run(self, max_steps: int, bound: float, after: Propagated | None) -> Propagated:
-        """Launch at most ``max_steps`` rounds; return the outcome, without waiting for the device.
-
-        The loop ends when the total of its scalar is at most ``bound``. ``after``: the result of the loop that this one
-        continues, or None.
-        """
+        """Launch at most ``max_steps`` rounds, until a total is at most ``bound``; does not wait for the device."""
         outcome, turns, put = self._outcomes.take(), self._rounds.take(), self._launch.put
         given = self._memory.of(self._graph), split_memory(self._graph)[0], max_steps, bound
         if any(new is not old for new, old in zip(given, self._given, strict=True)):

@@ -85,10 +85,7 @@ MERGE = Program(HERE / "merge.cu", "\n".join((enum("", {"BLOCK": BLOCK}), LIST.d
 
 
 def call_text(call: Call) -> str:
-    """Return the C++ text that a program needs for ``call``: macros of its reduction and arguments, and its functions.
-
-    In a program it comes after the text of the cursor. ``operators.cuh`` explains the macros.
-    """
+    """Return the C++ text of ``call``, which follows that of the cursor; ``operators.cuh`` explains its macros."""
     macros = {
         "REDUCE": call.reduce.upper(),
         "VALUES_AT_ONCE": int(call.reduce in AT_ONCE),
@@ -108,10 +105,7 @@ def _functions(call: Call) -> dict[str, TypedFunction]:
 
 
 def launch_values(call: Call) -> tuple[Any, ...]:
-    """Return the arguments of the user's functions as kernels take them; call it once per operator, for all launches.
-
-    Each call moves scalars (``su.Scalar``) on to their next total.
-    """
+    """Return the arguments of functions as kernels take them; moves scalars on, so call it once per operator."""
     given = zip(call.function.arguments, call.values, strict=True)
     if bounds.CHECKED:
         return tuple([argument.packed(value) for argument, value in given])
@@ -127,10 +121,7 @@ def array_of(out: Any) -> Array:
 
 
 def skip_scalars(call: Call) -> None:
-    """Set the next total of each ``su.Scalar`` of ``call`` to its neutral value, for a call that launches nothing.
-
-    It takes the place of :func:`launch_values`.
-    """
+    """Do what :func:`launch_values` does to the scalars of ``call``, for a call that launches nothing."""
     for argument, value in zip(call.function.arguments, call.values, strict=True):
         if argument.kind == "accumulator":
             value.skip()

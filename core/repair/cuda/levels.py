@@ -209,10 +209,7 @@ class Levels:
         self._launch("take_listed", *self._views, *given, np.uint64(number))
 
     def has_come(self, ago: int) -> bool:
-        """Return whether the device has reported the level ``ago`` levels before the last queued one; does not wait.
-
-        Also true for levels before the first one by lists, which the device does not report.
-        """
+        """Return whether the level ``ago`` before the last queued one was reported (or is no level by lists)."""
         number = self._progress.number - ago
         return number < self._first or self._progress.has_come(number)
 
@@ -227,10 +224,7 @@ class Levels:
         return self._progress.stopped(self._first, self._progress.number - ago, self._ranks)
 
     def spread(self, ago: int) -> None:
-        """Write the frontier at which levels by lists stopped, a list, to a bitmap; then call :meth:`begin`.
-
-        The levels stopped ``ago`` levels before the last queued one.
-        """
+        """Write the list at which levels stopped, ``ago`` before the last, to a bitmap; then call :meth:`begin`."""
         self._number += 1
         lists = self._lists[(self._progress.number - ago) % 2]
         self._launch("spread_list", self._level, lists, self._memory, self._tree)
@@ -255,10 +249,7 @@ class Levels:
         self._launch("pack_offers", self._level, self._memory, self._tree, self._packed(offers, capacity))
 
     def take_offers(self, offers: Array, capacity: int) -> None:
-        """Apply the offers of all ranks, in ``offers``: vertices of this rank take words that are smaller than theirs.
-
-        ``capacity``: how many offers a section holds.
-        """
+        """Apply the offers of all ranks, in sections of ``capacity``: vertices of this rank take smaller words."""
         self._launch("take_offers", *self._views, self._level, self._tree, self._packed(offers, capacity))
 
     # -- few arcs ------------------------------------------------------------------------------------------------------
@@ -271,11 +262,7 @@ class Levels:
         self._launch("list_rest", self._views[1], self._level, self._memory, given)
 
     def finish(self, arcs: Array, capacity: int, violated: Array, steps: int, pushed: int) -> Propagated:
-        """Compute all remaining levels from ``arcs``, the sections of all ranks; return the result of the whole search.
-
-        ``capacity``: how many arcs a section holds; ``violated`` becomes 1 if the keys of an offer do not grow;
-        ``steps`` and ``pushed`` are the numbers of levels and of pushes so far.
-        """
+        """Compute all remaining levels from ``arcs``, the sections of all ranks; return the result of the search."""
         level, outcome = (self._level, self._memory, self._tree), self._outcomes.take()
         self._launch("take_arcs", *level, self._packed_arcs(arcs, capacity), violated, *self._values)
         numbers = np.uint64(steps), np.uint64(pushed)

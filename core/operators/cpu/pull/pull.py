@@ -113,11 +113,7 @@ def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, A
 
 
 def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
-    """Return ``ranges``, and scratch tables for each; or a single range if separate tables would take too much memory.
-
-    ``tables`` are those of the whole call; do not use them if several ranges are returned, whose tables reuse the
-    memory.
-    """
+    """Return ``ranges`` and tables for each, in the memory of ``tables``; a single range if memory is too small."""
     number, listed, size, array = len(ranges), len(tables[0]), len(tables[1]), graph.workspace.array
     if call.reduce not in AT_ONCE:
         return ranges, [tables] * number

@@ -219,11 +219,7 @@ def program_of(
     template: str, graph: Graph, views: tuple[StoreView, StoreView], call: Call, *, corners: int = 0,
     by_id: bool = False,
 ) -> Program:  # fmt: skip
-    """Return the CUDA program of ``template`` over two views with the function of ``call``; made once.
-
-    If one of ``views`` is that of ``graph``, the function can make edge queries in it. ``corners`` (see
-    :func:`corners_of`) and ``by_id`` (see :func:`_triangles`) are for ``oriented.cu``.
-    """
+    """Return the CUDA program of ``template`` over two views with the function of ``call``; made once."""
     main = next((i for i in range(2) if views[i] is graph.view("out")), 0)
     walks = walk_of(views[0]), walk_of(views[1])
     key = (template, walks[0].prelude, walks[1].prelude, main, call.function.key, call.dtype, corners, by_id)

@@ -136,10 +136,7 @@ class Recording:
 
     @contextmanager
     def body(self) -> Iterator[None]:
-        """Record the operators that this thread calls inside the ``with`` block, the body of ``iterate``.
-
-        Reading values from the device, or making arrays, raises inside the block.
-        """
+        """Record the operators of the ``with`` block; reading values or making arrays raises inside it."""
         from cupy.cuda import get_allocator, using_allocator
 
         outer, _local.recording = current(), self
@@ -165,10 +162,7 @@ class Recording:
         allow_reading()
 
     def call(self, operator: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Run ``operator(*args)`` and return its result; record the call and its launches.
-
-        Any :class:`Call` among ``args`` is replaced by one whose kernels check the flag of this loop.
-        """
+        """Run ``operator(*args)``, whose kernels check the flag of this loop; record it and its launches."""
         for call in args:
             if isinstance(call, Call):
                 kinds = zip(call.function.arguments, call.values, strict=True)
@@ -198,10 +192,7 @@ class Recording:
         return Replay(self._launches, turned, self._other)
 
     def repeat(self, *, exchanged: bool) -> None:
-        """Call all recorded operators again, in their order, which makes one more round.
-
-        If ``exchanged`` is set, each array of a pair in ``swap`` is replaced by the other one of the pair.
-        """
+        """Call all recorded operators again, in order; with ``exchanged``, with the pairs in ``swap`` exchanged."""
         results: dict[int, Any] = {}
         with self._inside():
             for operator, args, first in self._calls:
@@ -246,10 +237,7 @@ def guarded(function: TypedFunction) -> Any:
 
 
 def fill(array: Array, value: Any, call: Call) -> None:
-    """Fill ``array`` with ``value``, before ``call`` reduces into it.
-
-    If ``call`` is recorded, the kernel that fills is guarded, too: it does nothing if the loop has ended.
-    """
+    """Fill ``array`` with ``value``; if ``call`` is recorded, by a kernel that does nothing once the loop has ended."""
     if not isinstance(call.function, Guarded):
         array.fill(value)
         return
@@ -260,10 +248,7 @@ def fill(array: Array, value: Any, call: Call) -> None:
 
 @cache
 def rounds_program(dtype: np.dtype) -> Program:
-    """Return the CUDA program of ``rounds.cu``, which ends the rounds of a loop, and fills arrays, see :func:`fill`.
-
-    ``dtype`` is that of the total that ends the loop, or of the array to fill.
-    """
+    """Return the program of ``rounds.cu`` for a total, or an array to fill, of ``dtype``."""
     return Program(SOURCES["rounds.cu"], defines=(("TOTAL_T", c_type(dtype)),))
 
 

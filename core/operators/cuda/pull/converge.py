@@ -74,11 +74,7 @@ def _passes(
 
 
 def _is_of_all(start: Start) -> bool:
-    """Return whether ``start`` has all vertices, so that scanning the storage may pay in the first round.
-
-    A loop that starts from a list of vertices and activates no others never scans: all of its rounds walk rows. Such a
-    loop takes fewer blocks, ``CONVERGE_BLOCKS`` per multiprocessor, which makes its barriers faster.
-    """
+    """Return whether ``start`` has all vertices, so that scanning the storage may pay in the first round."""
     return any(frontier.is_all for frontier in start.frontiers)
 
 
@@ -120,11 +116,7 @@ def converge_program(
 
 
 def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap: Swap, *, scans: bool) -> Program:
-    """Return the CUDA program of ``converge`` with ``swap`` for ``call``; equal programs are made once.
-
-    ``walk`` gives the cursor; ``over`` is the direction of the pull; ``until``: the condition that ends the loop, or
-    None; ``swap``: positions of pairs of arguments that are exchanged; ``scans``: whether rounds scan the storage.
-    """
+    """Return the CUDA program of ``converge`` with ``swap`` for ``call``; equal programs are made once."""
     name = None if until is None else _name_of(call, until.scalar)
     pairs = tuple((a, b, len(call.values[a]) == 1 < walk.num_vertices) for a, b in swap)
     key = (walk.prelude, call.function, call.then, call.dtype, call.reduce, call.layout, over, name, scans, pairs)
@@ -202,10 +194,7 @@ def _name_of(call: Call, scalar: Any) -> str:
 
 
 class RoundStates:
-    """A supply of zeroed memory on the device for the state of loops.
-
-    A piece has ``ROUND_WORDS`` numbers, and is used by one launch only.
-    """
+    """A supply of zeroed device memory for the state of loops, ``ROUND_WORDS`` numbers for each launch."""
 
     SIZE = 256
 

@@ -209,10 +209,7 @@ LAYERS_BLOCKS = 2  #: blocks per multiprocessor: all of them are resident
 
 
 def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str) -> Frontier | None:
-    """Pull for the vertices of each layer, one layer after the other, and fill ``out`` or pass the values to ``then``.
-
-    ``over`` is the direction of the edges. Returns the vertices for which ``then`` is true; None without ``then``.
-    """
+    """Pull layer by layer; return the vertices for which ``then`` is true, None without ``then``."""
     walks = [walk_of(graph.view(one)) for one in (("in", "out") if over == "both" else (over,))]
     xp = graph.device.xp
     queue = xp.empty(len(layers.vertices) if call.then is not None else 0, np.uint32)
