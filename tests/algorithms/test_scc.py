@@ -79,6 +79,24 @@ def test_networkx_gives_the_same(device: su.devices.Device, backend: str, family
     )
 
 
+def test_a_stream_joins_and_breaks_components_as_in_networkx(device: su.devices.Device, backend: str) -> None:
+    rng, n = np.random.default_rng(9), 60
+    graph = su.Graph(n, backend=backend, device=str(device), in_edges=True)
+    tracker, other, counts = graph.track("scc"), nx.empty_graph(n, create_using=nx.DiGraph), set()
+    for step in range(12):
+        here = np.array(other.edges, np.int64).reshape(-1, 2)
+        gone = here[rng.random(len(here)) < (0.4 if step % 3 == 2 else 0.05)]
+        come = rng.integers(0, n, (40, 2))
+        graph.apply(su.Batch(delete=tuple(gone.T), insert=tuple(come.T)))
+        other.remove_edges_from(gone.tolist())
+        other.add_edges_from(come.tolist())
+        label, count = tracker.result
+        np.testing.assert_array_equal(device.to_numpy(label), canonical(other, n))
+        assert count == nx.number_strongly_connected_components(other)
+        counts.add(count)
+    assert len(counts) > 4
+
+
 def test_what_is_said_of_graphs_without_in_edges() -> None:
     with pytest.raises(RequirementError, match=r"scc .*in-edges: build the graph with"):
         su.Graph(3, device="cpu").compute("scc")

@@ -12,6 +12,8 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.io
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,6 +199,23 @@ def test_unsigned_matrices_of_scipy(put):
     text = "%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 2\n1 2 3\n2 1 4294967295\n"
     file = io.read(put(text, "m.mtx"))
     assert (rows(file), file.weight.dtype) == ([(0, 1, 3), (1, 0, 4294967295)], np.uint32)
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric"])
+@pytest.mark.parametrize("field", ["integer", "real", "pattern"])
+def test_matrices_that_scipy_writes(tmp_path, field, symmetry):
+    rng = np.random.default_rng(6)
+    given = np.where(rng.random((40, 40)) < 0.2, rng.integers(-9, 10, (40, 40)), 0)
+    given = given + given.T if symmetry == "symmetric" else given
+    given = given / 8 if field == "real" else given
+    scipy.io.mmwrite(tmp_path / "m.mtx", scipy.sparse.coo_array(given), field=field, symmetry=symmetry)
+    file = io.read(tmp_path / "m.mtx")
+    assert (file.num_vertices, file.directed) == (40, symmetry == "general")
+    found = np.zeros((40, 40))
+    for at in [(file.src, file.dst)] + [(file.dst, file.src)] * (not file.directed):
+        found[at] = 1 if file.weight is None else file.weight
+    assert (file.weight is None) == (field == "pattern")
+    np.testing.assert_array_equal(found, given != 0 if field == "pattern" else given)
 
 
 @pytest.mark.parametrize("chunk", [6, 1 << 20])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from operator_cases import make_case, neutral, reduce_at, schemes
+from scipy.sparse import csr_array
 from turns import few
 
 import suricate as su
@@ -119,6 +120,25 @@ def test_undirected_graphs_have_both_directions(backend, device):
 
 def of_target_source(u, v, w, x):
     return x[u]
+
+
+@pytest.mark.parametrize("over", ["out", "in"])
+def test_rounds_count_walks_as_powers_of_the_matrix_do(backend, device, over):
+    case = make_case(backend, device, in_edges=True)
+    a = csr_array((np.ones(len(case.src), np.int64), (case.src, case.dst)), (case.n, case.n))
+    a = a if over == "out" else a.T
+    fn = of_neighbor if over == "out" else of_target_source
+    walks, wanted = case.array(np.ones(case.n, np.int64)), np.ones(case.n, np.int64)
+    for _ in range(4):
+        walks = su.neighbor_reduce(case.graph, None, fn, args=(walks,), reduce="sum", over=over)
+        wanted = a @ wanted
+        assert walks.dtype == np.int64
+        np.testing.assert_array_equal(case.host(walks), wanted)
+    assert wanted.max() > 10**6
+
+
+def of_neighbor(u, v, w, x):
+    return x[v]
 
 
 def test_empty_graphs(backend, device):

@@ -113,6 +113,18 @@ def test_arcs_with_a_status(device, filtered):
     assert labels_of(sets) == ([0, 0, 2, 3, 4, 4] if filtered else [0, 0, 0, 3, 4, 4])
 
 
+@pytest.mark.parametrize("n", [50, 3000])
+def test_batches_of_arcs_join_those_of_their_status(device, n):
+    rng = np.random.default_rng(n)
+    sets, joined = UnionFind._of(n, device), [np.empty((2, 0), np.int64)]
+    for wanted in (0, 2, 7):
+        arcs, status = rng.integers(0, n, (2, n // 4)), rng.choice([0, 2, 7], n // 4)
+        src, dst = device.xp.asarray(arcs.astype(np.uint32))
+        sets.union_arcs(ArcList(src, dst, None, device.xp.asarray(status.astype(np.uint8)), wanted, n // 4))
+        joined.append(arcs[:, status == wanted])
+        assert labels_of(sets) == smallest_members(n, *np.hstack(joined)).tolist()
+
+
 def test_a_frontier_is_detached(device):
     sets = UnionFind._of(8, device)
     sets.union([0, 1, 4, 5], [1, 2, 5, 6])

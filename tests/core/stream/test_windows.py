@@ -160,6 +160,24 @@ def test_slides_on_every_backend_and_device(backend: str, device: su.devices.Dev
         w.graph.check()
 
 
+@pytest.mark.parametrize("over", ["out", "in"])
+def test_weighted_degrees_are_sums_of_the_events_in_the_window(device: su.devices.Device, over: str) -> None:
+    rng = np.random.default_rng(6)
+    time, weight = np.sort(rng.integers(0, 200, 900)), rng.integers(1, 99, 900)
+    src, dst = rng.integers(0, 25, (2, 900))
+    columns = {"time": time, "src": src, "dst": dst, "weight": weight}
+    chunks = [{name: part[begin : begin + 70] for name, part in columns.items()} for begin in range(0, 900, 70)]
+    graph = {"device": str(device), "in_edges": True}
+    job = st.Window(chunks, size="30", slide="10", combine="sum", graph=graph)
+    tracker, ends = job.track("degree", over=over, weighted=True), []
+    for w in job:
+        inside = (w.end - 30 <= time) & (time < w.end)
+        wanted = np.bincount((src if over == "out" else dst)[inside], weight[inside], w.graph.num_vertices)
+        np.testing.assert_array_equal(device.to_numpy(tracker.result), wanted)
+        ends.append(w.end)
+    assert ends == [*range(10, 210, 10)]
+
+
 def _components(edges: dict[tuple[int, int], float]) -> int:
     root = {end: end for pair in edges for end in pair}
     for u, v in edges:
