@@ -159,7 +159,7 @@ class Contents:
         self.counters.take(moves, gaps)
         if verdict is not None:
             events = self._in_time(events, verdict)
-        events = self._wanted(events)
+        events = events if events.kind is None else self._wanted(events)
         if len(events.time):
             self._waiting.append(events)
             self._sorted = None
@@ -271,9 +271,10 @@ class Contents:
         newest, size = self.counters.close(end), self.rule.grid.size
         lag, start = 0 if newest is None else max(newest - end, 0), None if size is None else end - size
         late, skipped = self.counters.counts
-        mark = self.rule.watermark
-        by = "idle" if end == self._by_clock else "end" if mark is None or mark < end else "events"
-        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs, late, skipped, by
+        reached = self.rule.has_reached(end)
+        by = "idle" if end == self._by_clock else "events" if reached else "end"
+        is_partial = not reached and end == self.rule.limit
+        facts = end, start, number, is_partial, lag, self.ring.num_pairs, late, skipped, by
         return Due(*facts, change, free, (spent, time.perf_counter() - begin))
 
     def end_by_clock(self, seconds: float) -> int | None:
@@ -284,7 +285,7 @@ class Contents:
         rule = self.rule
         if self.ring is None or rule.newest is None:
             return None
-        return self._end_by(self._by_time(), rule.newest - rule.delay + int(seconds * 1e9))
+        return rule.next_end(rule.newest - rule.delay + int(seconds * 1e9), self._by_time().time, self.ring.oldest)
 
     def reach(self, end: int) -> None:
         """Raise the watermark to ``end``, as the wall clock has reached it."""
@@ -296,13 +297,8 @@ class Contents:
         if self.ring is None or (due := self.rule.due) is None:
             return None
         waiting = self._by_time()
-        end = self._end_by(waiting, due)
+        end = self.rule.next_end(due, waiting.time, self.ring.oldest)
         return None if end is None else (waiting, end)
-
-    def _end_by(self, waiting: Events, due: int) -> int | None:
-        """Return the end, at most ``due``, of the next slide in which one of the events enters or a live one leaves."""
-        assert self.ring is not None
-        return self.rule.next_end(due, int(waiting.time[0]) if len(waiting.time) else None, self.ring.oldest)
 
     def _by_time(self) -> Events:
         """Return the events that wait, sorted by (time, position); windows of counts and of steps need no sorting."""

@@ -523,7 +523,9 @@ class Window:
                 attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds,
                 silence=self.silence,
             )  # fmt: skip
-            chunks = self.silence.cut(self._position, self._source.read(self._position))
+            chunks = self._source.read(self._position)
+            if self.silence.closes:
+                chunks = self.silence.cut(self._position, chunks)
             self._reader = with_held(chunks, self._source.refusals)
             if self._source.prefetch:
                 self._reader = ReadAhead(self._reader)
@@ -548,9 +550,9 @@ class Window:
             self._inside, last = position is INSIDE, self.contents.rule.last
             self._position = self._position if self._inside else position
             yield from self._close(time.perf_counter() - begin)
-            silent = isinstance(chunk, Mapping) and not len(chunk["src"]) and not any(held)
-            if (elapsed := self.silence.elapsed(asked, silent=silent)) is not None:
-                yield from self._run_on(elapsed)
+            if self.silence.after is not None:
+                silent = isinstance(chunk, Mapping) and not len(chunk["src"]) and not any(held)
+                yield from self._run_on(self.silence.elapsed(asked, silent=silent))
             if self.contents.rule.last == last:
                 yield None
             if self.contents.read >= ENOUGH:
@@ -561,9 +563,9 @@ class Window:
             yield from self._close(time.perf_counter() - begin)
         self.contents.warn_of_late()
 
-    def _run_on(self, elapsed: float) -> Iterator[Due]:
+    def _run_on(self, elapsed: float | None) -> Iterator[Due]:
         """Yield the slides that the wall clock has reached ``elapsed`` seconds after the newest event came."""
-        while (end := self.contents.end_by_clock(elapsed)) is not None:
+        while elapsed is not None and (end := self.contents.end_by_clock(elapsed)) is not None:
             self.silence.note([self.silence.rows, end, as_json(self._position)])
             self.contents.reach(end)
             yield from self._close(0.0)
@@ -577,7 +579,7 @@ class Window:
     def _apply(self, due: Due) -> Slide:
         """Apply a closed slide to the graph and the trackers; if that raises, the next iteration goes on with it."""
         if self._made is not None:
-            return self._told(self._made)
+            return self._told(self._made) if self.alerts else self._made
         self._pending = due
         begin = time.perf_counter()
         graph = self.graphs.graph or self.make_graph()
@@ -608,7 +610,7 @@ class Window:
             self.current = slide
             self.past.add(slide, edges)
             self._has_lists, self.slides, self._made = False, self.slides + 1, slide
-        return self._told(slide)
+        return self._told(slide) if self.alerts else slide
 
     def _told(self, slide: Slide) -> Slide:
         """Write what alerts found at ``slide`` to their sinks, and return it."""

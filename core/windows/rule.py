@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from suricate.base.devices import Array
 from suricate.cpu.jit import inner, kernel
 from suricate.windows.events import times_of
 
@@ -203,13 +204,7 @@ class Rule:
         self.state = np.array([NEVER, NEVER, FAR, 0, NEVER, 0], np.int64)
         self._doubted = np.empty(MOST, np.int64)
         self.last: int | None = None  #: the end that closed last
-        self._limit: int | None = None  # the end up to which an ended source closes
-
-    @property
-    def watermark(self) -> int | None:
-        """The watermark, None before the first event."""
-        mark = int(self.state[_WATERMARK])
-        return None if mark == NEVER else mark
+        self.limit: int | None = None  #: the end up to which an ended source closes
 
     @property
     def newest(self) -> int | None:
@@ -258,21 +253,21 @@ class Rule:
         """Record that the source has ended: every slide up to the newest event may close."""
         newest = self.newest
         if newest is not None and (self.last is None or newest >= self.last):
-            self._limit = self.grid.after(newest)
+            self.limit = self.grid.after(newest)
 
     @property
     def due(self) -> int | None:
         """The newest end up to which slides may close now; None: all these slides have closed."""
         due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER
-        due = due if self._limit is None else max(due, self._limit)
+        due = due if self.limit is None else max(due, self.limit)
         return due if due > (NEVER if self.last is None else self.last) else None
 
-    def next_end(self, due: int, entering: int | None, leaving: int | None) -> int | None:
+    def next_end(self, due: int, times: Array, leaving: int | None) -> int | None:
         """Return the end of the slide that closes next, at most ``due``; None if none is due.
 
-        ``entering``, ``leaving``: the oldest time of an event that waits, and of one in the window, or None.
+        ``times``: of the events that wait, ascending; ``leaving``: the oldest time of an event in the window, or None.
         """
-        size = self.grid.size
+        entering, size = int(times[0]) if len(times) else None, self.grid.size
         if leaving is not None and size is not None and (entering is None or leaving + size < entering):
             entering = leaving + size
         if self._every and self.last is not None and (entering is None or self.last < entering):
@@ -280,6 +275,6 @@ class Rule:
         end = None if entering is None else self.grid.after(entering)
         return None if end is None or end > due else end
 
-    def is_partial(self, end: int) -> bool:
-        """Return whether the slide with this ``end`` closes only because the source ended: events may be missing."""
-        return end == self._limit and (self.watermark is None or self.watermark < end)
+    def has_reached(self, end: int) -> bool:
+        """Return whether the watermark has; else the slide with this ``end`` closes only as the source has ended."""
+        return end <= int(self.state[_WATERMARK])

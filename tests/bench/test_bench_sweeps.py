@@ -137,5 +137,5 @@ def test_the_memory_suite_reads_all_real_graphs(tmp_path, monkeypatch):
 
 def test_the_list_names_the_knobs(knob_store):
     shown = run("--list", "--device", "cpu", "--backend", "knobs").output
-    for word in ("line_bytes", "32, 64", "growth", "pull", "push", "footprint"):
+    for word in ("line_bytes", "32, 64", "growth", "reads and writes", "footprint"):
         assert word in shown

@@ -97,7 +97,8 @@ def joined(begin: Any, items: Any, rows: Rows, max_wait: float, max_rows: int) -
     if not hasattr(items, "__aiter__"):
         items = iter(items)
         for position, item in items:
-            if rows_in(item) is not None:
+            is_chunk = type(item) is dict and isinstance(next(iter(item.values()), None), np.ndarray)  # as most are
+            if not is_chunk and rows_in(item) is not None:
                 items = chain([(position, item)], items)
                 break
             begin = position

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,8 @@ class Chunks(Source):
         if position is not None and not self.resumes:
             reason = "st.source takes a function of a position"
             raise RequirementError(f"this source cannot go on behind {position[0]} events: {reason}")
-        chunks = (each if each is MARK else self.columns_of(each) for each in self._joined())
+        columns, attributes, given = self.columns, self.attributes, self._joined()
+        chunks = (each if each is MARK or each is NOTHING else columns_of(each, columns, attributes) for each in given)
         try:
             yield from rows_behind(chunks, position, checked=self.checked and self.resumes)
         except ChangedError as error:
@@ -182,7 +184,7 @@ class Chunks(Source):
         if self.resumes:
             return of_list(self._chunks, rows, self.max_rows)
         items = _numbered(self._chunks) if hasattr(self._chunks, "__aiter__") else zip(itertools.count(), self._chunks)
-        return (chunk for _, chunk in joined(None, items, rows, self.max_wait, self.max_rows))
+        return map(itemgetter(1), joined(None, items, rows, self.max_wait, self.max_rows))
 
     def is_untouched(self, position: Any) -> bool:
         """Return False: whether it is the same list shows when it is read."""
