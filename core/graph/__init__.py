@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from suricate.base import renamed
 from suricate.base.devices import DeviceLike, ReturnedArray
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, shown
@@ -211,6 +212,7 @@ class Graph(hints.Hinted):
     backend = property(lambda self: self._stores[0].name, doc="Name of the storage backend.")
     options = property(lambda self: self._options, doc="The options that the graph was made with, a ``GraphOptions``.")
 
+    @renamed.keywords(direction="over=")
     def store(self, over: str = "out") -> Store:
         """Return the store of out- or in-edges (an undirected graph has one for both).
 
@@ -227,6 +229,7 @@ class Graph(hints.Hinted):
             raise RequirementError("the graph keeps no in-edges: build it with Graph(..., in_edges=True)")
         return self._shown[1]
 
+    @renamed.keywords(direction="over=")
     def view(self, over: str = "out") -> StoreView:
         """Return the arrays of a store for kernels; valid until the graph changes.
 

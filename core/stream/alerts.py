@@ -232,8 +232,10 @@ def _smallest(graph: Graph, members: np.ndarray, version: int | None) -> Any:
     """Return the smallest name of vertices, or id without names; ``version``: as they were called at that version."""
     if graph.names is None:
         return int(members.min())
-    found: Any = names_of(graph.names, members) if version is None else ()
-    if version is not None:
+    found: Any
+    if version is None:
+        found = names_of(graph.names, members)
+    else:
         stays = graph.names.since(members) <= version
         left = dict(zip(*(part.tolist() for part in graph.names.forgotten(version)), strict=True))
         found = [*last_names(graph.names, members[stays]), *map(left.get, members[~stays].tolist())]

@@ -8,6 +8,7 @@ import numpy as np
 
 from suricate.base.errors import RequirementError
 from suricate.graph.frames import Frame
+from suricate.graph.naming import names_of
 from suricate.intake.arrays import on_host
 from suricate.intake.names import Names
 from suricate.state.edge_table import WEIGHT
@@ -37,20 +38,19 @@ def frame_of(delta: Any) -> Frame:
     table = getattr(delta, "_table", None)
     if table is not None:
         for name in table.columns:
+            if name != WEIGHT and name in columns:
+                raise RequirementError(f"a frame of a delta has a column {name!r} of its own: rename that of the edges")
             if name != WEIGHT:
-                columns.setdefault(name, np.concatenate([on_host(table.values(name, part.row)) for part in parts]))
+                columns[name] = np.concatenate([on_host(table.values(name, part.row)) for part in parts])
     return Frame(columns)
 
 
 def last_names(names: Names, vertices: np.ndarray) -> np.ndarray:
     """Return the names of ``vertices``, of those that have left the last ones; None for those without."""
-    named = names.has(vertices)
-    if named.all():
-        return names[vertices]
-    column = np.full(len(vertices), None, object)
-    column[named] = names[vertices[named]].tolist()
-    known = dict(zip(*(part.tolist() for part in names.forgotten()), strict=True))
-    column[~named] = [known.get(vertex) for vertex in vertices[~named].tolist()]
+    column, left = names_of(names, vertices), np.flatnonzero(~names.has(vertices))
+    if len(left):
+        known = dict(zip(*(part.tolist() for part in names.forgotten()), strict=True))
+        column[left] = [known.get(vertex) for vertex in vertices[left].tolist()]
     return column
 
 

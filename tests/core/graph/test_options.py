@@ -172,9 +172,9 @@ def test_direction_of_a_view(over):
         graph(4).view(over)
 
 
-@pytest.mark.parametrize("call", ["degree", "neighbors", "adjacency", "degrees"])
+@pytest.mark.parametrize("call", ["degree", "neighbors", "adjacency", "degrees", "store", "view"])
 def test_directions_were_called_otherwise(call):
-    given = () if call == "degrees" else ([0],) if call == "adjacency" else (0,)
+    given = () if call in ("degrees", "store", "view") else ([0],) if call == "adjacency" else (0,)
     with pytest.raises(ParameterError, match=rf"{call}\(direction=...\) is written over= now"):
         getattr(graph(4), call)(*given, direction="out")
 

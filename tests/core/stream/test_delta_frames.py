@@ -87,3 +87,11 @@ def test_a_kept_delta_says_that_its_names_are_gone() -> None:
     next(job)
     with pytest.raises(RequirementError, match="before the next one"):
         first.to_arrow()
+
+
+@pytest.mark.parametrize("name", ["kind", "src", "dst", "old_weight"])
+def test_a_column_of_edges_is_not_lost_behind_one_of_frames(name: str) -> None:
+    graph = su.Graph(3, device="cpu", edge_columns={"weight": "int32", name: "int32"})
+    delta = graph.insert_edges([0], [1], {"weight": [4], name: [5]})
+    with pytest.raises(RequirementError, match=f"a column '{name}' of its own: rename that of the edges"):
+        delta.to_pandas()
