@@ -117,7 +117,7 @@ FAULTS = [
           ', delta.arcs("replaced", placed=True))', ")", ALGORITHMS + "test_sssp.py"),
     Fault("sssp: vertices of which 0 is the parent are far away", "algorithms/sssp.py",
           "where(parent >= 0,", "where(parent > 0,", ALGORITHMS + "test_sssp.py"),
-    Fault("coloring: deletions change nothing", "algorithms/coloring.py",
+    Fault("coloring: deletions change nothing", "algorithms/coloring/__init__.py",
           '(delta.edge_set("inserted"), delta.edge_set("deleted")))', '(delta.edge_set("inserted"),))',
           ALGORITHMS + "test_local.py"),
     Fault("scc: colours go on in the wrong direction", "algorithms/scc/__init__.py",

@@ -103,6 +103,19 @@ def test_families_stay_valid_while_they_lose_and_regain_edges(
         graph.insert_edges(*gone)
 
 
+def in_order(graph: nx.Graph, seed: int) -> list[int]:
+    """The greedy colouring of the CPU: hubs by classes of degrees, then the others by ids from a start on."""
+    n = len(graph)
+    degree = {v: graph.degree(v) + graph.has_edge(v, v) for v in graph}
+    start = _hash.key_of(seed) % n
+    hubs = sorted((v for v in graph if degree[v] >= 64), key=lambda v: (-degree[v].bit_length(), v))
+    colour: dict[int, int] = {}
+    for v in [*hubs, *range(start, n), *range(start)]:
+        taken = {colour.get(u) for u in graph[v]}
+        colour.setdefault(v, next(c for c in range(n) if c not in taken))
+    return [colour[v] for v in range(n)]
+
+
 def speculated(graph: nx.Graph, seed: int) -> dict[int, int]:
     """The colouring from scratch in plain rounds, before colours that may be too large are repaired."""
     key, n = _hash.key_of(seed), len(graph)
@@ -146,14 +159,26 @@ def several_classes_of_degrees() -> nx.Graph:
 @pytest.mark.compiled
 @pytest.mark.parametrize("seed", [0, 5])
 @pytest.mark.parametrize("family", ["path", "long grid", "star", "dense", "classes"])
-def test_from_scratch_colours_are_those_of_plain_rounds(device: su.devices.Device, family: str, seed: int) -> None:
+def test_from_scratch_colours_are_those_of_a_plain_model(device: su.devices.Device, family: str, seed: int) -> None:
     other = FAMILIES[family] if family in FAMILIES else several_classes_of_degrees()
     graph = su.Graph(len(other), device=str(device), directed=False)
     graph.insert_edges(*np.array(other.edges).T)
+    if not device.is_cuda:
+        assert graph.compute("coloring", seed=seed).tolist() == in_order(other, seed)
+        return
     expected = speculated(other, seed)
     for v, found in enumerate(graph.compute("coloring", seed=seed).tolist()):
         repaired = 0 < expected[v] >= other.degree(v)  # it may have found a smaller one
         assert found <= expected[v] if repaired else found == expected[v]
+
+
+@pytest.mark.compiled
+def test_colours_of_the_cpu_do_not_depend_on_threads_backends_and_directions(backend: str) -> None:
+    other = several_classes_of_degrees()
+    src, dst = np.array(other.edges).T
+    graph = su.Graph(len(other), backend=backend, device="cpu", threads=3, in_edges=True)
+    graph.insert_edges(src, dst)
+    assert graph.compute("coloring").tolist() == in_order(other, 0)
 
 
 @pytest.mark.compiled

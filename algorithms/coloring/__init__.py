@@ -1,15 +1,22 @@
 """A colouring kept current: neighbours have different colours, and there are at most as many as the largest degree + 1.
 
-From scratch vertices are coloured by speculation (Gebremedhin and Manne, *Scalable parallel graph coloring algorithms*,
-2000). In every round each undecided vertex takes a colour that no neighbour has, and the next round examines it: a
-vertex keeps its colour unless a neighbour that comes first took the same: by degrees, as powers of two, then hashes.
-The others try again, and only they examine their neighbours again. If all took their first free colour, nearly all
-would collide: so each begins to look at a random place, among the more the larger its degree, and the fewer the more
-often it tried. A pull sees a window of 61 colours, as bits of one integer; a vertex for which all of them are taken
-goes on with the next window. On large graphs the vertices of the largest degrees begin: classes of degrees, by powers
-of four, join the undecided vertices after three rounds each. On R-MAT graphs of 2^14 to 2^20 vertices this takes 25 to
-36 rounds that visit each edge four to six times, and a tenth fewer colours than the greedy colouring in random order. A
-colour that is larger than the vertex has neighbours, as a random place may cause, is repaired like one after a change.
+From scratch, on the CPU, one thread gives each vertex the first colour that no neighbour has (a greedy colouring, Welsh
+and Powell, *An upper bound for the chromatic number of a graph*, 1967): first the vertices of at least ``HUB`` arcs, by
+classes of degrees, the highest first, then all others in the order of their ids, which is that of memory, from an id on
+that the seed gives. On R-MAT graphs of 2^14 to 2^18 vertices it takes a fifth of the time of the method below, which
+visits each edge four to six times, and a tenth fewer colours. The colours do not depend on the number of threads.
+
+On CUDA, and on graphs of several processes, vertices are coloured by speculation (Gebremedhin and Manne, *Scalable
+parallel graph coloring algorithms*, 2000). In every round each undecided vertex takes a colour that no neighbour has,
+and the next round examines it: a vertex keeps its colour unless a neighbour that comes first took the same: by degrees,
+as powers of two, then hashes. The others try again, and only they examine their neighbours again. If all took their
+first free colour, nearly all would collide: so each begins to look at a random place, among the more the larger its
+degree, and the fewer the more often it tried. A pull sees a window of 61 colours, as bits of one integer; a vertex for
+which all of them are taken goes on with the next window. On large graphs the vertices of the largest degrees begin:
+classes of degrees, by powers of four, join the undecided vertices after three rounds each. On R-MAT graphs of 2^14 to
+2^20 vertices this takes 25 to 36 rounds that visit each edge four to six times, and a tenth fewer colours than the
+greedy colouring in random order. A colour that is larger than the vertex has neighbours, as a random place may cause,
+is repaired like one after a change.
 
 After a change, in rounds, only the ends of the changed edges examine all their neighbours. A vertex that has the colour
 of an earlier neighbour, or finds a smaller free colour, takes the first free one. If two neighbours take the same
@@ -20,6 +27,7 @@ colours depend on the history, and the colour of a vertex never exceeds the numb
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +37,9 @@ from suricate.algorithms.shared.hash import key_of, mixed
 from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.parameters import integer
+from suricate.base.types import EMPTY
 from suricate.graph.row_copies import copied_rows
+from suricate.kernels import loops_over, without_weights
 from suricate.operators import converge, vertex_map
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
@@ -38,6 +48,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
+GREEDY = Path(__file__).parent / "greedy_cpu.py"
+HUB = 64  #: arcs of the vertices that the greedy colouring begins with
 STAY = 1  #: stay active in the next round
 WINDOW = 61
 ALL_TAKEN, MOVED, CLASH = (1 << WINDOW) - 1, 1 << WINDOW, 1 << (WINDOW + 1)
@@ -242,7 +254,7 @@ class Coloring(Algorithm):
     A directed graph needs in-edges.
 
     Args:
-        seed: determines the order of the vertices.
+        seed: determines the order of the vertices. Devices order them differently.
 
     Raises:
         ParameterError: ``seed`` is not an integer.
@@ -259,11 +271,29 @@ class Coloring(Algorithm):
         self._state: tuple[Array, ...] = ()  # as ROUNDS says
 
     def compute(self, graph: Graph) -> None:
-        """Colour the vertices in rounds, those of large degrees first."""
+        """Colour all vertices, in an order on the CPU, else in rounds; those of large degrees first."""
         self._state = tuple(graph.device.xp.zeros((len(ROUNDS), graph.num_vertices), np.uint32))
-        if graph.num_vertices > 0:
+        if graph.num_vertices == 0:
+            return
+        if graph.device.is_cuda or graph.partition is not None:
             with copied_rows(graph):
                 self._speculate(graph)
+        else:
+            self._color_greedily(graph)
+
+    def _color_greedily(self, graph: Graph) -> None:
+        degree, view = graph.degrees().astype(np.int64), graph.view("out")
+        loops, rows = loops_over(view, GREEDY), without_weights(view)
+        reverse = rows
+        if graph.directed:
+            degree, reverse = degree + graph.degrees("in"), without_weights(graph.view("in"))
+        hubs = np.flatnonzero(degree >= HUB)
+        hubs = hubs[np.argsort(-np.frexp(degree[hubs])[1], kind="stable")].astype(np.uint32)
+        none = int(degree.max()) + 1
+        self._state[0].fill(none)
+        mark = np.full(none + 1, EMPTY, np.uint32)
+        start = self.key % graph.num_vertices
+        loops.color(rows, reverse, graph.directed, hubs, start, none, self._state[0], mark)
 
     def _speculate(self, graph: Graph) -> None:
         word, degree = graph.device.xp.zeros(graph.num_vertices, np.int64), graph.degrees()
