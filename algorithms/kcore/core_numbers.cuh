@@ -100,3 +100,20 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint64_t* en
         ++k;
     }
 }
+
+// What begins and ends a launch.
+// states: two RoundStates that launches use by turns, each clears that of the next, and whose turn it is.
+__device__ __forceinline__ Rounds begin(uint32_t* states, uint32_t* stamp, uint32_t* queue0, uint32_t* queue1,
+                                        unsigned long long* kept, uint32_t n) {
+    const uint32_t turn = states[2 * ROUND_WORDS];
+    if (thread_id() < ROUND_WORDS) states[(turn ^ 1) * ROUND_WORDS + thread_id()] = 0;
+    RoundState* const state = reinterpret_cast<RoundState*>(states + turn * ROUND_WORDS);
+    Rounds r = {state, stamp, {queue0, queue1}, uint32_t(kept[0]), 0, 0, 0};
+    renew_epochs(r, n);
+    return r;
+}
+
+// One thread, behind a barrier.
+__device__ __forceinline__ void end(uint32_t* states, const Rounds& r) {
+    states[2 * ROUND_WORDS] = reinterpret_cast<uint32_t*>(r.state) == states;
+}

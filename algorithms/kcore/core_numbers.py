@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 Arcs: TypeAlias = ArcList | PlacedArcs | None
 HERE = Path(__file__).parent
-SOURCE, TEMPLATE = HERE / "core_numbers.cu", HERE / "core_numbers_cpu.py"
+PEEL, CHANGES, TEMPLATE = HERE / "core_numbers.cu", HERE / "core_changes.cu", HERE / "core_numbers_cpu.py"
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
@@ -82,7 +82,7 @@ def prelude_of(view: StoreView) -> str:
 
 def programs(view: StoreView) -> list[Program]:
     """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
-    return [assembled(view, SOURCE, prelude_of(view))]
+    return [assembled(view, source, prelude_of(view)) for source in (PEEL, CHANGES)]
 
 
 class CoreNumbers:
@@ -106,7 +106,7 @@ class CoreNumbers:
         self._later: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
-        self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_numbers.cu
+        self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_changes.cu
         self._updates: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
 
     def compute(self, graph: Graph) -> None:
@@ -115,8 +115,8 @@ class CoreNumbers:
         if not graph.num_vertices:
             return
         if self.device.is_cuda:
-            program, blocks, arguments = self._launch_of(graph, (self._entry,))
-            program.kernel("peel")((blocks,), (BLOCK,), arguments)
+            blocks, arguments = self._launch_of(graph, (self._entry,))
+            program_over(graph.view("out"), PEEL, prelude_of).kernel("peel")((blocks,), (BLOCK,), arguments)
         else:
             self._peel(graph)
 
@@ -175,8 +175,8 @@ class CoreNumbers:
     def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
         return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)
 
-    def _launch_of(self, graph: Graph, own: tuple[Any, ...]) -> tuple[Program, int, tuple[Any, ...]]:
-        """Return the program, the number of blocks and all arguments of one of the kernels ``peel`` and ``maintain``.
+    def _launch_of(self, graph: Graph, own: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+        """Return the number of blocks and all arguments of one of the kernels ``peel`` and ``maintain``.
 
         ``own`` are the arguments that only this kernel takes. The view of ``graph`` and the number of vertices come
         before them, the arguments of both kernels after them.
@@ -185,8 +185,7 @@ class CoreNumbers:
         states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
         lists = self._scratch(graph, "rest", "buffer", "queue0", "queue1")
         both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, states, self._kept)
-        program, blocks = _program(view), resident_blocks(self.device.index, BLOCK)
-        return program, blocks, (packed(view), np.uint32(n), *own, *both)
+        return resident_blocks(self.device.index, BLOCK), (packed(view), np.uint32(n), *own, *both)
 
     def _updates_of(self, graph: Graph) -> ArcLaunch:
         """Return the launch of the kernel ``maintain`` for ``graph``: the cached one, unless it has become invalid."""
@@ -196,11 +195,11 @@ class CoreNumbers:
             n, arcs = graph.num_vertices, packed_arcs(NO_ARCS)
             limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
             numbers = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"))
-            _, blocks, arguments = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._entry))
-            launch = ArcLaunch(_program, "maintain", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
+            blocks, arguments = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._entry))
+            launch = ArcLaunch(_changes, "maintain", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
             held = self._updates = graph, self._entry, launch
         return held[2]
 
 
-def _program(view: StoreView) -> Program:
-    return program_over(view, SOURCE, prelude_of)
+def _changes(view: StoreView) -> Program:
+    return program_over(view, CHANGES, prelude_of)

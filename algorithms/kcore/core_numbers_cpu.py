@@ -1,4 +1,4 @@
-"""Core numbers on the CPU: a template over a cursor, and the specification of ``core_numbers.cu``.
+"""Core numbers on the CPU: a template over a cursor, and the specification of the CUDA kernels.
 
 A *level* is the set of vertices with the same core number; the vertices of a level are ordered by their *places*.
 

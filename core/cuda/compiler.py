@@ -1,12 +1,15 @@
 """Where the machine code of a CUDA program comes from: the disk, another process, or this process.
 
-Good machine code of a large program takes seconds, and a caller may need it now. So there are two builds of a program:
-the *final* one, compiled as well as NVRTC can and stored on disk, and the *quick* one, hardly optimised, which takes a
-quarter of the time and is never stored. A program that is needed before its final build exists gets its quick build in
-the calling thread, while another process compiles the final one; when that is done, launches use it (see
-``suricate.cuda.kernel``). :meth:`Compilation.prepare` starts that process before the first call. There are as many
-processes as cores less one, at low priority; they end with this process. Where processes cannot be started, or NVRTC is
-too old for quick builds, callers wait for the final build.
+Good machine code of a large program takes seconds, and a caller may need it now. So a program has several builds: the
+*final* one, compiled as well as NVRTC can and stored on disk, and *quick* ones, which are never stored. :func:`levels`
+says which. A program that is needed before its final build exists gets the first of them in the calling thread, while
+other processes compile the rest; as each is done, launches use it (see ``suricate.cuda.kernel``).
+
+:meth:`Compilation.prepare` starts the final build before the first call. There are as many processes as cores less one,
+two at least where there are two cores, at low priority; they end with this process. What they make first is what the
+program launches now, most launched first, and of that quick builds before final ones (:meth:`Compilation.turn`); what
+only rehearsals have asked for comes last. Where processes cannot be started, or NVRTC is too old for quick builds,
+callers wait for the final build.
 
 ``SURICATE_AHEAD=0``: there are no other processes; the final build is made when a program is first called.
 ``SURICATE_BUILDS=quick``: quick builds take the place of final ones, and are stored on disk; for tests.
@@ -22,7 +25,6 @@ import re
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
@@ -31,13 +33,37 @@ from pathlib import Path
 from suricate.base import cache
 from suricate.base.forks import in_child
 from suricate.base.notice import compiling
+from suricate.cpu.threads import cores
 from suricate.cuda import nvrtc
 from suricate.cuda.nvrtc import CompileError
 
-QUICK = ("--Ofast-compile=max",)  #: what the quick build has in addition
-QUICK_SINCE = (12, 9)  #: version of NVRTC that knows this option
-UNFINISHED: set[Compilation] = set()  #: those of which launches take the quick build
+OPTION, SINCE = "--Ofast-compile=", (12, 9)  #: of a quick build, and the version of NVRTC that knows it
+FINAL = "final"  #: the level of the final build
+RANKS = {"max": 0, "mid": 1, FINAL: 2}  #: levels, in the order in which builds replace each other
+SMALL = 30_000  #: characters of a text, headers included, up to which a final build takes hardly longer
+SLOW = "#define COMPILES_FOR_SECONDS"  #: in the text of a program of which all but the first quick build takes long
+UNFINISHED: set[Compilation] = set()  #: those of which launches take a quick build
 PATIENCE = 10.0  #: seconds that the end of this process waits for a build in one of its threads
+OnBuild = Callable[[bytes, str], None]  #: called with a build and its level
+
+
+class Local(threading.local):
+    """Per thread: whether it runs a rehearsal, and how many launches of quick builds it has made."""
+
+    rehearsing, quick_launches = False, 0
+
+
+LOCAL = Local()
+
+
+def levels(text: str) -> tuple[str, ...]:
+    """Return the levels of the quick builds of a program, first to last; none: callers wait for the final build.
+
+    ``mid`` inlines: most of its kernels are nearly as fast as final ones, in half of the time or less. ``max`` inlines
+    nothing: a kernel may take 100 times as long. So it is for programs only of which ``mid`` takes over a second; their
+    sources say so.
+    """
+    return ("max", "mid") if SLOW in text else ("mid",) if len(text) > SMALL else ()
 
 
 class Compilation:
@@ -47,16 +73,20 @@ class Compilation:
         text: the program, including headers.
         name: name of the program in messages.
         options: options of NVRTC, without the architecture.
+
+    Attributes:
+        uses: launches of quick builds, and requests, by threads that run no rehearsal.
     """
 
     def __init__(self, text: str, name: str, options: tuple[str, ...]) -> None:
         self._text, self._name = text, name
-        self._options = (*options, *target_options(), *(QUICK if _are_all_quick() else ()))
+        self._options = (*options, *target_options(), *((f"{OPTION}max",) if _are_all_quick() else ()))
         self._lock = threading.Lock()
         self._final: bytes | None = None
-        self._state = "new"  # "queued", "running": of the process beside this one
+        self._state = "new"  # "queued", "running": of the process that makes the final build
         self._ended = threading.Event()
-        self._on_final: list[Callable[[], None]] = []
+        self._on_build: list[OnBuild] = []
+        self.uses = 0
 
     @cached_property
     def entry(self) -> str:
@@ -80,7 +110,7 @@ class Compilation:
             if self._state != "new":
                 return
             self._state = "queued"
-        POOL.add(self._make_beside)
+        POOL.add(self._make_final, functools.partial(self.turn, FINAL))
 
     def ready(self) -> bytes | None:
         """Return the final build if it is in memory or on disk, else None."""
@@ -106,41 +136,66 @@ class Compilation:
                 raise CompileError(f"{self._name}: this process ends")
             return found or self._compiled()
 
-    def soon(self, on_final: Callable[[], None]) -> tuple[bytes, bool]:
-        """Return the build that is available first, and whether it is the final one.
+    def soon(self, on_build: OnBuild) -> tuple[bytes, str]:
+        """Return the build that is available first, and its level.
 
-        If it is a quick build, ``on_final()`` is called in another thread when the final build exists.
+        If it is a quick one, ``on_build(build, level)`` is called in another thread with each better one as it is made.
 
         Raises:
             CompileError: the program has errors.
         """
+        self.use()
         found = self.ready()
-        if found is not None or not _has_quick_builds():
-            return found or self.final(), True
+        steps = () if found is not None or not _has_quick_builds() else levels(self._text)
+        if not steps:
+            return found or self.final(), FINAL
+        first, *later = steps
+        with self._lock:
+            is_new = not self._on_build
+            self._on_build.append(on_build)
         with compiling():
+            for level in later if is_new else ():
+                POOL.add(functools.partial(self._make_better, level), functools.partial(self.turn, level))
             self.prepare()
-            quick = compile_here(self._text, self._name, (*self._options, *QUICK))
+            quick = compile_here(self._text, self._name, (*self._options, OPTION + first))
         with self._lock:
             if self._final is None:
-                self._on_final.append(on_final)
                 UNFINISHED.add(self)
-                return quick, False
-        return self._final, True
+                return quick, first
+        return self._final, FINAL
 
-    def _make_beside(self) -> None:
+    def use(self) -> None:
+        """Count a launch, or a request, by this thread; those of rehearsals do not count."""
+        if not LOCAL.rehearsing:
+            self.uses += 1
+
+    def turn(self, level: str) -> tuple[int, ...]:
+        """Return by what the queue orders the build of a level: the least comes first."""
+        return 0 if self.uses else 1, RANKS[level], -self.uses
+
+    def _make_better(self, level: str) -> None:
+        """Make a quick build in another process, unless the final one is there."""
+        binary = None if self._final is not None else self._made_beside((*self._options, OPTION + level))
+        if binary:
+            self._tell(binary, level)
+
+    def _make_final(self) -> None:
         with self._lock:
             if self._state != "queued":  # it was compiled otherwise meanwhile
                 return
             self._state = "running"
-        library = library_path()
-        assert library is not None
-        command = [sys.executable, "-I", "-S", nvrtc.__file__, library, self._name, *self._options]
-        binary = POOL.run(command, self._text.encode())
+        binary = self._made_beside(self._options)
         if binary:
             self._keep(binary)
         with self._lock:
             self._state = "new"  # if it failed, whoever needs it compiles it
         self._ended.set()
+
+    def _made_beside(self, options: tuple[str, ...]) -> bytes | None:
+        library = library_path()
+        assert library is not None
+        command = [sys.executable, "-I", "-S", nvrtc.__file__, library, self._name, *options]
+        return POOL.run(command, self._text.encode())
 
     def _compiled(self) -> bytes:
         with cache.alone(self.entry):
@@ -155,10 +210,16 @@ class Compilation:
         cache.put(self.entry, binary)
         with self._lock:
             self._final = binary
-            waiting, self._on_final = self._on_final, []
-        for call in waiting:
-            call()
+        self._tell(binary, FINAL)
         UNFINISHED.discard(self)
+
+    def _tell(self, binary: bytes, level: str) -> None:
+        with self._lock:
+            waiting = list(self._on_build)
+            if level == FINAL:
+                self._on_build.clear()
+        for call in waiting:
+            call(binary, level)
 
 
 class Pool:
@@ -172,25 +233,29 @@ class Pool:
         """Make the pool empty: in a child of ``fork`` the threads and processes of the parent do not exist."""
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
-        self._queue: deque[Callable[[], None]] = deque()
+        self._queue: list[tuple[Callable[[], tuple[int, ...]], Callable[[], None]]] = []
         self._threads: set[threading.Thread] = set()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self.closed = False
 
-    def add(self, work: Callable[[], None], *, soon: bool = False) -> None:
-        """Queue ``work``, a function that a thread calls; with ``soon`` it is put at the front of the queue."""
+    def add(self, work: Callable[[], None], turn: Callable[[], tuple[int, ...]] = tuple) -> None:
+        """Queue ``work``, a function that a thread calls.
+
+        Whenever a thread is free the work comes first whose ``turn()`` is least then, and of equal ones the oldest.
+        Without ``turn`` it comes before all that has one.
+        """
         with self._lock:
-            (self._queue.appendleft if soon else self._queue.append)(work)
-            if self.closed or len(self._threads) >= max(1, (os.cpu_count() or 1) - 1):
+            self._queue.append((turn, work))
+            if self.closed or len(self._threads) >= max(min(cores(), 2), cores() - 1):
                 return
             thread = threading.Thread(target=self._work, name="suricate-compile", daemon=True)
             self._threads.add(thread)
         thread.start()
 
-    def wait(self) -> None:
-        """Wait until the queue is empty and all its work is done."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the queue is empty and all its work is done, or ``timeout`` seconds; return whether it is."""
         with self._idle:
-            self._idle.wait_for(lambda: not self._threads)
+            return self._idle.wait_for(lambda: not self._threads, timeout)
 
     def close(self) -> None:
         """Kill all compiler processes, as this process ends, and wait for builds that run in threads."""
@@ -204,6 +269,7 @@ class Pool:
             thread.join(PATIENCE)
 
     def _work(self) -> None:
+        LOCAL.rehearsing = True  # what is made here nobody has called
         while (work := self._next()) is not None:
             with suppress(Exception):  # whoever needs the program meets it again
                 work()
@@ -211,7 +277,8 @@ class Pool:
     def _next(self) -> Callable[[], None] | None:
         with self._lock:
             if self._queue and not self.closed:
-                return self._queue.popleft()
+                first = min(range(len(self._queue)), key=lambda i: self._queue[i][0]())
+                return self._queue.pop(first)[1]
             self._threads.discard(threading.current_thread())
             self._idle.notify_all()
             return None
@@ -271,7 +338,7 @@ def _are_all_quick() -> bool:
 
 
 def _knows_quick_builds() -> bool:
-    return nvrtc_version() >= QUICK_SINCE
+    return nvrtc_version() >= SINCE
 
 
 @functools.cache

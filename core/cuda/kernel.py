@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from suricate.cuda.compiler import Compilation
+from suricate.cuda.compiler import FINAL, LOCAL, RANKS, Compilation
 
 SLOT = 16  #: bytes; parameters begin at multiples of it
 
@@ -21,8 +21,8 @@ SLOT = 16  #: bytes; parameters begin at multiples of it
 class Module:
     """The kernels of one program, loaded on each device that calls them.
 
-    Until the final build of the program exists (see ``suricate.cuda.compiler``), launches use the quick one. A replaced
-    build stays loaded, since launches of it may be running.
+    Until the final build of the program exists (see ``suricate.cuda.compiler``), launches use the best one there is. A
+    replaced build stays loaded, since launches of it may be running.
 
     Args:
         compilation: the builds of the program.
@@ -35,7 +35,7 @@ class Module:
         self.compilation, self.cooperative = compilation, cooperative
         self._device, self._new_module, self.current_device = Device, function.Module, runtime.getDevice
         self.lock = threading.RLock()  # of what is loaded
-        self._loaded: dict[int, tuple[Any, bool]] = {}  # by device: CuPy's module, whether it is the final build
+        self._loaded: dict[int, tuple[Any, str]] = {}  # by device: CuPy's module, the level of the build
         self._replaced: list[Any] = []
         self._kernels: dict[str, Kernel] = {}
 
@@ -58,17 +58,21 @@ class Module:
         with self._device(device), self.lock:
             self._of(device)
 
+    @property
+    def is_final(self) -> bool:
+        """Whether launches on all devices take the final build."""
+        return all(level == FINAL for _, level in self._loaded.values())
+
     def finish(self) -> None:
         """Wait for the final build and replace quick builds by it."""
-        if any(not is_final for _, is_final in self._loaded.values()):
-            self.compilation.final()
-            self._replace()
+        if not self.is_final:
+            self._replace(self.compilation.final(), FINAL)
 
     def _of(self, device: int) -> Any:
         """Return CuPy's module on ``device``, which is current; loads the program if necessary."""
         if device not in self._loaded:
-            binary, is_final = self.compilation.soon(self._replace)
-            self._loaded[device] = self._module_of(binary), is_final
+            binary, level = self.compilation.soon(self._replace)
+            self._loaded[device] = self._module_of(binary), level
         return self._loaded[device][0]
 
     def _module_of(self, binary: bytes) -> Any:
@@ -76,15 +80,14 @@ class Module:
         module.load(binary)
         return module
 
-    def _replace(self) -> None:
-        """Load the final build on all devices that use a quick one, and make kernels launch it."""
-        binary = self.compilation.final()
+    def _replace(self, binary: bytes, level: str) -> None:
+        """Load a build on all devices that use a worse one, and make kernels launch it."""
         with self.lock:
-            for device in [device for device, (_, is_final) in self._loaded.items() if not is_final]:
+            for device in [device for device, (_, held) in self._loaded.items() if RANKS[held] < RANKS[level]]:
                 with self._device(device):
                     module = self._module_of(binary)
                     self._replaced.append(self._loaded[device][0])
-                    self._loaded[device] = module, True
+                    self._loaded[device] = module, level
                     for kernel in self._kernels.values():
                         kernel.replace(device, module.get_function(kernel.name))
 
@@ -92,7 +95,7 @@ class Module:
 class Kernel:
     """A kernel that packs its arguments in one step and passes them to the driver.
 
-    Until the final build of the program exists, its quick build is launched (see :class:`Module`).
+    Until the final build of the program exists, quick ones are launched (see :class:`Module`), and counted.
 
     Args:
         module: the program that it belongs to.
@@ -111,19 +114,21 @@ class Kernel:
 
     @property
     def function(self) -> Any:
-        """CuPy's function on the current device, whose address is ``ptr``: of the final build or else the quick one."""
+        """CuPy's function on the current device, whose address is ``ptr``: of the best build there is."""
         device = self._current_device()
         return self._functions.get(device) or self._load(device)
 
     def address_for(self, prepared: PreparedKernel) -> int:
-        """Return the kernel's address on the current device; a final build loaded later sets ``prepared.function``."""
+        """Return the kernel's address on the current device; a better build loaded later sets ``prepared.function``."""
         with self._module.lock:
             self._prepared.add(prepared)
             return self.function.ptr
 
     def replace(self, device: int, function: Any) -> None:
-        """Use ``function``, from the final build, on a device from now on; the caller holds the module's lock."""
+        """Use ``function``, from a better build, on a device from now on; the caller holds the module's lock."""
         before, self._functions[device] = self._functions.get(device), function
+        if self._module.is_final:
+            self.__dict__.pop("launch", None)  # it need not count any more
         for prepared in self._prepared:
             if before is not None and prepared.function == before.ptr:
                 prepared.function = function.ptr
@@ -169,7 +174,14 @@ class Kernel:
     def _load(self, device: int) -> Any:
         with self._module.lock:
             function = self._functions[device] = self._module.load(self.name)
+            if not self._module.is_final:
+                self.launch = self._launch_quick  # type: ignore[method-assign]
             return function
+
+    def _launch_quick(self, shape: tuple[int, ...], parameters: int) -> None:
+        LOCAL.quick_launches += 1
+        self._module.compilation.use()
+        Kernel.launch(self, shape, parameters)
 
 
 class _Known(threading.local):

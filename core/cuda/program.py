@@ -104,7 +104,7 @@ class Program:
             from cupy.cuda import runtime
 
             device = runtime.getDevice()
-            POOL.add(lambda: _module(self).make_ready(device), soon=True)
+            POOL.add(lambda: _module(self).make_ready(device))
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:

@@ -469,6 +469,7 @@ class Graph(hints.Hinted):
         self.device.synchronize()
         self._updater.raise_found()
 
+    wait_until_built = inspection.wait_until_built
     to = inspection.to
 
     def __copy__(self, memo: Any = None) -> Graph:

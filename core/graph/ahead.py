@@ -207,7 +207,7 @@ class _Rehearsals:
 
     def start(self, name: str, kind: Kind, steps: Callable[[], Iterator[None]]) -> None:
         """Run a rehearsal in a thread, unless one of this ``name`` was started or this thread runs one itself."""
-        if not compiler.is_ahead() or _local.rehearsing:
+        if not compiler.is_ahead() or compiler.LOCAL.rehearsing:
             return
         with self._lock:
             if name in self._known or self._stopped:
@@ -230,17 +230,18 @@ class _Rehearsals:
 
     def wait_before_update(self) -> None:
         """Wait for rehearsals, ``FIRST_UPDATE`` seconds at most: an update that comes earlier would compile."""
-        if _local.rehearsing:
+        if compiler.LOCAL.rehearsing:
             return
         end = time.monotonic() + self._left
         for thread in list(self._threads):
             thread.join(max(0.0, end - time.monotonic()))
         self.are_new = False
 
-    def wait(self) -> None:
-        """Wait until all rehearsals that were started have ended."""
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until all rehearsals that were started have ended, or ``timeout`` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
         for thread in list(self._threads):
-            thread.join()
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
 
     @contextmanager
     def _making_way(self) -> Iterator[None]:
@@ -260,7 +261,7 @@ class _Rehearsals:
 
     def here(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
         """Run a rehearsal in this thread, unless one of this ``name`` was run or this thread runs one itself."""
-        if not compiler.is_ahead() or _local.rehearsing or name in self._known:
+        if not compiler.is_ahead() or compiler.LOCAL.rehearsing or name in self._known:
             return
         self._known.add(name)
         self._run(name, device, steps)
@@ -282,23 +283,14 @@ class _Rehearsals:
         cache.put(note, name.encode())
 
 
-class _Local(threading.local):
-    """Per thread: whether it runs a rehearsal."""
-
-    rehearsing = False
-
-
-_local = _Local()
-
-
 @contextmanager
 def rehearsing() -> Iterator[None]:
     """A context in which graphs and trackers made by this thread start no rehearsal."""
-    before, _local.rehearsing = _local.rehearsing, True
+    before, compiler.LOCAL.rehearsing = compiler.LOCAL.rehearsing, True
     try:
         yield
     finally:
-        _local.rehearsing = before
+        compiler.LOCAL.rehearsing = before
 
 
 REHEARSALS = _Rehearsals()

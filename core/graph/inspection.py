@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from contextlib import suppress
 from functools import partial
@@ -11,8 +12,10 @@ import numpy as np
 
 from suricate.base.devices import DeviceLike, resolve_device
 from suricate.base.errors import CapacityError, RequirementError, require
-from suricate.base.parameters import integer
+from suricate.base.parameters import integer, real
 from suricate.base.types import EdgeList, edge_keys
+from suricate.cuda import compiler
+from suricate.graph.ahead import REHEARSALS
 from suricate.graph.edge_columns import compact as compact_rows
 from suricate.graph.edge_columns import table_of
 from suricate.graph.naming import check as check_names
@@ -73,6 +76,29 @@ def parts_of(graph: Graph) -> dict[str, tuple[int, int]]:
         if size:
             parts[label] = size, size
     return parts
+
+
+def wait_until_built(graph: Graph, timeout: float | None = None) -> bool:
+    """Wait until launches take the final builds of all kernels that were called or prepared so far.
+
+    On CUDA a kernel that is new to this machine first gets a quick build, which may be many times slower (see
+    ``Tracker.last``): whoever measures waits for the final one. On the CPU there is nothing to wait for.
+
+    Args:
+        timeout: seconds to wait at most; None: no limit.
+
+    Returns:
+        Whether all of them are there.
+
+    Raises:
+        ParameterError: ``timeout`` is negative or no number.
+    """
+    limit = None if timeout is None else real("timeout", timeout, low=0)
+    if not graph.device.is_cuda:
+        return True
+    end = None if limit is None else time.monotonic() + limit
+    REHEARSALS.wait(limit)
+    return compiler.POOL.wait(None if end is None else max(0.0, end - time.monotonic())) and not compiler.UNFINISHED
 
 
 def share_limit(graph: Graph, limit: int | None) -> None:

@@ -19,6 +19,7 @@ from suricate import plugins
 from suricate.base.devices import copied
 from suricate.base.errors import ParameterError, RequirementError, SuricateError
 from suricate.base.parameters import real
+from suricate.cuda.compiler import LOCAL
 from suricate.graph import frames
 from suricate.graph.ahead import REHEARSALS, rehearse_tracking
 from suricate.graph.delta import Delta
@@ -60,11 +61,14 @@ class UpdateCounts:
 
 class Advance(NamedTuple):
     """What a tracker did last: ``kind`` is ``"computed"``, ``"updated"``, ``"recomputed"`` (from scratch in place of an
-    update, for a ``reason``), ``"skipped"`` or ``"failed"``.
+    update, for a ``reason``), ``"skipped"`` or ``"failed"``. ``quick``: whether it launched, on CUDA, quick builds of
+    kernels, which may be many times slower than the final ones that replace them some seconds later (see
+    :meth:`Graph.wait_until_built`).
     """
 
     kind: str
     reason: str = ""
+    quick: bool = False
 
 
 SKIPPED, FAILED, UPDATED = map(Advance, ("skipped", "failed", "updated"))
@@ -104,6 +108,7 @@ class Kept:
             self.algorithm = make_algorithm(self.graph, type(self.algorithm), self.params)
             self.algorithm.pace = pace
         self._failed, self._is_new = True, False
+        launched = LOCAL.quick_launches
         if pace is not None and self.updates.computed:
             pace.computes(self.graph.most_arcs)
         try:
@@ -113,7 +118,8 @@ class Kept:
                 pace.finish()
         self.algorithm.take_recomputed()
         self.updates.computed += 1
-        self.did, self._failed, self.version, self.last = Advance("computed"), False, self.graph.version, ()
+        self.did = Advance("computed", quick=LOCAL.quick_launches > launched)
+        self._failed, self.version, self.last = False, self.graph.version, ()
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a saved state of the algorithm, given on the device, in place of a computation."""
@@ -169,6 +175,7 @@ class Kept:
 
     def _update(self, delta: Delta) -> None:
         algorithm, self._failed, self.did = self.algorithm, True, FAILED
+        launched = LOCAL.quick_launches
         try:
             algorithm.update(self.graph, delta)
         except Exception:
@@ -178,13 +185,14 @@ class Kept:
             reason = algorithm.take_recomputed()
             if algorithm.pace is not None:
                 algorithm.pace.finish()
+        quick = LOCAL.quick_launches > launched
         if reason is None:
             self.updates.updated += 1
-            self.did = UPDATED
+            self.did = UPDATED._replace(quick=True) if quick else UPDATED
         else:
             self.updates.computed += 1
             self.recomputations[reason] = self.recomputations.get(reason, 0) + 1
-            self.did = Advance("recomputed", reason)
+            self.did = Advance("recomputed", reason, quick)
         self._failed = False
 
     def close(self, tracker: Tracker[Any]) -> Kept:

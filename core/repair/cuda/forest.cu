@@ -2,6 +2,7 @@
 // deleted, inserted or got another weight. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the
 // out-edges of; they are the same view on undirected graphs. IS_UNIFORM: a vertex offers the same along all its edges; HAS_PULL:
 // besides, steps may pull.
+#define COMPILES_FOR_SECONDS
 #include "suspects.cuh"
 
 // Queue the children across arcs that were deleted, or whose weight rose; a thread per arc.

@@ -15,18 +15,19 @@ from suricate.base import cache
 from suricate.base.devices import CPU
 from suricate.cuda import compiler, nvrtc
 from suricate.cuda.clock import DeviceClock
-from suricate.cuda.compiler import QUICK, Compilation, Pool
+from suricate.cuda.compiler import FINAL, LOCAL, OPTION, SMALL, Compilation, Pool, levels
 from suricate.cuda.nvrtc import CompileError
 from suricate.testing.nvrtc import library_file, no_nvrtc
 
 pytestmark = pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))
 
 OPTIONS = ("-std=c++17",)
+MAX, MID = f"{OPTION}max", f"{OPTION}mid"
 
 
-def text_of(value: int) -> str:
-    """Return a program that differs from others by a number."""
-    return f'extern "C" __global__ void put(int* at) {{ at[threadIdx.x] = {value} * threadIdx.x; }}'
+def text_of(value: int, before: str = "/*" + SMALL * "." + "*/") -> str:
+    """Return a program that differs from others by a number, and is not small."""
+    return f'{before}\nextern "C" __global__ void put(int* at) {{ at[threadIdx.x] = {value} * threadIdx.x; }}'
 
 
 @pytest.fixture(autouse=True)
@@ -60,13 +61,87 @@ def entry(folder: Path, name: str, content: bytes) -> None:
 
 
 def test_a_quick_build_comes_first_and_the_final_one_from_a_process(compiled: list[tuple[str, ...]]) -> None:
-    arrived = threading.Event()
+    arrived, came = threading.Event(), list[str]()
+
+    def note(build: bytes, level: str) -> None:
+        came.append(level)
+        arrived.set()
+
     one = Compilation(text_of(1), "put.cu", OPTIONS)
-    quick, is_final = one.soon(arrived.set)
-    assert not is_final
+    quick, level = one.soon(note)
+    assert level == "mid"
     assert arrived.wait(PATIENCE)  # its process has the lowest priority
     assert one.ready() not in (None, quick)
-    assert compiled == [(*OPTIONS, "-arch=sm_80", *QUICK)], "this process made the quick build only"
+    assert came == [FINAL]
+    assert compiled == [(*OPTIONS, "-arch=sm_80", MID)], "this process made the quick build only"
+
+
+def test_each_program_takes_the_levels_of_its_class(compiled: list[tuple[str, ...]]) -> None:
+    assert levels("") == ()
+    assert levels(SMALL * "." + ".") == ("mid",)
+    assert levels(f"{SMALL * '.'}\n#define COMPILES_FOR_SECONDS\n") == ("max", "mid")
+    assert Compilation(text_of(20, ""), "put.cu", OPTIONS).soon(forget)[1] == FINAL
+    assert compiled == [(*OPTIONS, "-arch=sm_80")], "a small program gets no quick build"
+
+
+def test_a_slow_program_gets_better_builds_one_after_another(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]
+) -> None:
+    monkeypatch.setattr(compiler, "cores", lambda: 1)
+    came: list[tuple[bytes, str]] = []
+    one = Compilation(text_of(21, "#define COMPILES_FOR_SECONDS"), "put.cu", OPTIONS)
+    first = one.soon(lambda *build: came.append(build))
+    assert first[1] == "max"
+    compiler.POOL.wait()
+    assert [level for _, level in came] == ["mid", FINAL]
+    assert came[1][0] == one.ready()
+    assert first[0] != one.ready()
+    assert compiled == [(*OPTIONS, "-arch=sm_80", MAX)]
+
+
+def test_what_is_launched_is_compiled_first_and_of_that_quick_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One compiler process: the program that is launched most, then the other, then what a rehearsal has asked for."""
+    goes_on, order = threading.Event(), list[tuple[str, str]]()
+
+    def run(command: list[str], text: bytes) -> bytes:
+        goes_on.wait(PATIENCE)
+        order.append((command[5], command[-1].removeprefix(OPTION) if OPTION in command[-1] else FINAL))
+        return b"build"
+
+    monkeypatch.setattr(compiler, "cores", lambda: 1)
+    monkeypatch.setattr(compiler.POOL, "run", run)
+    monkeypatch.setattr(compiler, "compile_here", lambda *given: b"quick")
+    compiler.POOL.add(lambda: goes_on.wait(PATIENCE) and None)  # the only thread is busy
+    made = {name: Compilation(text_of(i, "#define COMPILES_FOR_SECONDS"), name, OPTIONS)
+            for i, name in enumerate(("rehearsed.cu", "seldom.cu", "often.cu"), 30)}  # fmt: skip
+    monkeypatch.setattr(LOCAL, "rehearsing", True)
+    made["rehearsed.cu"].soon(forget)
+    monkeypatch.setattr(LOCAL, "rehearsing", False)
+    made["seldom.cu"].soon(forget)
+    made["often.cu"].soon(forget)
+    made["often.cu"].use()
+    goes_on.set()
+    compiler.POOL.wait()
+    assert order == [
+        ("often.cu", "mid"), ("seldom.cu", "mid"), ("often.cu", FINAL), ("seldom.cu", FINAL),
+        ("rehearsed.cu", "mid"), ("rehearsed.cu", FINAL),
+    ]  # fmt: skip
+
+
+def test_work_without_a_turn_comes_first_and_waiting_may_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on, order = threading.Event(), list[int]()
+    monkeypatch.setattr(compiler, "cores", lambda: 1)
+    compiler.POOL.add(lambda: goes_on.wait(PATIENCE) and None)
+    for i, turn in enumerate(((3,), (1,), (1,), ())):
+        compiler.POOL.add(lambda i=i: order.append(i), lambda turn=turn: turn)  # type: ignore[misc]
+    assert not compiler.POOL.wait(0.01)
+    goes_on.set()
+    assert compiler.POOL.wait(PATIENCE)
+    assert order == [3, 1, 2, 0]
+
+
+def forget(build: bytes, level: str) -> None:
+    """Take a better build, and do nothing with it."""
 
 
 def test_spans_count_once_launches_take_final_builds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +161,7 @@ def test_spans_count_once_launches_take_final_builds(monkeypatch: pytest.MonkeyP
     assert span() == 5
     run = compiler.POOL.run
     monkeypatch.setattr(compiler.POOL, "run", lambda *given: run(*given) if goes_on.wait(PATIENCE) else None)
-    assert not Compilation(text_of(12), "put.cu", OPTIONS).soon(lambda: None)[1]
+    assert Compilation(text_of(12), "put.cu", OPTIONS).soon(forget)[1] == "mid"
     assert span() == 0, "launches take the quick build"
     assert clock.start()
     goes_on.set()
@@ -98,7 +173,7 @@ def test_spans_count_once_launches_take_final_builds(monkeypatch: pytest.MonkeyP
 
 def test_a_second_process_finds_the_final_build(compiled: list[tuple[str, ...]]) -> None:
     first = Compilation(text_of(2), "put.cu", OPTIONS).final()
-    assert Compilation(text_of(2), "put.cu", OPTIONS).soon(lambda: None) == (first, True)
+    assert Compilation(text_of(2), "put.cu", OPTIONS).soon(forget) == (first, FINAL)
     assert Compilation(text_of(3), "put.cu", OPTIONS).ready() is None, "another text is another program"
     assert Compilation(text_of(2), "put.cu", ("-std=c++14",)).ready() is None, "and so are other options"
     assert len(compiled) == 1
@@ -108,7 +183,7 @@ def test_what_is_prepared_is_there_without_compiling_here(compiled: list[tuple[s
     one = Compilation(text_of(4), "put.cu", OPTIONS)
     one.prepare()
     compiler.POOL.wait()
-    assert one.soon(lambda: None)[1]
+    assert one.soon(forget)[1] == FINAL
     assert compiled == []
 
 
@@ -126,7 +201,7 @@ def test_an_error_of_the_program_is_raised_with_its_line(monkeypatch: pytest.Mon
     monkeypatch.setenv("SURICATE_AHEAD", ahead)
     wrong = Compilation("__global__ void broken() { undefined_name; }", "broken.cu", OPTIONS)
     with pytest.raises(CompileError, match=r'broken.cu\(1\).*"undefined_name" is undefined'):
-        wrong.soon(lambda: None)
+        wrong.soon(forget)
 
 
 def test_without_compiling_ahead_there_is_one_final_build(
@@ -135,7 +210,7 @@ def test_without_compiling_ahead_there_is_one_final_build(
     monkeypatch.setenv("SURICATE_AHEAD", "0")
     one = Compilation(text_of(6), "put.cu", OPTIONS)
     one.prepare()
-    assert one.soon(lambda: None)[1]
+    assert one.soon(forget)[1] == FINAL
     assert compiled == [(*OPTIONS, "-arch=sm_80")]
 
 
@@ -143,20 +218,20 @@ def test_an_nvrtc_without_quick_builds_makes_the_final_one(
     monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]
 ) -> None:
     monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 4))
-    assert Compilation(text_of(7), "put.cu", OPTIONS).soon(lambda: None)[1]
+    assert Compilation(text_of(7), "put.cu", OPTIONS).soon(forget)[1] == FINAL
     assert compiled == [(*OPTIONS, "-arch=sm_80")]
 
 
 def test_quick_builds_in_place_of_final_ones(monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]) -> None:
     final = Compilation(text_of(9), "put.cu", OPTIONS).final()
     monkeypatch.setenv("SURICATE_BUILDS", "quick")
-    binary, is_last = Compilation(text_of(9), "put.cu", OPTIONS).soon(lambda: None)
-    assert is_last
+    binary, level = Compilation(text_of(9), "put.cu", OPTIONS).soon(forget)
+    assert level == FINAL
     assert binary != final, "the build of users was not taken"
     assert Compilation(text_of(9), "put.cu", OPTIONS).ready() == binary, "it is kept"
-    assert compiled == [(*OPTIONS, "-arch=sm_80"), (*OPTIONS, "-arch=sm_80", *QUICK)]
+    assert compiled == [(*OPTIONS, "-arch=sm_80"), (*OPTIONS, "-arch=sm_80", MAX)]
     monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 4))
-    assert Compilation(text_of(10), "put.cu", OPTIONS).soon(lambda: None)[1]
+    assert Compilation(text_of(10), "put.cu", OPTIONS).soon(forget)[1] == FINAL
     assert compiled[2:] == [(*OPTIONS, "-arch=sm_80")]
 
 
@@ -185,7 +260,7 @@ def test_where_no_process_starts_callers_compile(
     one.prepare()
     compiler.POOL.wait()
     assert not compiler.POOL.usable
-    assert one.soon(lambda: None)[1]
+    assert one.soon(forget)[1] == FINAL
     assert compiled == [(*OPTIONS, "-arch=sm_80")]
 
 

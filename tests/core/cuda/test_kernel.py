@@ -15,6 +15,7 @@ import pytest
 from launches import array
 
 from suricate.cuda import program as program_module
+from suricate.cuda.compiler import LOCAL
 from suricate.cuda.kernel import Kernel, PreparedKernel
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Launch, Program, noting
@@ -50,7 +51,11 @@ class FakeModule:
 
     def __init__(self, driver: FakeDriver, address: int, *, cooperative: bool = False) -> None:
         self.driver, self.address, self.cooperative, self.lock = driver, address, cooperative, threading.RLock()
-        self.finished = 0
+        self.finished, self.is_final, self.compilation = 0, True, SimpleNamespace(use=self.use)
+        self.uses = 0
+
+    def use(self) -> None:
+        self.uses += 1
 
     def load(self, name: str) -> SimpleNamespace:
         return SimpleNamespace(ptr=self.address + self.driver.device)
@@ -128,6 +133,23 @@ def test_launches_take_a_build_that_replaced_another(driver: FakeDriver) -> None
         prepared.launch()
         kernel.replace(0, SimpleNamespace(ptr=8))
     assert [address for address, _, _ in driver.launches] == [5, 5, 8, 8]
+
+
+def test_launches_of_quick_builds_are_counted_until_the_final_one_is_there(driver: FakeDriver) -> None:
+    module = FakeModule(driver, 5)
+    module.is_final = False
+    kernel, before = module.kernel("any"), LOCAL.quick_launches
+    prepared = PreparedKernel(kernel, 1, 32, arguments(1))
+    for level, address in enumerate((8, 9)):
+        kernel((1,), (32,), arguments(1))
+        prepared.launch()
+        assert LOCAL.quick_launches - before == module.uses == 2 * (level + 1)
+        module.is_final = address == 9
+        kernel.replace(0, SimpleNamespace(ptr=address))
+    kernel((1,), (32,), arguments(1))
+    prepared.launch()
+    assert (LOCAL.quick_launches - before, module.uses) == (4, 4)
+    assert [address for address, _, _ in driver.launches] == [5, 5, 8, 8, 9, 9]
 
 
 def test_numbers_of_python_have_64_bits_and_none_is_null(driver: FakeDriver) -> None:

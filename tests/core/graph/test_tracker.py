@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.errors import CapacityError, RequirementError, UnknownNameError, VertexRangeError
+from suricate.cuda.compiler import LOCAL
+from suricate.errors import CapacityError, ParameterError, RequirementError, UnknownNameError, VertexRangeError
 from suricate.graph.tracker import UpdateCounts
 
 
@@ -358,16 +359,44 @@ class Sometimes(Degrees):
 def test_computations_within_updates_are_counted_as_such(way, reason):
     graph = su.Graph(6, device="cpu")
     tracker = graph.track(Sometimes, way=way)
-    assert tracker.last == ("computed", "")
+    assert tracker.last == ("computed", "", False)
     graph.insert_edges([0], [1])
-    assert (tracker.updates, tracker.last) == (UpdateCounts(computed=1, updated=1), ("updated", ""))
+    assert (tracker.updates, tracker.last) == (UpdateCounts(computed=1, updated=1), ("updated", "", False))
     graph.insert_edges([1, 2], [3, 4])
-    assert (tracker.updates, tracker.last) == (UpdateCounts(computed=2, updated=1), ("recomputed", reason))
+    assert (tracker.updates, tracker.last) == (UpdateCounts(computed=2, updated=1), ("recomputed", reason, False))
     graph.insert_edges([1, 2], [3, 4])
-    assert (tracker.updates.skipped, tracker.last) == (1, ("skipped", ""))
+    assert (tracker.updates.skipped, tracker.last) == (1, ("skipped", "", False))
     graph.insert_edges([5], [0])
     assert tracker.recomputations == {reason: 1}
     tracker.recomputations.clear()
     assert tracker.recomputations == {reason: 1}
     assert tracker.updates == UpdateCounts(computed=2, updated=2, skipped=1)
     assert tracker.result == degrees(graph)
+
+
+def test_the_last_advance_tells_of_quick_builds():
+    """As on CUDA where launches, counted per thread, take builds that better ones replace later."""
+
+    class Launches(Degrees):
+        quick = 1
+
+        def compute(self, graph):
+            LOCAL.quick_launches += self.quick
+            super().compute(graph)
+
+        def update(self, graph, delta):
+            LOCAL.quick_launches += self.quick
+            super().update(graph, delta)
+
+    graph = su.Graph(6, device="cpu")
+    tracker = graph.track(Launches)
+    assert tracker.last == ("computed", "", True)
+    graph.insert_edges([0], [1])
+    assert tracker.last == ("updated", "", True)
+    tracker.algorithm.quick = 0
+    graph.insert_edges([1], [2])
+    assert tracker.last == ("updated", "", False)
+    assert graph.wait_until_built()
+    assert graph.wait_until_built(0)
+    with pytest.raises(ParameterError, match="timeout must be"):
+        graph.wait_until_built(-1)
