@@ -11,6 +11,7 @@ import pytest
 import suricate as su
 from suricate.algorithms.directed_triangles import DirectedTriangles
 from suricate.errors import ParameterError, RequirementError
+from suricate.generate import rmat
 from suricate.testing import AlgorithmConformance
 
 
@@ -56,6 +57,24 @@ def test_clustering_is_that_of_networkx(seed: int) -> None:
         some = slice(90 * step, 90 * step + 50)
         graph.apply(su.Batch(delete=(src[some], dst[some]), insert=(dst[50:90], src[some][:40])))
     assert (tracker.updates.updated, tracker.updates.computed) == (3, 1)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("in_edges", [False, True])
+@pytest.mark.parametrize("definition", ["networkx", "ldbc"])
+def test_hubs_are_counted_by_several_threads(backend: str, definition: Any, in_edges: bool) -> None:
+    src, dst, _ = rmat(12, 20)
+    graph = su.Graph(1 << 12, backend=backend, device="cpu", threads=3, in_edges=in_edges, self_loops="allow")
+    graph.insert_edges(src, dst)
+    arcs = tuple(map(np.asarray, graph.edges()[:2]))
+    expected = DirectedTriangles.reference(*arcs, None, 1 << 12, True, definition=definition)
+    found = graph.compute("directed_triangles", definition=definition)
+    np.testing.assert_array_equal(found.triangles, expected.triangles)
+    np.testing.assert_allclose(found.clustering, expected.clustering, rtol=1e-12)
+
+
+def test_a_graph_without_vertices_has_none() -> None:
+    assert len(su.Graph(0, device="cpu").compute("directed_triangles").triangles) == 0
 
 
 def test_without_directions_both_are_the_numbers_of_the_undirected_graph() -> None:

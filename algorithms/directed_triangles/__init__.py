@@ -5,10 +5,12 @@ choice of one arc from each pair of three mutual neighbours is a directed triang
 directed networks*, 2007), so three neighbours are the product of the arcs of their pairs. ``"ldbc"``: the arcs between
 two neighbours of a vertex are counted.
 
-The algorithm keeps a graph of its own, of twice as many vertices: vertex ``2 v`` leads to ``2 x`` for each neighbour
-``x`` of ``v``, and also to ``2 x + 1`` if their pair has two arcs. One call of ``intersect`` over the pairs of
-neighbours counts all triangles. An update makes the same call over the pairs whose arcs have changed, before and after
-this graph follows, and counts a triangle with several such pairs at the least of them.
+From scratch on the CPU, rows of neighbours of higher degree are intersected (``suricate.algorithms.directed_triangles.
+counting``). For updates, on CUDA and on several processes, the algorithm keeps a graph of its own, of twice as many
+vertices: vertex ``2 v`` leads to ``2 x`` for each neighbour ``x`` of ``v``, and also to ``2 x + 1`` if their pair has
+two arcs. There one call of ``intersect`` over the pairs of neighbours counts all triangles. An update makes the same
+call over the pairs whose arcs have changed, before and after this graph follows, and counts a triangle with several
+such pairs at the least of them. On the CPU the first update builds this graph.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
+from suricate.algorithms.directed_triangles.counting import count_on_host
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.effects import atomic
 from suricate.base.html import result_html
 from suricate.base.parameters import shown
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, edge_keys
 from suricate.errors import ParameterError
 from suricate.graph.exchange.parts import share_of
 from suricate.intake.arrays import sorted_distinct
@@ -115,7 +118,7 @@ class DirectedTriangles(Algorithm):
     """Triangles of a directed graph and clustering coefficients; self-loops and weights are ignored.
 
     With symmetric arcs both definitions give the clustering of the undirected graph. The state includes the pairs of
-    neighbours, in a graph of the same backend. An update waits for the device.
+    neighbours, in a graph of the same backend, on the CPU from the first update on. An update waits for the device.
 
     Args:
         definition: ``"networkx"``: directed triangles, and the clustering of ``networkx.clustering``; ``"ldbc"``: arcs
@@ -130,7 +133,7 @@ class DirectedTriangles(Algorithm):
     name = "directed_triangles"
     requires = Requirements(undirected=False)
     update_kind = "dynamic"
-    recompute_share = 0.02
+    recompute_share = 0.01
 
     def __init__(self, definition: Literal["networkx", "ldbc"] = "networkx") -> None:
         if not isinstance(definition, str) or definition not in DEFINITIONS:
@@ -138,24 +141,26 @@ class DirectedTriangles(Algorithm):
             raise ParameterError(f"directed_triangles: definition must be {known}, got {shown(definition)}")
         self.definition = definition
         self._triangles: Array = None  # int64[n]
-        self._near: Graph = None  # type: ignore[assignment]  # see the head of this module
+        self._xp: Any = np
+        self._near: Graph | None = None  # see the head of this module
         self._arcs: Array = None  # int64[n], of a vertex
         self._mutual: Array = None  # int64[n], neighbours by two arcs
 
     def compute(self, graph: Graph) -> None:
-        """Build the graph of neighbours, and count all triangles from scratch."""
+        """Count all triangles from scratch."""
         n, xp = graph.num_vertices, graph.device.xp
-        backend, threads = graph.options.backend, graph.options.threads
-        divided: dict[str, Any] = {} if graph.partition is None else {"comm": graph.partition.comm}
-        self._near = type(graph)(2 * n, backend=backend, device=graph.device, threads=threads, **divided)
-        if graph.partition is not None and self._near.partition is not None:
-            self._near.partition.memory_limit = graph.partition.memory_limit
+        self._xp, self._near = xp, None
+        if not graph.device.is_cuda and graph.partition is None:
+            is_product = self.definition == "networkx"
+            self._triangles, self._arcs, self._mutual = count_on_host(graph, is_product=is_product)
+            return
         self._triangles, self._arcs, self._mutual = (xp.zeros(n, np.int64) for _ in range(3))
+        self._near = near = _empty_near(graph)
         for low, high, arcs in _all_pairs(graph):
-            self._follow(low, high, arcs * 0, arcs)
+            self._follow(near, low, high, arcs * 0, arcs)
         count = count_opposite if self.definition == "ldbc" else count_triangles
         for low, high, arcs in _all_pairs(graph):
-            intersect(self._near, None, low * 2, high * 2, count, args=(self._near, arcs, self._triangles))
+            intersect(near, None, low * 2, high * 2, count, args=(near, arcs, self._triangles))
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the triangles that had a pair whose arcs changed, and add those that have one now."""
@@ -168,37 +173,35 @@ class DirectedTriangles(Algorithm):
         xp = graph.device.xp
         src, dst = (xp.concatenate(ends) for ends in zip(deleted[:2], inserted[:2], strict=True))
         low, high, after = _pairs_of(graph, src, dst)
-        before = _held(self._near, low * 2, high * 2) + _held(self._near, low * 2, high * 2 + 1)
+        if self._near is None:
+            before = _before(graph, low, high, deleted, inserted)
+            self._near = near = _empty_near(graph)
+            for pairs in _all_pairs(graph):
+                _connect(near, *pairs[:2], pairs[2] * 0, pairs[2])
+            _connect(near, low, high, after, before)
+        near = self._near
+        before = _held(near, low * 2, high * 2) + _held(near, low * 2, high * 2 + 1)
         both = _both_ways(xp, low * 2, high * 2)
-        changed = self._near.edge_set(*both)
-        self._change(changed, low, high, -before)
-        self._follow(low, high, before, after)
-        self._change(changed, low, high, after)
+        changed = near.edge_set(*both)
+        self._change(near, changed, low, high, -before)
+        self._follow(near, low, high, before, after)
+        self._change(near, changed, low, high, after)
 
-    def _change(self, changed: EdgeSet, low: Array, high: Array, arcs: Array) -> None:
+    def _change(self, near: Graph, changed: EdgeSet, low: Array, high: Array, arcs: Array) -> None:
         """Add the triangles that contain a pair ``(low[i], high[i])``, or subtract them if ``arcs[i]`` is negative.
 
         ``arcs`` (``int64[k]``) is plus or minus the number of arcs between the pair; ``changed`` is the edge set of all
-        pairs, each in both directions, as vertices of the graph of neighbours.
+        pairs, each in both directions, as vertices of ``near``, the graph of neighbours.
         """
         sign = (arcs > 0) * np.int64(1) - (arcs < 0) * np.int64(1)
         change = change_opposite if self.definition == "ldbc" else change_triangles
-        args = (self._near, changed, arcs, sign, self._triangles)
-        intersect(self._near, None, low * 2, high * 2, change, args=args)
+        args = (near, changed, arcs, sign, self._triangles)
+        intersect(near, None, low * 2, high * 2, change, args=args)
 
-    def _follow(self, low: Array, high: Array, before: Array, after: Array) -> None:
-        """Update the graph of neighbours, and the numbers of arcs per vertex, for changed pairs ``(low[i], high[i])``.
-
-        The pairs had ``before[i]`` arcs (0 to 2) and have ``after[i]`` now.
-        """
-        near, xp = self._near, self._near.device.xp
-        for least in (1, 2):
-            gone, new = (before >= least) & (after < least), (before < least) & (after >= least)
-            for chosen, change in ((gone, near.delete_edges), (new, near.insert_edges)):
-                src, dst = _both_ways(xp, low[chosen] * 2, high[chosen] * 2)
-                arcs = EdgeList(src, dst + np.uint32(least - 1))
-                arcs = arcs if near.partition is None else share_of(near.partition.comm, arcs)
-                change(arcs.src, arcs.dst)
+    def _follow(self, near: Graph, low: Array, high: Array, before: Array, after: Array) -> None:
+        """Update ``near``, and the numbers of arcs per vertex, for changed pairs, given as to :func:`_connect`."""
+        _connect(near, low, high, before, after)
+        xp = self._xp
         ends = xp.concatenate([low, high])
         for array, change in ((self._arcs, after - before), (self._mutual, (after == 2) * 1 - (before == 2) * 1)):
             _add_at(xp, array, ends, xp.concatenate([change, change]))
@@ -206,7 +209,8 @@ class DirectedTriangles(Algorithm):
     def _grow(self, graph: Graph) -> None:
         missing = graph.num_vertices - len(self._triangles)
         if missing:
-            self._near.insert_vertices(2 * missing)
+            if self._near is not None:
+                self._near.insert_vertices(2 * missing)
             arrays = (self._triangles, self._arcs, self._mutual)
             self._triangles, self._arcs, self._mutual = (
                 resized(graph.device.xp, array, graph.num_vertices, 0) for array in arrays
@@ -216,7 +220,7 @@ class DirectedTriangles(Algorithm):
     def result(self) -> DirectedTrianglesResult:
         """The current counts and coefficients, in new arrays."""
         possible = _possible(self.definition, self._arcs, self._mutual)
-        shares = self._triangles / self._near.device.xp.maximum(possible, 1)
+        shares = self._triangles / self._xp.maximum(possible, 1)
         return DirectedTrianglesResult(self._triangles.copy(), shares)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
@@ -254,7 +258,43 @@ class DirectedTriangles(Algorithm):
 
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes are moved at least: each pair read from both ends, an offset and a count per vertex."""
-        return 2 * self._near.num_edges * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + self._triangles.itemsize)
+        return 2 * int(self._arcs.sum()) * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + self._triangles.itemsize)
+
+
+def _empty_near(graph: Graph) -> Graph:
+    """Return a graph of neighbours without edges for ``graph``, with its backend and processes."""
+    options = graph.options
+    divided: dict[str, Any] = {} if graph.partition is None else {"comm": graph.partition.comm}
+    near = type(graph)(
+        2 * graph.num_vertices, backend=options.backend, device=graph.device, threads=options.threads, **divided
+    )
+    if graph.partition is not None and near.partition is not None:
+        near.partition.memory_limit = graph.partition.memory_limit
+    return near
+
+
+def _connect(near: Graph, low: Array, high: Array, before: Array, after: Array) -> None:
+    """Update the graph of neighbours for pairs ``(low[i], high[i])``, which had ``before[i]`` arcs (0 to 2).
+
+    They have ``after[i]`` now.
+    """
+    for least in (1, 2):
+        gone, new = (before >= least) & (after < least), (before < least) & (after >= least)
+        for chosen, change in ((gone, near.delete_edges), (new, near.insert_edges)):
+            src, dst = _both_ways(near.device.xp, low[chosen] * 2, high[chosen] * 2)
+            arcs = EdgeList(src, dst + np.uint32(least - 1))
+            arcs = arcs if near.partition is None else share_of(near.partition.comm, arcs)
+            change(arcs.src, arcs.dst)
+
+
+def _before(graph: Graph, low: Array, high: Array, deleted: EdgeList, inserted: EdgeList) -> Array:
+    """Return how many arcs pairs ``(low[i], high[i])`` had before a change of ``graph``, ``int64[k]``; on the CPU."""
+    gone, new = (edge_keys(*part[:2]) for part in (deleted, inserted))
+    before = np.zeros(len(low), np.int64)
+    for src, dst in ((low, high), (high, low)):
+        keys = edge_keys(src, dst)
+        before += np.isin(keys, gone) | (graph.has_edges(src, dst) & ~np.isin(keys, new))
+    return before
 
 
 def _all_pairs(graph: Graph) -> Iterator[tuple[Array, Array, Array]]:
