@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codeop
 import inspect
 import os
 import pkgutil
@@ -327,3 +328,21 @@ def test_glossary_has_one_meaning_per_word_in_alphabetical_order() -> None:
     assert words == sorted(words, key=lambda word: word.lower().replace(",", " "))
     each = [word for entry in words for word in entry.split(", ")]
     assert len(each) == len(set(each))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_blocks_can_be_pasted_into_the_plain_interpreter(page: Path) -> None:
+    """Line by line; a blank line ends what is indented, so it is there before the next statement, and not within.
+
+    Classes have blank lines, and go into a file; docs/operators.md says so.
+    """
+    for block in blocks(page):
+        typed: list[str] = []
+        pastes = block.language == "python" and not re.search("^class ", block.text, re.MULTILINE)
+        for number, line in enumerate([*block.text.splitlines(), ""] if pastes else []):
+            typed.append(line)
+            try:
+                if codeop.compile_command("\n".join(typed), "<stdin>", "single") is not None:
+                    typed.clear()
+            except SyntaxError:
+                pytest.fail(f"{relative(page)}:{block.line + number + 1}: {line!r} does not follow a blank line")

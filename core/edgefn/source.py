@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from suricate.base.errors import EdgeFunctionError
+from suricate.edgefn.interpreted import typed_lines
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -60,11 +61,12 @@ def find_source(function: FunctionType) -> Source:
     """Return the source of ``function`` from its file; ``EdgeFunctionError`` if missing, changed or ambiguous."""
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
-    lines = tuple(linecache.getlines(code.co_filename, function.__globals__))
+    with _PARSING:
+        lines = tuple(linecache.getlines(code.co_filename, function.__globals__)) or typed_lines(code)
     if not lines:
         raise EdgeFunctionError(
-            f"{where}: the source of {code.co_name} is not available, it was typed into an interpreter, passed to "
-            "python -c or made by exec: put the function into a file (a notebook cell will do)"
+            f"{where}: the source of {code.co_name} is not available, it was read from a pipe, passed to python -c or "
+            "made by exec: put the function into a file, a notebook cell, or type it into an interpreter in a terminal"
         )
     found = [node for node in _functions(lines) if _matches(node, code)]
     if len(found) > 1:
