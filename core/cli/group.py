@@ -11,6 +11,7 @@ import click
 
 from suricate import plugins
 from suricate.base.errors import CheckFailed, PluginError, SuricateError
+from suricate.base.visible import visible
 
 FAILED, MISUSED = 1, 2  #: exit codes besides 0
 
@@ -71,4 +72,4 @@ def errors_in_one_line() -> Iterator[None]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))

@@ -8,7 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +17,17 @@ import click
 from suricate import plugins
 from suricate.cli.group import Failed
 from suricate.cli.run import literal, options_for
-from suricate.cli.sources import GRAPH_FILE, STDOUT, ColumnsType, TargetType
+from suricate.cli.sources import GRAPH_FILE, STDOUT, TARGET, ColumnsType, TargetType
 from suricate.cli.terminal import console, plain_table, printable_rows, records, rounded
 from suricate.graph.naming import VERTICES
 
 if TYPE_CHECKING:
     from suricate.stream import Slide, Window
+    from suricate.stream.report import Report
 
 FACTS = "end", "events", "late", "vertices", "edges"  #: what is printed of each slide
+Printing = AbstractContextManager[Callable[[dict[str, Any], dict[str, Any]], None]]
+WATCHED = 0.1  #: seconds between two pictures
 COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
 
 
@@ -106,6 +109,10 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
 @click.option(
     "--output", type=TargetType(dir_okay=True), help="Write the top rows: .csv, .jsonl, else a folder of Parquet."
 )
+@click.option("--html", type=TARGET, help="Write a page with pictures of the job, while it runs and at its end.")
+@click.option(
+    "--watch", is_flag=True, help="In a terminal: show the newest slide and what led to it, in place of lines."
+)
 @click.option(
     "--format",
     "form",
@@ -132,6 +139,9 @@ def stream(
     given = params_of(kinds, params, options["attributes"])
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
+    html, watch = options.pop("html"), options.pop("watch")
+    if watch and (form != "table" or output == STDOUT):
+        raise click.UsageError("--watch takes the screen: it goes without --format, and without --output -")
     source = st.scan(
         file, columns=columns, format=source_format, time_unit=time_unit,
         **{name: options.pop(name) for name in ("on_error", "order", "texts", "encoding", "on_replaced")},
@@ -140,8 +150,10 @@ def stream(
     job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)
     trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}
     sinks = {name: job.sink(target_of(output, name, len(kinds))) for name in kinds} if output is not None else {}
-    show = PRINTERS[form]([*trackers])
-    with job, progress_line() as progress:
+    report = job.report(html) if html is not None or watch else None
+    lines: Printing = nullcontext(PRINTERS[form]([*trackers]))
+    is_watched = report is not None and watch and sys.stdout.isatty()
+    with watching(report) if is_watched else lines as show, job, progress_line(shows=not is_watched) as progress:
         for w in job:
             tops = {name: tracker.top(top) for name, tracker in trackers.items()}
             for name, sink in sinks.items():
@@ -307,9 +319,41 @@ PRINTERS = {"table": table_printer, "csv": csv_printer, "json": json_printer}
 
 
 @contextmanager
-def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
+def watching(report: Report | None) -> Iterator[Callable[[dict[str, Any], dict[str, Any]], None]]:
+    """Show sparklines of ``report`` in the terminal; yield a function to call with each slide, as printers are."""
+    from rich.live import Live
+    from rich.text import Text
+
+    from suricate.pages.sparks import BARS, PLAIN, lines_of
+
+    assert report is not None
+    screen, shown_at = console(), 0.0
+    bars = BARS if "utf" in screen.encoding.lower() else PLAIN
+
+    def text() -> Text:
+        story = report.story()
+        head = ", ".join(f"{name} {value}" for name, value in story.facts.items())
+        return Text("\n".join(lines_of(head, story.panels, screen.width, bars)), no_wrap=True, overflow="crop")
+
+    with Live(console=screen, auto_refresh=False) as live:
+
+        def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
+            nonlocal shown_at
+            if time.monotonic() - shown_at > WATCHED:
+                live.update(text(), refresh=True)
+                shown_at = time.monotonic()
+
+        yield show
+        live.update(text(), refresh=True)
+
+
+@contextmanager
+def progress_line(shows: bool) -> Iterator[Callable[[Slide, Window], None]]:
     """Show events per second, lag and memory on a terminal; yield a function to call with each slide and the window."""
     begin, events, shown_at = time.perf_counter(), 0, 0.0
+    if not shows:
+        yield lambda w, job: None
+        return
     with console(stderr=True).status("reading") as status:
 
         def progress(w: Slide, job: Window) -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from suricate.base.visible import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -117,7 +119,7 @@ def _print_table(grid: Grid) -> None:
 def rounded(value: Any) -> str:
     """Return ``value``, a cell of a table, as text: a float with six significant digits, None as nothing.
 
-    Line breaks are escaped.
+    What would steer a terminal, and line breaks, are written out (``visible``).
     """
     import numpy as np
 
@@ -125,7 +127,7 @@ def rounded(value: Any) -> str:
         return ""
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
-    return printable(value).replace("\n", "\\n").replace("\r", "\\r")
+    return visible(printable(value))
 
 
 def printable(value: Any) -> str:
@@ -134,8 +136,9 @@ def printable(value: Any) -> str:
 
 
 def printable_rows(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Return rows of numbers and texts, the texts made :func:`printable`."""
-    return [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    """Return rows of numbers and texts, the texts made :func:`printable`, in a terminal :func:`visible`."""
+    text = visible if sys.stdout.isatty() else printable
+    return [[text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:

@@ -12,6 +12,7 @@ from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EMPTY
+from suricate.base.visible import visible
 from suricate.graph.interface import html
 from suricate.graph.naming import columns_of, named_vertices, names_of, vertices_of
 from suricate.intake.arrays import few_valid
@@ -59,7 +60,7 @@ class Frame:
 
     def __repr__(self) -> str:
         head = {name: column[:SHOWN].tolist() for name, column in self._columns.items()}
-        cells = [[name, *map(str, values)] for name, values in head.items()]
+        cells = [[name, *map(visible, values)] for name, values in head.items()]
         widths = [max(map(len, column)) for column in cells]
         rows = (zip(row, widths, strict=True) for row in zip(*cells, strict=True))
         lines = ["  ".join(cell.rjust(width) for cell, width in row) for row in rows]

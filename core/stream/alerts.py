@@ -18,6 +18,7 @@ from suricate.intake.arrays import on_host
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
+    from suricate.plugins.algorithm import Algorithm
     from suricate.stream.sinks import Sink
     from suricate.stream.tracking import JobTracker
 
@@ -81,17 +82,38 @@ class Seen(NamedTuple):
     version: int
 
 
+def values_of(graph: Graph, result: Any, kind: type[Algorithm], by: str | None) -> Seen:
+    """Return the values of a result of algorithm ``kind`` on the host: of its array ``by``, by default the first one.
+
+    ``ParameterError`` if there is no such array, or no array with a value per vertex.
+    """
+    fields = frames.entries(graph, result, kind)
+    name = by or kind.groups or next(iter(fields))
+    if name not in fields:
+        raise ParameterError(f"alert: by must be one of {', '.join(fields)}, got {shown(name)}")
+    value, has = on_host(fields[name]), on_host(graph.live).copy()
+    if value.dtype.kind == "f":
+        has &= ~np.isnan(value)
+    elif value.dtype == np.uint32:
+        has &= value != EMPTY
+    if kind.pointers and value.dtype.kind != "u":
+        has &= (value >= 0) & (value < np.inf)  # a search has not reached the others
+    value = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
+    return Seen(value, has, 0 if graph.names is None else graph.names.version)
+
+
 class Alert:
     """A rule about one tracker of a job, or its edges, made by ``Window.alert``.
 
     Attributes:
         fired: what fired at the newest slide, a frame; sinks get the same rows.
+        name: what the column ``alert`` of these has.
     """
 
     def __init__(self, tracker: JobTracker | None, rule: Rule, by: str | None, sink: Sink | None) -> None:
         self.rule, self._tracker, self._by, self._sink = rule, tracker, by, sink
         self.fired: Frame = Frame({"alert": np.empty(0, object)})
-        self._name = f"{EDGES if tracker is None else tracker.kind.name} {rule}"
+        self.name = f"{EDGES if tracker is None else tracker.kind.name} {rule}"
         self._slide = 0  # the number of the newest one
         self._is_written = True
         self._before: Seen | None = None
@@ -111,11 +133,11 @@ class Alert:
             columns = self._edges(graph, delta)
         elif tracker.every == 1 or (tracker.slides % tracker.every == 0):
             graph = tracker._graph
-            now = self._seen(graph, tracker)
+            now = values_of(graph, tracker.result, tracker.kind, self._by)
             columns = self._groups(graph, now) if tracker.kind.groups else self._values(graph, now)
             self._before = now
         count = len(next(iter(columns.values()), ()))
-        self.fired = Frame({"alert": np.full(count, self._name, object), **columns})
+        self.fired = Frame({"alert": np.full(count, self.name, object), **columns})
         self._slide, self._is_written = slide, not count
 
     def write(self) -> None:
@@ -125,22 +147,6 @@ class Alert:
         self._is_written = True
 
     # -- what fires ----------------------------------------------------------------------------------------------------
-
-    def _seen(self, graph: Graph, tracker: JobTracker) -> Seen:
-        """Return the values of the tracker's result now, on the host."""
-        fields = frames.entries(graph, tracker.result, tracker.kind)
-        name = self._by or tracker.kind.groups or next(iter(fields))
-        if name not in fields:
-            raise ParameterError(f"alert: by must be one of {', '.join(fields)}, got {shown(name)}")
-        value, has = on_host(fields[name]), on_host(graph.live).copy()
-        if value.dtype.kind == "f":
-            has &= ~np.isnan(value)
-        elif value.dtype == np.uint32:
-            has &= value != EMPTY
-        if tracker.kind.pointers and value.dtype.kind != "u":
-            has &= (value >= 0) & (value < np.inf)  # a search has not reached the others
-        value = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
-        return Seen(value, has, 0 if graph.names is None else graph.names.version)
 
     def _aligned(self, graph: Graph, now: Seen) -> tuple[np.ndarray, np.ndarray]:
         """Return by id the values before, and ``bool[n]``: where the same vertex had one."""

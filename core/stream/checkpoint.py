@@ -173,6 +173,8 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays |= prefixed(f"state{number}.", tracker.state) | prefixed(f"tracker{number}.", tracker.kept)
     for number, alert in enumerate(job.alerts):
         arrays |= prefixed(f"alert{number}.", alert.save())
+    if job.record is not None:
+        arrays |= prefixed("report.", job.record.save())
     return about, arrays
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,11 @@ class History:
         self._rows.append((facts, self._memory, slide.took))
         self.slides, self.events = self.slides + 1, self.events + slide.events
         self.seconds += slide.took["total"]
+
+    @property
+    def facts(self) -> Iterator[tuple[Any, ...]]:
+        """For each slide what :data:`FACTS` names."""
+        return (facts for facts, _, _ in self._rows)
 
     def frame(self) -> Frame:
         """Return a :class:`Frame` with a row per slide."""

@@ -76,6 +76,11 @@ class JobTracker:
         self.kind(**naming.as_parameters(graph, params))
 
     @property
+    def label(self) -> str:
+        """The algorithm and its parameters, as a report calls it."""
+        return " ".join([self.kind.name, *(f"{name}={shown(value)}" for name, value in sorted(self.given.items()))])
+
+    @property
     def identity(self) -> list[Any]:
         """Return what must be unchanged for a saved result to be valid: algorithm, ``every`` and parameters."""
         return [self.kind.name, self.every, self.symmetric, repr(sorted(self.given.items()))]

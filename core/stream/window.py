@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mappin
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.archives import state_in
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
+from suricate.base.files import as_path
 from suricate.base.parameters import flag, shown
 from suricate.base.renamed import keywords
 from suricate.graph import Graph
@@ -40,10 +41,14 @@ from suricate.stream.history import History
 from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
 from suricate.stream.rehearsal import rehearse
+from suricate.stream.report import Report, of_history, save
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
 from suricate.stream.window_names import vertex_names
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ENDED = "ended"  #: in place of a slide: there are no more
 OF_SOURCE = "columns", "time_unit", "order", "prefetch", "on_error"
@@ -147,6 +152,7 @@ class Window:
         self._ranks.mute(refusals)
         self._sinks: list[Sink] = []
         self.alerts: list[Alert] = []  #: in the order in which they were added
+        self.record: Report | None = None  #: made by :meth:`report`
         self._pending: Due | None = None  # a slide that was not handed out yet,
         self._made: Slide | None = None  # what is handed out, once the graph and the trackers have it,
         self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
@@ -314,6 +320,43 @@ class Window:
         self.alerts.append(Alert(None if isinstance(tracker, str) else tracker, rule, by, to))
         return self.alerts[-1]
 
+    def report(self, path: Any = None) -> Report:
+        """Keep what a report shows of the job from its next slide on: sizes, lag, headlines of trackers, alerts.
+
+        A page of HTML is written to ``path`` while the job runs, and at its end; ``report.write(path)`` writes one at
+        any time. What is kept does not grow with the stream, and is in the checkpoint.
+
+        Args:
+            path: the file of the page; None: none is written by itself.
+
+        Raises:
+            RequirementError: the job has begun, or runs on several processes.
+            MissingLibraryError: for a page, Jinja2 or matplotlib is not installed.
+            ParameterError, OSError: the file belongs to something else, or cannot be written.
+        """
+        if self._slides is not None or self._ranks.several:
+            reason = "has several processes" if self._ranks.several else "has begun: ask for the report before"
+            raise RequirementError(f"report: the job {reason}")
+        self.record = Report(self, path)
+        return self.record
+
+    def plot(self, path: Any = None) -> Figure:
+        """Return a ``matplotlib`` figure of the job: events, live vertices and edges, lag, trackers and alerts.
+
+        Trackers are drawn over time if :meth:`report` was called before the loop, else as of the newest slide. Call it
+        where the slide may be read: in the loop, after it, or in a question.
+
+        Args:
+            path: a file to write it to; an ``.svg`` is drawn for light and dark, other formats as matplotlib has them.
+
+        Raises:
+            MissingLibraryError: matplotlib is not installed. OSError: the file cannot be written.
+        """
+        figure = (self.record or of_history(self)).figure()
+        if path is not None:
+            save(figure, as_path(path))
+        return figure
+
     # -- in a thread ---------------------------------------------------------------------------------------------------
 
     def start(self, callback: Callable[[Slide], Any] | None = None) -> Future[None]:
@@ -417,6 +460,8 @@ class Window:
             signal.signal(number, handler)
         for sink in self._sinks:
             sink.close()
+        if exc[0] is None:
+            self._close_report()
         if self._background is not None and exc[0] is None and not self._background.done.seen:
             self._background.done.result()  # what nobody has seen is not lost
 
@@ -437,10 +482,13 @@ class Window:
             raise self._error
         if self._slides is None:
             self._go_on()
+        if self.record is not None:
+            self.record.refresh()
         begins, asked = self._slides is None, self._stop.is_set()
         stops = self._ranks.any(asked, partial(self._keep, at_once=begins or asked))
         if stops:
             self._ranks.first(partial(self._keep, at_once=not (begins or asked)))
+            self._close_report()
             raise StopIteration
         if self._slides is None:
             self._slides = self._run()
@@ -450,6 +498,7 @@ class Window:
             return slide
         except StopIteration:
             self._ranks.first(partial(self._keep, at_once=True))
+            self._close_report()
             raise
         except BaseException as error:
             self._slides = None
@@ -484,11 +533,17 @@ class Window:
             checked_alerts(self.alerts, about.get("alerts", []))
             for number, alert in enumerate(self.alerts):
                 alert.load(self.slides, state_in(arrays, f"alert{number}."))
+            if self.record is not None:
+                self.record.load(state_in(arrays, "report."))
             if self.slides and any(name.startswith("ring.") for name in about["arrays"]):
                 restore_graph(self, about, arrays)
         except BaseException as error:
             self._error = error
             raise
+
+    def _close_report(self) -> None:
+        if self.record is not None:
+            self.record.close()
 
     def _keep(self, *, at_once: bool) -> None:
         """Write a checkpoint if one is due or ``at_once``, but not while the newest slide is not in the graph yet."""
@@ -597,14 +652,16 @@ class Window:
                 tracker.advance(self.slides + 1)
             for alert in self.alerts:
                 alert.advance(self.slides + 1, graph, delta)
+            drops = self.graphs.options.get("self_loops", "allow") != "allow"
+            edges = graph.num_edges if drops else due.num_pairs  # to count takes time
+            if self.record is not None:
+                self.record.advance(self.slides + 1, due, graph, edges)
         except CapacityError as error:
             raise_explained(error, self.names, max(int(due.change.top) + 1, graph.num_vertices), due.num_pairs)
         if isinstance(self._reader, ReadAhead):
             self._reader.allow(due.entered * self._source.prefetch)
         took = {"source": due.took[0], "window": due.took[1], "graph": time.perf_counter() - begin}
         took["total"] = sum(took.values())
-        drops = self.graphs.options.get("self_loops", "allow") != "allow"
-        edges = graph.num_edges if drops else due.num_pairs  # to count takes time
         slide = Slide(self, due, delta, took)
         with Uninterrupted():
             self.current = slide
