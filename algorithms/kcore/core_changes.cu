@@ -44,7 +44,7 @@ __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t
 }
 
 // All arcs are counted first, then deletions lower numbers, then insertions raise them. If more than `limit` vertices are
-// served for that, all is computed from scratch.
+// served for that, it gives up, and the next launch computes all from scratch.
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
 maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* support, uint32_t* later,
          uint32_t* mark, uint64_t* sums, uint32_t* before, uint64_t* entry, int* left, uint32_t* rest, uint32_t* buffer,
@@ -72,14 +72,12 @@ maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32
         within = r.served <= limit && raise_all(c, r, inserted);
         r.most = EMPTY;
     }
-    const uint32_t base = r.epoch;
-    if (!within) peel_all(g, n, entry, left, rest, buffer, r);
     if (thread_id() == 0) {
         end(states, r);
         kept[0] = r.epoch;
         kept[1] = c.number;
-        kept[2] = within ? c.clock : ORIGIN + (r.epoch - base);
+        kept[2] = c.clock;
         kept[3] = within;
-        kept[4] = within ? c.head : ORIGIN;
+        kept[4] = c.head;
     }
 }

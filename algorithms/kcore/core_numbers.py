@@ -107,7 +107,7 @@ class CoreNumbers:
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
         self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_changes.cu
-        self._updates: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
+        self._updates: tuple[Graph, Array, ArcLaunch, ArcLaunch] | None = None  # and what they were made for
 
     def compute(self, graph: Graph) -> None:
         """Compute all core numbers from scratch."""
@@ -115,8 +115,8 @@ class CoreNumbers:
         if not graph.num_vertices:
             return
         if self.device.is_cuda:
-            blocks, arguments = self._launch_of(graph, (self._entry,))
-            program_over(graph.view("out"), PEEL, prelude_of).kernel("peel")((blocks,), (BLOCK,), arguments)
+            blocks, arguments = self._launch_of(graph, (np.uint32(True), self._entry))
+            _peel(graph.view("out")).kernel("peel")((blocks,), (BLOCK,), arguments)
         else:
             self._peel(graph)
 
@@ -129,7 +129,9 @@ class CoreNumbers:
         n = graph.num_vertices
         self.grow(n)
         if self.device.is_cuda:
-            self._updates_of(graph).launch(deleted, inserted)
+            maintain, peel = self._updates_of(graph)
+            maintain.launch(deleted, inserted)
+            peel.launch()
             return True
         if self._kept[:3].max() >= LAST_EPOCH:
             self._stamp[...] = self._mark[...] = self._kept[:2] = 0
@@ -187,18 +189,29 @@ class CoreNumbers:
         both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, states, self._kept)
         return resident_blocks(self.device.index, BLOCK), (packed(view), np.uint32(n), *own, *both)
 
-    def _updates_of(self, graph: Graph) -> ArcLaunch:
-        """Return the launch of the kernel ``maintain`` for ``graph``: the cached one, unless it has become invalid."""
+    def _updates_of(self, graph: Graph) -> tuple[ArcLaunch, ArcLaunch]:
+        """Return launches of ``maintain`` and, behind it, ``peel`` for ``graph``: cached ones, unless invalid now."""
         view = graph.view("out")
         held = self._updates
-        if held is None or held[0] is not graph or held[1] is not self._entry or not held[2].walks(view):
+        if (
+            held is None
+            or held[0] is not graph
+            or held[1] is not self._entry
+            or not (held[2].walks(view) and held[3].walks(view))
+        ):
             n, arcs = graph.num_vertices, packed_arcs(NO_ARCS)
             limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
             numbers = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"))
             blocks, arguments = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._entry))
-            launch = ArcLaunch(_changes, "maintain", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
-            held = self._updates = graph, self._entry, launch
-        return held[2]
+            maintain = ArcLaunch(_changes, "maintain", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
+            blocks, arguments = self._launch_of(graph, (np.uint32(False), self._entry))
+            peel = ArcLaunch(_peel, "peel", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
+            held = self._updates = graph, self._entry, maintain, peel
+        return held[2:]
+
+
+def _peel(view: StoreView) -> Program:
+    return program_over(view, PEEL, prelude_of)
 
 
 def _changes(view: StoreView) -> Program:

@@ -85,3 +85,25 @@ def test_batches(name: str, n: int, edges: Edges) -> None:
         fake._views.clear()
         numbers.update(fake, inserted=arcs_of((done.inserted.src, done.inserted.dst)))  # type: ignore[arg-type]
         check(graph, numbers)
+
+
+def test_an_update_that_gives_up_is_computed_from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One vertex may be served: ``maintain`` gives up, ``peel`` behind it computes; the next update counts anew."""
+    monkeypatch.setattr(core_numbers, "FEW", 0)
+    monkeypatch.setattr(core_numbers, "CUDA_SHARE", 1 << 8)
+    n, edges = 1 << 8, rmat(8, 16, seed=3)[:2]
+    graph = su.Graph(n, backend="slabhash", device="cpu", directed=False)
+    graph.insert_edges(*edges)
+    fake = FakeGraph(graph)
+    numbers = CoreNumbers(fake.device)  # type: ignore[arg-type]
+    numbers.compute(fake)  # type: ignore[arg-type]
+    within = []
+    for k in (60, 1, 60, 0, 1):
+        held = graph.edges()
+        gone = held.src[:k], held.dst[:k]
+        graph.delete_edges(*gone)
+        fake._views.clear()
+        numbers.update(fake, arcs_of(gone))  # type: ignore[arg-type]
+        check(graph, numbers)
+        within.append(bool(numbers._kept[3]))
+    assert {True, False} <= {*within}
