@@ -18,6 +18,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import os
 import sys
 import threading
 import time
@@ -52,6 +53,7 @@ FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehea
 PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
 PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
 SLIDES = 12  #: mixed batches of a rehearsal, so that maintenance is due
+NICE = 5  #: added to the niceness of their threads: before compiler processes, behind whoever calls
 SWITCH = 5e-4  #: seconds after which a thread of a rehearsal makes way for others, at most
 
 
@@ -214,7 +216,7 @@ class _Rehearsals:
                 return
             self._known.add(name)
             thread = threading.Thread(
-                target=self._run, args=(name, kind.device, steps), name="suricate-ahead", daemon=True
+                target=self._run_beside, args=(name, kind.device, steps), name="suricate-ahead", daemon=True
             )
             self._threads = [one for one in self._threads if one.is_alive()] + [thread]
             self.are_new, self._left = True, FIRST_UPDATE
@@ -265,6 +267,11 @@ class _Rehearsals:
             return
         self._known.add(name)
         self._run(name, device, steps)
+
+    def _run_beside(self, *given: Any) -> None:
+        with suppress(OSError, AttributeError):  # of this thread alone, on Linux
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        self._run(*given)
 
     def _run(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
         state = _state_of_sources(device.kind)
