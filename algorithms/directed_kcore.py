@@ -1,8 +1,10 @@
 """Core numbers of directed graphs, NetworkX's ``core_number`` of a ``DiGraph``: in- and out-edges count alike.
 
 The k-core is the largest set of vertices each of which has at least k arcs to or from others of the set; two arcs
-between the same vertices count twice. This is done by operators alone, as ``suricate.algorithms.kcore.by_operators``
-explains: numbers fall from upper bounds after deletions, and rise by one per round after insertions.
+between the same vertices count twice. On the CPU the loops of ``suricate.algorithms.kcore.core_numbers`` walk in- and
+out-edges. On CUDA and on several processes this is done by operators alone, as
+``suricate.algorithms.kcore.by_operators`` explains: numbers fall from upper bounds after deletions, and rise by one per
+round after insertions.
 """
 
 from __future__ import annotations
@@ -16,17 +18,15 @@ from suricate.algorithms.kcore import KCoreResult, KeptCores
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Requirements
 
 if TYPE_CHECKING:
-    from suricate.algorithms.kcore.by_operators import CoreNumbersByOperators
     from suricate.graph import Graph
-    from suricate.graph.delta import Delta
     from suricate.plugins.algorithm import Algorithm
 
 
 class DirectedKCore(KeptCores):
     """Core numbers by in- plus out-degree of a directed graph with in-edges; self-loops and weights are ignored.
 
-    The result is a :class:`KCoreResult`. An update visits the edges of candidates and of changed vertices, and all
-    vertices once per level by which numbers rise. On CUDA it waits.
+    The result is a :class:`KCoreResult`. An update visits the edges of candidates and of changed vertices; on CUDA it
+    also visits all vertices once per level by which numbers rise, and waits.
 
     Raises:
         RequirementError: an undirected graph, or one without in-edges.
@@ -34,17 +34,9 @@ class DirectedKCore(KeptCores):
 
     name = "directed_kcore"
     requires = Requirements(in_edges=True, undirected=False)
-    _numbers: CoreNumbersByOperators
 
-    def update(self, graph: Graph, delta: Delta) -> None:
-        """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
-        self._largest = None
-        deleted, inserted = delta.edge_set("deleted"), delta.edge_set("inserted")
-        if self.should_recompute(graph, deleted, inserted):
-            self.recomputes()
-            self._numbers.compute(graph)
-        else:
-            self._numbers.update(graph, deleted, inserted)
+    def _has_loops(self, graph: Graph) -> bool:
+        return not graph.device.is_cuda and graph.partition is None
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

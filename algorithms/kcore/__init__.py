@@ -12,6 +12,7 @@ which numbers change.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,7 @@ from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array, Device, ReturnedArray
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.base.types import StoreView
     from suricate.cuda.program import Program
     from suricate.graph import Graph
@@ -60,11 +61,29 @@ class KeptCores(Algorithm):
         """Compute all core numbers from scratch."""
         self._largest = None
         if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
-            self._numbers = self._made(graph.device)
+            self._numbers = self._made(graph)
         self._numbers.compute(graph)
 
-    def _made(self, device: Device) -> CoreNumbers | CoreNumbersByOperators:
-        return CoreNumbersByOperators(device)
+    @abstractmethod
+    def _has_loops(self, graph: Graph) -> bool:
+        """Return whether loops or kernels of this folder walk ``graph``; else operators do."""
+
+    def _made(self, graph: Graph) -> CoreNumbers | CoreNumbersByOperators:
+        return CoreNumbers(graph.device) if self._has_loops(graph) else CoreNumbersByOperators(graph.device)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
+        self._largest = None
+        changed: Any = partial(delta.arcs, placed=True) if self._has_loops(graph) else delta.edge_set
+        deleted, inserted = changed("deleted"), changed("inserted")
+        arcs = graph.most_arcs * (2 if graph.directed else 1)
+        row = arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
+        level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
+        if self.should_recompute(graph, deleted, inserted, times=row, each=level):
+            self.recomputes()
+            self._numbers.compute(graph)
+        elif not self._numbers.update(graph, deleted, inserted):
+            self.recomputes("too many vertices may have another core number")
 
     @property
     def result(self) -> KCoreResult:
@@ -103,21 +122,8 @@ class KCore(KeptCores):
         super().__init__()
         self.kernels = flag("kernels", kernels)
 
-    def _made(self, device: Device) -> CoreNumbers | CoreNumbersByOperators:
-        return CoreNumbers(device) if self.kernels else super()._made(device)
-
-    def update(self, graph: Graph, delta: Delta) -> None:
-        """Lower the core numbers that deletions reduce, then raise those that insertions increase."""
-        self._largest = None
-        changed: Any = partial(delta.arcs, placed=True) if self.kernels else delta.edge_set
-        deleted, inserted = changed("deleted"), changed("inserted")
-        row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
-        level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
-        if self.should_recompute(graph, deleted, inserted, times=row, each=level):
-            self.recomputes()
-            self._numbers.compute(graph)
-        elif not self._numbers.update(graph, deleted, inserted):
-            self.recomputes("too many vertices may have another core number")
+    def _has_loops(self, graph: Graph) -> bool:
+        return self.kernels
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

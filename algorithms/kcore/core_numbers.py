@@ -1,4 +1,4 @@
-"""Core numbers of an undirected graph, kept current: the largest k such that a vertex is in the k-core.
+"""Core numbers of a graph, kept current: the largest k such that a vertex is in the k-core.
 
 From scratch: on the CPU a linear-time peel by bins (Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition
 of networks", 2003), on CUDA a level-synchronous one in one launch (as ParK, Dasari et al., 2014).
@@ -20,6 +20,8 @@ On the CPU vertices first move back in the order, just far enough, which mostly 
 that costs more than it saves. If the work exceeds a share of the graph, all numbers are computed from scratch, which is
 decided on the device.
 
+Of a directed graph, on the CPU only, in- and out-edges count alike: the loops walk both.
+
 Work of an update: the arcs of vertices that move, of candidates and of vertices that change, once per level by which
 they change.
 """
@@ -31,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from suricate.algorithms.shared.both_directions import both_ways, view_of_both
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, PlacedArcs, StoreView
 from suricate.kernels import (
@@ -86,7 +89,7 @@ def programs(view: StoreView) -> list[Program]:
 
 
 class CoreNumbers:
-    """The core numbers of one undirected graph. No method waits for the device.
+    """The core numbers of one graph, on CUDA an undirected one. No method waits for the device.
 
     Args:
         device: the graph's device.
@@ -139,7 +142,9 @@ class CoreNumbers:
             return False
         assert not isinstance(deleted, PlacedArcs)  # which lie on a device
         assert not isinstance(inserted, PlacedArcs)
-        view, gone, come = graph.view("out"), plain_arcs(deleted or NO_ARCS), plain_arcs(inserted or NO_ARCS)
+        if graph.directed:
+            deleted, inserted = both_ways(deleted or NO_ARCS), both_ways(inserted or NO_ARCS)
+        view, gone, come = _walked(graph), plain_arcs(deleted or NO_ARCS), plain_arcs(inserted or NO_ARCS)
         queues, (listed, left) = self._scratch(graph, "queue0", "queue1"), self._scratch(graph, "listed", "left")
         loops, data = loops_over(view, TEMPLATE), without_weights(view)
         numbers, marks = (self.core, self._support, self._place, self._later), (self._stamp, self._mark, self._kept)
@@ -167,11 +172,12 @@ class CoreNumbers:
             self.core, self._place = (self._entry.view(np.uint32)[half::2] for half in range(2))
 
     def _peel(self, graph: Graph) -> None:
-        view, n = graph.view("out"), graph.num_vertices
-        loops = loops_over(view, TEMPLATE)
-        bins = graph.workspace.array("cores.bins", n + 1, np.int64)
+        view, n = _walked(graph), graph.num_vertices
+        loops, loop = loops_over(view, TEMPLATE), 2 if graph.directed else 1  # entries of a self-loop
+        bins = graph.workspace.array("cores.bins", loop * n + 1, np.int64)
         numbers = (self.core, self._support, self._place, self._later)
-        self._kept[3] = loops.peel(without_weights(view), *numbers, *self._scratch(graph, "queue0", "queue1"), bins)
+        scratch = self._scratch(graph, "queue0", "queue1")
+        self._kept[3] = loops.peel(without_weights(view), loop, *numbers, *scratch, bins)
         self._kept[2], self._kept[4] = ORIGIN + n, ORIGIN
 
     def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
@@ -212,6 +218,10 @@ class CoreNumbers:
 
 def _peel(view: StoreView) -> Program:
     return program_over(view, PEEL, prelude_of)
+
+
+def _walked(graph: Graph) -> StoreView:
+    return view_of_both(graph) if graph.directed else graph.view("out")
 
 
 def _changes(view: StoreView) -> Program:

@@ -52,19 +52,20 @@ def take_away(g, v, core, pos, order, bins):
 
 
 @kernel
-def peel(g, core, support, place, later, pos, order, bins):
+def peel(g, loop, core, support, place, later, pos, order, bins):
     """Compute all core numbers, supports and places in linear time (Batagelj and Zaversnik, 2003).
 
-    Writes ``core``, ``support``, ``place`` and ``later``, see the module. Scratch arrays: ``order`` (``uint32[n]``),
-    the vertices sorted by the number of remaining neighbours; ``pos`` (``uint32[n]``), the index of each vertex in
-    ``order``; ``bins`` (``int64[n + 1]``), the index in ``order`` of the first vertex with each number of remaining
-    neighbours. Returns the number of arcs.
+    ``loop`` is the number of entries of a self-loop in the adjacency of its vertex. Writes ``core``, ``support``,
+    ``place`` and ``later``, see the module. Scratch arrays: ``order`` (``uint32[n]``), the vertices sorted by the
+    number of remaining neighbours; ``pos`` (``uint32[n]``), the index of each vertex in ``order``; ``bins`` (``int64[n
+    + 1]``), the index in ``order`` of the first vertex with each number of remaining neighbours. Returns the number of
+    arcs.
     """
     n, most, arcs = len(core), 0, 0
     for v in range(n):
         arcs += degree(g, v)
-        loop = degree(g, v) > 0 and find(g, np.uint32(v), np.uint32(v)) >= 0
-        core[v] = degree(g, v) - loop
+        has_loop = degree(g, v) > 0 and find(g, np.uint32(v), np.uint32(v)) >= 0
+        core[v] = degree(g, v) - loop * has_loop
         most = max(most, int(core[v]))
     for has in range(most + 1):
         bins[has] = 0

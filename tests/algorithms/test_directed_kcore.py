@@ -9,6 +9,7 @@ import pytest
 import suricate as su
 from suricate.algorithms.directed_kcore import DirectedKCore
 from suricate.errors import RequirementError
+from suricate.generate import rmat
 from suricate.testing import AlgorithmConformance
 
 
@@ -19,19 +20,44 @@ class TestDirectedKCore(AlgorithmConformance):
     cuda_marks = (pytest.mark.gpu,)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_numbers_are_those_of_networkx(seed: int) -> None:
-    graph = su.Graph(40, device="cpu", in_edges=True, self_loops="drop")
-    src, dst = np.random.default_rng(seed).integers(0, 40, (2, 240))
+@pytest.mark.parametrize("loops", ["drop", "allow"])
+def test_numbers_are_those_of_networkx(backend: str, loops: str) -> None:
+    rng = np.random.default_rng(1)
+    graph = su.Graph(60, backend=backend, device="cpu", in_edges=True, self_loops=loops)
+    graph.insert_edges(*(60 * rng.random((2, 500)) ** 2).astype(np.uint32))
     tracker = graph.track("directed_kcore")
-    for step in range(4):
-        some = slice(60 * step, 60 * step + 60)
-        graph.insert_edges(src[some], dst[some])
-        graph.apply(su.Batch(insert=(dst[some][:20], src[some][:20]), delete=(src[some][50:], dst[some][50:])))
-        wanted = nx.core_number(graph.to_networkx())
-        assert tracker.result.core.tolist() == [wanted[v] for v in range(40)]
+    for step in range(12):
+        src, dst = (60 * rng.random((2, 9)) ** (1 + step % 2)).astype(np.uint32)
+        gone = rng.integers(0, graph.num_edges, 5)
+        graph.apply(
+            su.Batch(
+                insert=(np.append(src, dst), np.append(dst, src)), delete=tuple(graph.edges()[i][gone] for i in (0, 1))
+            )
+        )
+        plain = graph.to_networkx()
+        plain.remove_edges_from(list(nx.selfloop_edges(plain)))
+        wanted = nx.core_number(plain)
+        assert tracker.result.core.tolist() == [wanted[v] for v in range(60)]
         assert tracker.result.degeneracy == max(wanted.values())
-    assert tracker.updates.updated == 8
+    assert tracker.updates.updated >= 5
+
+
+@pytest.mark.compiled
+def test_hubs_rise_and_fall_as_in_a_computation(every_backend: str) -> None:
+    rng, (src, dst, _) = np.random.default_rng(2), rmat(10, 16)
+    graph = su.Graph(
+        1 << 10, backend=every_backend, device="cpu", in_edges=True, weight_dtype="float32", self_loops="allow"
+    )
+    graph.insert_edges(src, dst, 1.0)
+    tracker = graph.track("directed_kcore")
+    for _ in range(6):
+        some = rng.integers(0, len(src), 30)
+        graph.delete_edges(src[some], dst[some])
+        graph.insert_edges(dst[some], src[some], 1.0)
+        arcs = tuple(map(np.asarray, graph.edges()[:2]))
+        expected = DirectedKCore.reference(*arcs, None, 1 << 10, True)
+        np.testing.assert_array_equal(tracker.result.core, expected.core)
+    assert tracker.updates.updated >= 10
 
 
 def test_kcore_names_it_for_directed_graphs() -> None:
