@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -116,10 +117,11 @@ class ArcList(NamedTuple):
     def read(self) -> EdgeList:
         """Return the arcs that count, in new arrays; waits for the device."""
         src, dst, weight, status, wanted, _ = self
-        if status is None:
-            return EdgeList(src, dst, weight).in_rows(self.row).each(lambda part: part.copy())
-        counts = status == wanted  # bits are taken, as CuPy's arithmetic treats subnormal floats as zero
-        return EdgeList(src, dst, weight).each(lambda part: part.view(f"u{part.itemsize}")[counts].view(part.dtype))
+        with nullcontext() if isinstance(src, np.ndarray) else src.device:  # the arrays', whichever is current
+            if status is None:
+                return EdgeList(src, dst, weight).in_rows(self.row).each(lambda part: part.copy())
+            counts = status == wanted  # bits are taken, as CuPy's arithmetic treats subnormal floats as zero
+            return EdgeList(src, dst, weight).each(lambda part: part.view(f"u{part.itemsize}")[counts].view(part.dtype))
 
 
 class ColumnArcs(ArcList):

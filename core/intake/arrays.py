@@ -57,7 +57,10 @@ def is_cuda_array(values: Any) -> bool:
     loaded = sys.modules.get("cupy")  # its arrays make an interface whenever they are asked for it
     if (loaded and isinstance(values, loaded.ndarray)) or hasattr(values, "__cuda_array_interface__"):
         return True
-    return hasattr(values, "__dlpack_device__") and values.__dlpack_device__()[0] in _DLPACK_CUDA
+    try:
+        return hasattr(values, "__dlpack_device__") and values.__dlpack_device__()[0] in _DLPACK_CUDA
+    except TypeError:  # an array of Arrow of a type that DLPack lacks
+        return False
 
 
 def as_array(values: Any, argument: str) -> Array:

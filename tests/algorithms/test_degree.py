@@ -11,15 +11,22 @@ import pytest
 import suricate as su
 from suricate.algorithms.degree import Degree
 from suricate.errors import ParameterError, RequirementError
-from suricate.testing import AlgorithmConformance
+from suricate.testing import AlgorithmConformance, Variant
 
 
 class TestDegree(AlgorithmConformance):
     algorithm = Degree
-    params = ({}, {"over": "in"}, {"weighted": True})
+    params = ({}, {"over": "in"})
     weights = (-3, 0, 1, 2)
     examples = 1
     cuda_marks = (pytest.mark.gpu,)
+
+
+class TestWeightedDegree(TestDegree):
+    params = ({"weighted": True},)
+
+    def lacks(self, variant: Variant) -> str | None:
+        return super().lacks(variant) or (None if variant.weight_dtype else "weights")
 
 
 @pytest.mark.parametrize("over", ["out", "in"])

@@ -117,7 +117,7 @@ def test_bad_ids_raise_at_the_next_wait(graph: su.Graph, dtype: str) -> None:
     graph.synchronize()
     su.neighbor_reduce(graph, bad, lambda u, v, w: 1, reduce="sum")
     su.intersect(graph, u=bad, v=bad)
-    with pytest.raises(VertexRangeError, match=r"vertices\[2\]"):
+    with pytest.raises(VertexRangeError, match=r"frontier\[2\]"):
         graph.synchronize()
     su.intersect(graph, u=bad[:2], v=bad[3:])
     with pytest.raises(VertexRangeError, match=r"^v\[1\] is 8"):

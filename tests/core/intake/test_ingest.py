@@ -10,6 +10,7 @@ import pytest
 from suricate.errors import SelfLoopError, VertexRangeError, WeightError
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake import ingest
+from suricate.intake.arrays import as_array
 from suricate.intake.ingest import Ingest, UnvalidatedBatch
 
 
@@ -192,3 +193,14 @@ def test_the_key_orders_errors_as_the_host_does():
 
 def test_a_batch_is_a_tuple_of_five():
     assert UnvalidatedBatch._fields == ("operation", "variant", "size", "words", "waits")
+
+
+def test_an_array_that_dlpack_refuses_is_on_the_host():
+    class WithNulls:
+        def __dlpack_device__(self):
+            raise TypeError("Can only use DLPack on arrays with no nulls")
+
+        def __array__(self, *_, **__):
+            return np.array([1, 2])
+
+    assert as_array(WithNulls(), "src").tolist() == [1, 2]

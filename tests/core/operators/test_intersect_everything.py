@@ -177,7 +177,7 @@ def test_edge_sets(backend, device, directed):
     keys = np.unique(src * case.n + dst if directed else np.minimum(src, dst) * case.n + np.maximum(src, dst))
     src, dst = keys // case.n, keys % case.n
     batch = case.graph.edge_set(src, dst)
-    arcs = [case.host(part) for part in batch.edges()[:2]]
+    arcs = [case.host(part) for part in batch.arcs().read()[:2]]
     a, b = adjacency(case.n, case.src, case.dst), adjacency(case.n, *arcs)
     u, v = arcs
     for left, right, first, second in (
