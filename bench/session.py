@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from suricate.base.progress import working
 from suricate.bench.inputs import Input
 from suricate.bench.machine.bandwidth import copy_bandwidth
 from suricate.bench.machine.environment import environment
@@ -67,23 +67,24 @@ def run(
     if not brief:
         console.print(text.environments([header]), markup=False)
         console.print(text.heading(), style="bold", markup=False, soft_wrap=True)
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=len(tasks))
+    with working("measuring") as progress:
+        count, done = len(tasks), 0
         shown: list[str] = []
 
         def starting(task: Task) -> None:
             parts = (text.label(task.backend), task.workload, task.algorithm or "", task.detail)
-            progress.update(bar, description=" ".join(part for part in parts if part))
+            progress.what = f"{done + 1} of {count}: {' '.join(part for part in parts if part)}"
 
         def finished(row: Row) -> None:
+            nonlocal done
             results.append(to_line(row))
             if shown[-1:] != [row.graph] and len(inputs) > 1:
                 shown.append(row.graph)
                 console.print(row.graph, style="bold", markup=False)
             if row.status in (STYLES if brief else ("ok", *STYLES)):
                 console.print(text.line(to_line(row)), style=STYLES.get(row.status), markup=False, soft_wrap=True)
-            progress.advance(bar)
+            done += 1
+            progress(done, count)
 
         rows = run_tasks(tasks, limits, run_id, peak=peak, starting=starting, finished=finished)
     results.close()

@@ -18,7 +18,6 @@ from suricate.cli.sources import (
     read_file,
     reading_options,
 )
-from suricate.cli.terminal import progress_bar, working
 
 
 @click.command(cls=ReadingCommand)
@@ -47,13 +46,11 @@ def convert(source: Path, target: Path, target_format: str | None, labels: bool,
     snapshot = is_snapshot(source)
     data: Any = load_snapshot(source, reading, device="cpu") if snapshot else read_file(source, **reading)
     if to_snapshot:
-        with working(f"writing {target.name}"):
-            (data if snapshot else data.to_graph(device="cpu")).save(target)
+        (data if snapshot else data.to_graph(device="cpu")).save(target)
     else:
-        with progress_bar(f"writing {target.name}") as progress:
-            try:
-                write(data, target, target_format, labels=labels, progress=progress)
-            except ValueError as error:  # the format cannot hold it
-                raise click.UsageError(str(error)) from error
+        try:
+            write(data, target, target_format, labels=labels)
+        except ValueError as error:  # the format cannot hold it
+            raise click.UsageError(str(error)) from error
     loses_ids = reading["relabel"] and not labels and not to_snapshot
     click.echo(f"{target} is written{' without the original ids' if loses_ids else ''}", err=True)

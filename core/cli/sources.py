@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from suricate.base.errors import SuricateError
-from suricate.cli.terminal import progress_bar, working
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -147,14 +146,10 @@ def is_snapshot(path: Path) -> bool:
 
 
 def read_file(path: Path, **reading: Any) -> EdgeFile:
-    """Return the edges of the graph file at ``path``, read with the options ``reading`` of ``suricate.read``.
-
-    A progress bar is shown meanwhile.
-    """
+    """Return the edges of the graph file at ``path``, read with the options ``reading`` of ``suricate.read``."""
     from suricate.io import read
 
-    with progress_bar(f"reading {path.name}") as progress:
-        return read(path, progress=progress, **reading)
+    return read(path, **reading)
 
 
 def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
@@ -170,8 +165,7 @@ def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
     given = ", ".join(f"--{options_of.get(name, name)}" for name, value in reading.items() if value)
     if given:
         raise click.UsageError(f"{path} is a snapshot: {given} cannot be used with it")
-    with working(f"loading {path.name}"):
-        return Graph.load(path, **options)
+    return Graph.load(path, **options)
 
 
 def describe(graph: Graph) -> str:

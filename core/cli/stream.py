@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import plugins
+from suricate.base.progress import can_show, working
 from suricate.cli.group import Failed
 from suricate.cli.run import literal, options_for
 from suricate.cli.sources import GRAPH_FILE, STDOUT, TARGET, ColumnsType, TargetType
@@ -354,18 +355,19 @@ def progress_line(shows: bool) -> Iterator[Callable[[Slide, Window], None]]:
     if not shows:
         yield lambda w, job: None
         return
-    with console(stderr=True).status("reading") as status:
+    is_shown = can_show()
+    with working("reading") as row:
 
         def progress(w: Slide, job: Window) -> None:
             nonlocal events, shown_at
             events += w.events
             now = time.perf_counter()
-            if now - shown_at < 0.2 or not sys.stderr.isatty():
+            if now - shown_at < 0.2 or not is_shown:
                 return
             shown_at = now
             lag = f"{w.lag / 1e9:.0f} s" if job.has_unit else w.lag
             memory = sum(w.memory.values()) / 2**20
-            status.update(f"{end_of(w)}: {events / (now - begin):,.0f} events/s, lag {lag}, {memory:,.0f} MiB")
+            row.what = f"{end_of(w)}: {events / (now - begin):,.0f} events/s, lag {lag}, {memory:,.0f} MiB"
 
         yield progress
 

@@ -6,8 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -210,23 +209,3 @@ def show_rich(console: Console, table: Table) -> None:
             return
     lines = [*([grid.name] if grid.name else []), plain_table(grid.columns, grid.rows, limit)]
     console.print("\n".join(lines), markup=False, soft_wrap=True)
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """A context during which a terminal shows the text ``what`` with a spinner, on stderr."""
-    from rich.markup import escape
-
-    with console(stderr=True).status(escape(what)):
-        yield
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar for ``what`` on a terminal; yield the function to call with (done, total)."""
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    with Progress(console=console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        bar = progress.add_task(escape(what), total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)

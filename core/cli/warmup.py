@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from suricate.base.devices import resolve_device
+from suricate.base.progress import working
 from suricate.cli.sources import FILE, TARGET
 
 
@@ -38,7 +39,8 @@ def warmup(backend: str | None, device: str, networkx: bool, save: Path | None, 
     def report(what: str, seconds: float) -> None:
         click.echo(f"{seconds:6.1f} s  {what}")
 
-    seconds = warm_up(backend=backend, device=device, networkx=networkx, report=report)
+    with working("compiling"):
+        seconds = warm_up(backend=backend, device=device, networkx=networkx, report=report)
     folder = kernel_cache(resolve_device(device).kind)
     click.echo(f"{seconds:6.1f} s  in all; kept in {folder}" if folder else f"{seconds:6.1f} s  in all; not kept")
     if save is not None:

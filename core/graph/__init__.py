@@ -18,6 +18,7 @@ from suricate.base import renamed
 from suricate.base.devices import DeviceLike, ReturnedArray
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, shown
+from suricate.base.progress import working
 from suricate.base.types import Checks, EdgeList, SelfLoops, StoreView, WeightDType
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
@@ -47,6 +48,8 @@ from suricate.store import Store
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
     from suricate.graph.interface.calls import Compute, Track
+
+BULK = 1 << 20  #: edges of a batch that may take seconds
 
 
 class Graph(hints.Hinted):
@@ -290,6 +293,9 @@ class Graph(hints.Hinted):
         """
         if dst is PAIRS:
             self._refuse(hints.pairs_refused("insert_edges"))
+        if getattr(src, "size", 0) >= BULK:
+            with working(f"inserting {src.size:,} edges"):
+                return self._update(None, (src, dst, weight))
         return self._update(None, (src, dst, weight))
 
     def delete_edges(self, src: Any, dst: Any = PAIRS) -> Delta:

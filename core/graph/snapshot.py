@@ -36,6 +36,7 @@ from suricate.base.errors import (
     UnknownNameError,
 )
 from suricate.base.files import as_path, replacing
+from suricate.base.progress import working
 from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES, EdgeList
 from suricate.graph.edge_columns import columns_by_edge
 from suricate.graph.options import GraphOptions, choose_backend
@@ -109,7 +110,7 @@ def save(graph: Graph, path: str | Path) -> None:
     if graph.partition is not None:
         _save_parts(graph, graph.partition.comm, as_path(path), arrays)
         return
-    with replacing(path) as file:
+    with working(f"writing {as_path(path).name}"), replacing(path) as file:
         np.savez(file, **arrays)
 
 
@@ -186,14 +187,15 @@ def load(
     if given:
         raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")
     comm = options.get("comm")
-    with nullcontext() if comm is None else comm.alike(), open(path, "rb") as file:
+    with working(f"loading {path.name}"), nullcontext() if comm is None else comm.alike(), open(path, "rb") as file:
         header, arrays, columns = _read(file, path, (0, 1) if comm is None else (comm.rank, comm.size))
     if backend is None:
         backend = header.backend
         _check_backend(path, header, device)
         options = {**header.options, **options}
     options |= {"checks": checks, "memory_limit": memory_limit}
-    return _build(cls, path, header, arrays, columns, device=device, backend=backend, **options)
+    with working(f"building the graph of {path.name}"):
+        return _build(cls, path, header, arrays, columns, device=device, backend=backend, **options)
 
 
 def reduced(graph: Graph) -> tuple[Any, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import DTypeLike
 from suricate.base.errors import FileFormatError
 from suricate.base.files import as_path
 from suricate.base.parameters import flag
+from suricate.base.progress import working
 from suricate.io import files
 from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import table_format
@@ -67,7 +70,8 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
             may have any bytes, which become surrogates (``errors="surrogateescape"``), and text formats write them
             again; other ways out refuse them.
         sort_by_time: order the edges by time; edges of equal time keep their order.
-        progress: called with (bytes of the file consumed, bytes of the file) after every chunk.
+        progress: called with (bytes of the file consumed, bytes of the file) after every chunk; None: in a terminal or
+            a notebook, progress is shown after two seconds.
 
     Raises:
         OSError: the file is missing or cannot be read.
@@ -81,21 +85,24 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
     )
     flag("sort_by_time", sort_by_time)
     path = as_path(path)
+    with working(f"reading {path.name}") if progress is None else nullcontext(progress) as told:
+        file = _read(path, format, options, told)
+        return _sorted_by_time(file) if sort_by_time else file
+
+
+def _read(path: Path, format: str | None, options: ReadOptions, progress: files.Progress) -> EdgeFile:
     parts = parts_of(path)
     if parts is not None:
         from suricate.io.table_reading import read_parts
 
-        file = read_parts(path, parts, options, progress)
-    else:
-        with files.ByteSource(path, progress, options.encoding) as source:
-            table = table_format(path, source.start, format)
-            if table is None:
-                file = read_text(source, format, options)
-            else:
-                from suricate.io.table_reading import read_table
+        return read_parts(path, parts, options, progress)
+    with files.ByteSource(path, progress, options.encoding) as source:
+        table = table_format(path, source.start, format)
+        if table is None:
+            return read_text(source, format, options)
+        from suricate.io.table_reading import read_table
 
-                file = read_table(source, table, options)
-    return _sorted_by_time(file) if sort_by_time else file
+        return read_table(source, table, options)
 
 
 def _sorted_by_time(file: EdgeFile) -> EdgeFile:

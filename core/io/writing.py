@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.base.files import as_path, replacing
 from suricate.base.parameters import flag, integer
+from suricate.base.progress import working
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.name_values import utf8_only
@@ -71,7 +73,8 @@ def write(
         content = replace(content, labels=_names_of(edges, content))
     if labels and (content.labels is None or format in ("mtx", "gr")):
         raise ParameterError("labels=True needs a file read with relabel or a graph with names, and not mtx and gr")
-    _WRITERS[format](content if labels else replace(content, labels=None), progress)
+    with working(f"writing {path.name}") if progress is None else nullcontext(progress) as told:
+        _WRITERS[format](content if labels else replace(content, labels=None), told)
     return path
 
 

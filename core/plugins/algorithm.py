@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, SuricateError
+from suricate.base.progress import working
 from suricate.plugins.pace import Pace
 
 if TYPE_CHECKING:
@@ -360,7 +361,8 @@ def _noted(compute: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     @wraps(compute)
     def noting(self: Any, graph: Any) -> None:
         self.recomputes()
-        compute(self, graph)
+        with working(f"computing {self.name} from scratch"):
+            compute(self, graph)
 
     return noting
 

@@ -19,6 +19,7 @@ from suricate.base.archives import state_in
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.files import as_path
 from suricate.base.parameters import flag, shown
+from suricate.base.progress import can_show, working
 from suricate.base.renamed import keywords
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
@@ -158,6 +159,7 @@ class Window:
         self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
         self._reader: Iterator[tuple[Any, Any]] | None = None
         self._is_rehearsed = False  # whether what later slides can call is compiled
+        self._shows = False  # whether there is somebody to whom progress is shown
         self._slides: Generator[Slide, None, None] | None = None
         self._error: BaseException | None = None  # that ended the job
         self.current: Slide | None = None  #: the newest slide
@@ -491,9 +493,9 @@ class Window:
             self._close_report()
             raise StopIteration
         if self._slides is None:
-            self._slides = self._run()
+            self._slides, self._shows = self._run(), can_show()
         try:
-            slide = next(self._slides)
+            slide = self._next_shown() if self._shows else next(self._slides)
             self._pending = self._made = None
             return slide
         except StopIteration:
@@ -522,6 +524,12 @@ class Window:
                 if slide is None:
                     return
                 yield slide
+
+    def _next_shown(self) -> Slide:
+        """Return the next slide; if it takes long, how many events were read is shown meanwhile."""
+        assert self._slides is not None
+        with working(lambda: f"slide {self.slides + 1:,}: {self.contents.read:,} events read"):
+            return next(self._slides)
 
     def _go_on(self) -> None:
         """Restore the graph of the checkpoint that the job continues from, once."""
