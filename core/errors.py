@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from suricate.base.errors import (
     BackendError,
+    BrokerError,
     CapacityError,
     CheckFailed,
     CommunicationError,
@@ -29,9 +30,9 @@ from suricate.base.errors import (
 from suricate.base.public import listing
 
 __all__ = [
-    "BackendError", "CapacityError", "CheckFailed", "CommunicationError", "ConvergenceError", "DTypeError",
-    "DeviceError", "EdgeFunctionError", "FileFormatError", "ForkError", "LateEventError", "MissingLibraryError",
-    "ParameterError", "PluginError", "RequirementError", "SelfLoopError", "ShapeError", "SuricateError",
-    "UnknownNameError", "VertexRangeError", "WeightError", "require",
+    "BackendError", "BrokerError", "CapacityError", "CheckFailed", "CommunicationError", "ConvergenceError",
+    "DTypeError", "DeviceError", "EdgeFunctionError", "FileFormatError", "ForkError", "LateEventError",
+    "MissingLibraryError", "ParameterError", "PluginError", "RequirementError", "SelfLoopError", "ShapeError",
+    "SuricateError", "UnknownNameError", "VertexRangeError", "WeightError", "require",
 ]  # fmt: skip
 __dir__ = listing(__all__)

@@ -15,8 +15,8 @@ import suricate as su
 FOUND = ("errors", "generate", "io", "kernels", "networkx", "parallel", "plugins", "stream", "testing")
 ROOMS = (*FOUND, "cursors", "replaying", "state", "store")
 EXTRAS = (
-    "cupy", "hypothesis", "igraph", "lz4", "matplotlib", "mpi4py", "networkit", "networkx", "pandas", "polars",
-    "pyarrow", "pytest", "torch", "torch_geometric", "zstandard",
+    "confluent_kafka", "cupy", "hypothesis", "igraph", "lz4", "matplotlib", "mpi4py", "networkit", "networkx", "pandas",
+    "polars", "pyarrow", "pytest", "redis", "torch", "torch_geometric", "zstandard",
 )  # fmt: skip
 WITHOUT_EXTRAS = f"""
 import importlib.abc

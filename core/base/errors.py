@@ -110,6 +110,10 @@ class CommunicationError(SuricateError, RuntimeError):
     """
 
 
+class BrokerError(SuricateError, ConnectionError):
+    """A message broker cannot be reached, or reports an error; the message names it."""
+
+
 class FileFormatError(SuricateError, ValueError):
     """A file is malformed or truncated."""
 

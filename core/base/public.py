@@ -17,7 +17,12 @@ def listing(names: Iterable[str]) -> Callable[[], list[str]]:
 
 
 def on_use(
-    package: str, homes: Mapping[str, str], *, extra: str = "", old: Mapping[str, str] | None = None
+    package: str,
+    homes: Mapping[str, str],
+    *,
+    extra: str = "",
+    old: Mapping[str, str] | None = None,
+    others: Callable[[], Mapping[str, Any]] = dict,
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a room whose names are imported when they are read.
 
@@ -28,10 +33,13 @@ def on_use(
         extra: the extra of suricate that installs a library without which some homes cannot be imported. If it is not
             installed, their names stand for :class:`Missing`, so that a room can be looked through without it.
         old: names that were renamed, each with what to write now.
+        others: returns what plugins add, by name; called for a name that is none of these.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in homes:
+            if not name.startswith("_") and name in (added := others()):
+                return added[name]
             renamed.attribute(f"module {package!r}", name, old or {})
         home, _, other = homes[name].partition(":")
         try:

@@ -1,4 +1,4 @@
-"""Plugins: the backends, algorithms and commands that are installed, and how to add one (see ``manager``)."""
+"""Plugins: the backends, algorithms, commands and sources that are installed, and how to add one (see ``manager``)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from suricate.plugins.manager import (
     installed,
     origin,
     register,
+    sources,
     unregister,
 )
 
 __all__ = [
     "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "default_backend", "hookimpl", "installed",
-    "origin", "register", "unregister",
+    "origin", "register", "sources", "unregister",
 ]  # fmt: skip
 __dir__ = listing(__all__)

@@ -17,10 +17,11 @@ from suricate.base.errors import PluginError
 from suricate.plugins.algorithm import UPDATE_KINDS, Algorithm, Requirements
 from suricate.store import Store
 
-HOOKS: dict[str, type | None] = {  # hook -> base class of what it returns; None: commands
+HOOKS: dict[str, type | None] = {  # hook -> base class of what it returns; None: commands, functions
     "suricate_backends": Store,
     "suricate_algorithms": Algorithm,
     "suricate_commands": None,
+    "suricate_sources": None,
 }
 DEVICE_KINDS = ("cpu", "cuda")
 
@@ -44,7 +45,7 @@ def items_of(hook: str, answers: Sequence[Any]) -> dict[str, Any]:
 def _checked_name(hook: str, item: Any) -> str:
     base = HOOKS[hook]
     if base is None:
-        return _check_command(hook, item)
+        return _check_source(hook, item) if hook == "suricate_sources" else _check_command(hook, item)
     if not (isinstance(item, type) and issubclass(item, base)):
         raise PluginError(f"{hook} returned {_shown(item)}, which is no subclass of {base.__name__}")
     name = getattr(item, "name", None)
@@ -66,6 +67,13 @@ def _check_command(hook: str, command: Any) -> str:
         raise PluginError(f"{hook} returned {_shown(command)}, which is no click.Command with a name")
     command.get_short_help_str()  # the list of commands shows it: a bad text must not break that
     return str(command.name)
+
+
+def _check_source(hook: str, source: Any) -> str:
+    name = getattr(source, "__name__", None)
+    if not callable(source) or not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        raise PluginError(f"{hook} returned {_shown(source)}, which is no function with a name")
+    return name
 
 
 def _check_attributes(item: type, base: type) -> None:

@@ -1,7 +1,8 @@
 """The hooks of suricate: what a plugin may return.
 
 A plugin is a module or object that implements any of these functions with ``@suricate.hookimpl`` and is named in the
-entry-point group ``suricate`` of its package. Hooks return classes and commands; nothing heavy is imported to do so.
+entry-point group ``suricate`` of its package. Hooks return classes, functions and commands; nothing heavy is imported
+to do so.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import click
 
     from suricate.plugins.algorithm import Algorithm
@@ -35,3 +38,8 @@ def suricate_algorithms() -> list[type[Algorithm]]:  # type: ignore[empty-body]
 @hookspec
 def suricate_commands() -> list[click.Command]:  # type: ignore[empty-body]
     """Return the commands that the plugin adds to the ``suricate`` command line."""
+
+
+@hookspec
+def suricate_sources() -> list[Callable]:  # type: ignore[empty-body]
+    """Return the functions that make sources of events; ``st.NAME`` is the one called NAME."""

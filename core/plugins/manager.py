@@ -1,4 +1,4 @@
-"""The plugin manager: backends, algorithms and commands, built in or installed, all through the hooks of ``hookspecs``.
+"""The plugin manager: backends, algorithms, commands and sources, all through the hooks of ``hookspecs``.
 
 Plugins are loaded when something of a hook is first asked for. One that fails (on import, inside a hook, by what it
 returns, by a name that is taken) is warned about and listed with its error; nothing that the failing hook returned is
@@ -80,6 +80,11 @@ def algorithms() -> dict[str, type[Algorithm]]:
 def commands() -> dict[str, Any]:
     """Return the installed commands (``click.Command``) by name."""
     return _answers("suricate_commands")
+
+
+def sources() -> dict[str, Any]:
+    """Return the installed sources of events by name: functions that make them."""
+    return _answers("suricate_sources")
 
 
 def installed() -> list[Plugin]:

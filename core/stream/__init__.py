@@ -9,13 +9,15 @@
 4 1 2
 5 1 2
 
-Where events come from is in ``suricate.io.sources``, the rule of windows and exact multiplicity are in
-``suricate.windows``, the loop that users see is in ``window``, and how it goes on after a crash in ``checkpoint``.
+Where events come from is in ``suricate.io.sources``; further sources, such as ``st.kafka``, are plugins. The rule of
+windows and exact multiplicity are in ``suricate.windows``, the loop that users see is in ``window``, and how it goes on
+after a crash in ``checkpoint``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from suricate.base.public import listing, on_use
 from suricate.base.types import DELETE, INSERT, SET
@@ -29,9 +31,18 @@ if TYPE_CHECKING:
     from suricate.stream.window import Slide, Window
 
     chain, merge, where = Chain, Merge, Where
+    kafka: Callable[..., Source]  # of plugins, which are found by their hook
+    redis: Callable[..., Source]
 
 __all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chain", "merge", "scan", "source", "where"]
 __dir__ = listing(__all__)
+
+
+def _plugins() -> Mapping[str, Any]:
+    from suricate.plugins import sources
+
+    return sources()
+
 
 _SOURCES, _WINDOW = "suricate.io.sources", "suricate.stream.window"
 if not TYPE_CHECKING:
@@ -40,4 +51,5 @@ if not TYPE_CHECKING:
         {"MARK": f"{_SOURCES}.source", "Source": f"{_SOURCES}.source", "chain": f"{_SOURCES}.combined:Chain",
          "merge": f"{_SOURCES}.combined:Merge", "scan": f"{_SOURCES}.scan", "source": f"{_SOURCES}.opening",
          "Slide": _WINDOW, "Window": _WINDOW, "where": "suricate.stream.filtered:Where"},
+        others=_plugins,
     )  # fmt: skip

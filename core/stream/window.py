@@ -28,6 +28,7 @@ from suricate.intake.names import Names
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.positions import as_json
 from suricate.io.sources.refusals import with_held
+from suricate.io.sources.rows import WAITING
 from suricate.io.sources.silence import INSIDE, Silence
 from suricate.io.sources.source import MARK
 from suricate.state.column import TEXT
@@ -614,7 +615,7 @@ class Window:
             self._position = self._position if self._inside else position
             yield from self._close(time.perf_counter() - begin)
             if self.silence.after is not None:
-                silent = isinstance(chunk, Mapping) and not len(chunk["src"]) and not any(held)
+                silent = isinstance(chunk, Mapping) and not (len(chunk["src"]) or any(held) or chunk is WAITING)
                 yield from self._run_on(self.silence.elapsed(asked, silent=silent))
             if self.contents.rule.last == last:
                 yield None

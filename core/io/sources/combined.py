@@ -15,7 +15,7 @@ from suricate.io.sources.chunk_columns import in_order, part_of
 from suricate.io.sources.identity import Sums, sums_of
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.refusals import Refusals
-from suricate.io.sources.rows import NOTHING
+from suricate.io.sources.rows import NOTHING, WAITING
 from suricate.io.sources.silence import Turns
 from suricate.io.sources.source import Chunk, Source, _Mark
 from suricate.io.sources.times import ticks_of
@@ -104,7 +104,7 @@ class Merge(Several):
         turns = Turns(self.silence, *(begin[2] if len(begin) > 2 else (0, ())))
         while has_events := turns.ask(heads):
             waits = [has for at, has in enumerate(has_events) if at not in turns.idle]
-            chunk = NOTHING
+            chunk = WAITING if any(head.is_waiting for head in heads) else NOTHING
             if len(waits) == 2 and all(waits):
                 chunk = _merged(heads[0], heads[1], turns.most)
             elif True in waits and None not in waits:
@@ -146,6 +146,7 @@ class _Head:
         self._source, self._at, (self._begin, self._used, self._sums) = source, at, at
         self._chunks = source.read(self._begin)
         self._after, self.ticks, self.has_unit = self._begin, np.empty(0, np.int64), False
+        self.is_waiting = False  # whether the source has no events, and does not say that it is silent
         self.rest: dict[str, Any] = {}
         self._skip, self._skipped, self._expected = self._used, Sums(), self._sums
         self._held: list[list[Any]] = []  # malformed lines of the chunk, by refusals of the source
@@ -164,6 +165,7 @@ class _Head:
                 return False
             self._begin = self._after
             self._after, chunk = found
+            self.is_waiting = chunk is WAITING
             if isinstance(chunk, _Mark):
                 raise ParameterError("merge: sources of steps cannot be merged")
             if not len(chunk["src"]):

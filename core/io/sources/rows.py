@@ -21,6 +21,7 @@ TICK = 0.02  #: seconds without an event after which a source that a thread read
 MAX_WAIT, MAX_ROWS = 0.01, 10_000  #: by default: seconds that a row waits for further ones, and rows in a chunk
 FIELDS = "time", "src", "dst", "weight", "kind"  #: of tuples; those with two values are ``src, dst``
 NOTHING: Mapping[str, Any] = {"src": (), "dst": ()}  #: a chunk: no events have come for a while
+WAITING: Mapping[str, Any] = {"src": (), "dst": ()}  #: a chunk: no events yet, which is not said to be silence
 
 
 CHUNK, ROW, MORE = range(3)  # what the thread has read; a position is behind ROW, but not behind MORE

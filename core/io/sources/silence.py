@@ -117,7 +117,7 @@ class Turns:
     def _ask(self, at: int, head: Any) -> bool | None:
         asked = self._silence.clock()
         has: bool | None = head.fill()
-        if has is None:
+        if has is None and not head.is_waiting:
             self._since.setdefault(at, asked)
             now = self._silence.clock()
             self._rests[at] = now + 9 * (now - asked)  # the others get most of the time

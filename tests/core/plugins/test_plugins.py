@@ -1,4 +1,4 @@
-"""The plugin manager: the three hooks, selection, tracing, failures that are named and contained."""
+"""The plugin manager: the four hooks, selection, tracing, failures that are named and contained."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from plugin_sites import python, with_plugins
 from tutorial_backend import TutorialStore
 
 import suricate as su
+import suricate.stream as st
 from suricate import plugins
 from suricate.base.devices import CPU, Device
 from suricate.errors import DeviceError, ParameterError, PluginError, UnknownNameError
@@ -110,6 +111,37 @@ def test_suricate_commands_hook(registered: list[str]) -> None:
     registered.append(plugins.register(plugin))
     assert "Greet." in CliRunner().invoke(cli, ["--help"]).output
     assert CliRunner().invoke(cli, ["hello"]).output == "hello, graph\n"
+
+
+def test_suricate_sources_hook(registered: list[str]) -> None:
+    def three(start: int = 0) -> st.Source:
+        """Return three events."""
+        return st.source({"time": [start, start + 1, start + 2], "src": [0, 1, 2], "dst": [1, 2, 0]})
+
+    plugin = type("Three", (), {"suricate_sources": staticmethod(su.hookimpl(lambda: [three]))})()
+    registered.append(plugins.register(plugin))
+    assert plugins.sources()["three"] is three is st.three
+    assert [w.events for w in st.Window(st.three(start=5), size="3", slide="1", graph={"device": "cpu"})] == [1, 1, 1]
+    plugins.unregister(registered.pop())
+    with pytest.raises(AttributeError, match=r"module 'suricate\.stream' has no attribute 'three'"):
+        st.three  # noqa: B018
+
+
+def test_brokers_are_sources_of_plugins() -> None:
+    assert {"kafka", "redis"} <= plugins.sources().keys()
+    assert st.kafka is plugins.sources()["kafka"]
+    loaded = python("import suricate.stream as st, sys; st.kafka; print(*sys.modules)").stdout.split()
+    assert "suricate.sources" in loaded
+    assert not {"confluent_kafka", "redis", "suricate.io.sources.source"} & {*loaded}
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+@pytest.mark.parametrize("source", [5, lambda: None, type("Nameless", (), {"__call__": len})()], ids=repr)
+def test_sources_without_a_name_are_refused(source: object) -> None:
+    module = ModuleType("odd")
+    module.suricate_sources = su.hookimpl(lambda: [source], specname="suricate_sources")  # type: ignore[attr-defined]
+    with pytest.raises(PluginError, match="which is no function with a name"):
+        plugins.register(module)
 
 
 def test_results_are_copies() -> None:

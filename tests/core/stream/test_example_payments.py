@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from patience import PATIENCE
-
-import suricate.stream as st
 
 FOLDER = Path(__file__).parents[3] / "examples" / "payments"
 
@@ -63,48 +58,3 @@ def test_messages_are_killed_and_go_on(tmp_path: Path) -> None:
     run("messages.py", tmp_path / "whole", "--kill-after", "0")
     assert len(rows(tmp_path / "whole" / "alerts.csv")) > 20
     assert (tmp_path / "whole" / "alerts.csv").read_bytes() == (tmp_path / "killed" / "alerts.csv").read_bytes()
-
-
-class Consumer:
-    """What the recipe uses of Kafka's consumer, over lists of messages by partition."""
-
-    def __init__(self, messages: dict[int, list[dict[str, Any]]]) -> None:
-        self._messages, self._at = messages, dict.fromkeys(messages, 0)
-
-    def assign(self, places: list[SimpleNamespace]) -> None:
-        self._at = {place.partition: max(place.offset, 0) for place in places}
-
-    def consume(self, most: int, timeout: float) -> list[SimpleNamespace]:
-        """Three of each partition, now and then with an error among them."""
-        found = []
-        for number, at in self._at.items():
-            for offset in range(at, min(at + 3, len(self._messages[number]))):
-                text = json.dumps(self._messages[number][offset])
-                facts = {"value": text, "partition": number, "offset": offset, "error": None}
-                found.append(SimpleNamespace(**{name: lambda value=value: value for name, value in facts.items()}))
-                self._at[number] = offset + 1
-        return [*found, SimpleNamespace(error=lambda: "a broker is gone")]
-
-
-def test_events_from_kafka_go_on_from_their_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = lambda topic, partition, offset: SimpleNamespace(partition=partition, offset=offset)  # noqa: E731
-    stub = SimpleNamespace(OFFSET_BEGINNING=-2, TopicPartition=place)
-    monkeypatch.setitem(sys.modules, "confluent_kafka", stub)
-    monkeypatch.syspath_prepend(FOLDER)
-    from from_kafka import messages
-
-    parts = {
-        number: [{"time": at, "src": f"n{at % 7}", "dst": f"n{at % 5}", "weight": at} for at in range(number, 120, 2)]
-        for number in (0, 1)
-    }
-
-    def slides(folder: Path, most: int) -> list[tuple[Any, ...]]:
-        source = messages(Consumer(parts), "payments", [0, 1])
-        job = st.Window(source, size="20s", slide="5s", lateness="10s", combine="sum", names=True,
-                        graph={"device": "cpu"}, checkpoint=folder, checkpoint_every=1)  # fmt: skip
-        with job:
-            return [(w.end, w.events, w.graph.num_edges) for w, _ in zip(job, range(most), strict=False)]
-
-    whole = slides(tmp_path / "whole", 20)
-    assert sum(events for _, events, _ in whole) == 100
-    assert [row for _ in range(5) for row in slides(tmp_path / "parts", 4)] == whole

@@ -1,0 +1,299 @@
+"""What brokers have in common: partitions merged by the times of their next events, back-pressure, outages, secrets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, Protocol
+
+import numpy as np
+
+from suricate.base.errors import BrokerError, ParameterError, RequirementError
+from suricate.base.parameters import flag, integer, one_of, shown
+from suricate.io.options import FirstRow
+from suricate.io.sources.rows import NOTHING, WAITING
+from suricate.io.sources.silence import Turns
+from suricate.io.sources.source import Chunk, Source
+from suricate.io.sources.times import duration
+from suricate.sources.messages import Refused, Values
+
+TRY = 0.5  #: seconds for one try to reach a broker
+STARTS = "earliest", "latest"
+
+
+class Partition:
+    """The part of a log that has one order: its messages that were read and wait to be merged.
+
+    Attributes:
+        number: by which it is known. after: the position behind what was merged, last: behind what was read.
+        end: the position at which it ends; None: it does not.
+        at_end: whether all that was there has been read. has_ended: whether nothing more will be read.
+        is_cut_off: whether its broker cannot be reached. is_waiting: whether it has no message, and there may be some.
+    """
+
+    def __init__(self, number: int, after: Any, end: Any = None) -> None:
+        self.number, self.after, self.last, self.end = number, after, after, end
+        self.at_end = self.has_ended = self.is_cut_off = self.is_waiting = False
+        self.ticks, self.rows, self.afters = np.empty(0, np.int64), list[Any](), list[Any]()
+
+    def add(self, ticks: list[int], rows: list[Any], afters: list[Any]) -> None:
+        """Append messages: their times, their values or ``Refused``, and the positions behind them."""
+        self.ticks = np.concatenate([self.ticks, np.array(ticks, np.int64)])
+        self.rows += rows
+        self.afters += afters
+        self.last, self.at_end = afters[-1], False
+
+    def fill(self) -> bool | None:
+        """Return whether it has a message; False if it has ended, None if there is none now."""
+        self.is_waiting = not self.rows and not self.has_ended and (self.is_cut_off or not self.at_end)
+        return True if self.rows else False if self.has_ended else None
+
+    def use(self, count: int) -> None:
+        """Remove the first ``count`` messages: they were merged."""
+        if count:
+            self.after = self.afters[count - 1]
+            self.ticks = self.ticks[count:]
+            del self.rows[:count], self.afters[:count]
+
+
+def merged(partitions: Sequence[Partition], most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order in which the messages of partitions come until one of these has no more, at most ``most``.
+
+    Of the next messages of all, the one with the smallest time comes first, of equal times that of the first partition.
+    So a message that is older than one before it in its partition comes right behind that, as if it had its time.
+
+    Returns:
+        ``int64[n]``, for each message the index of its partition; and ``int64[n]``, its time.
+    """
+    keys = [np.maximum.accumulate(each.ticks[:most]) for each in partitions]
+    first_end = min(key[-1] for key in keys)
+    counts = [int(np.searchsorted(key, first_end, side="right")) for key in keys]
+    ends = np.cumsum(counts)
+    order = np.argsort(np.concatenate([key[:count] for key, count in zip(keys, counts, strict=True)]), kind="stable")
+    used_up = [end - 1 for end, key, count in zip(ends, keys, counts, strict=True) if count == len(key)]
+    order = order[: min(int(np.isin(order, used_up).argmax()) + 1, most)]
+    ticks = np.concatenate([each.ticks[:count] for each, count in zip(partitions, counts, strict=True)])
+    return np.searchsorted(ends, order, side="right"), ticks[order]
+
+
+class Outage:
+    """Says for how long a broker cannot be reached, and raises ``BrokerError`` when that is longer than ``most``.
+
+    ``name`` is what messages call the broker; ``secrets`` are taken out of them.
+    """
+
+    def __init__(self, name: str, most: float, secrets: Iterable[Any]) -> None:
+        self._name, self._most = name, most
+        self._secrets = sorted({str(each) for each in secrets if each not in (None, "")}, key=len, reverse=True)
+        self._since: float | None = None
+        self._reason = ""
+
+    def hidden(self, text: Any) -> str:
+        """Return a text in one line, without secrets."""
+        found = " ".join(str(text).split())
+        for secret in self._secrets:
+            found = found.replace(secret, "***")
+        return found
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the broker cannot be reached."""
+        return self._since is not None
+
+    def begin(self, reason: Any) -> None:
+        """Note that the broker may not be reached."""
+        self._since, self._reason = self._since or time.monotonic(), self.hidden(reason)
+
+    def note(self, reason: Any) -> None:
+        """Note that the broker was not reached; raises ``BrokerError`` if that has lasted for too long."""
+        self.begin(reason)
+        if self._since is not None and time.monotonic() - self._since >= self._most:
+            raise self.error(f"was not reached for {self._most:g} s: {self._reason}")
+
+    def end(self) -> None:
+        """Note that the broker was reached."""
+        self._since = None
+
+    def error(self, problem: Any) -> BrokerError:
+        """Return the error that names the broker and a ``problem``."""
+        return BrokerError(f"{self._name} {self.hidden(problem)}")
+
+
+class Log(Protocol):
+    """The connection of a source to its broker."""
+
+    outage: Outage
+
+    def begin(self) -> list[Partition] | None:
+        """Connect, and return the partitions, by number, each where reading begins; None: try once more.
+
+        Raises:
+            RequirementError: reading cannot continue there.
+        """
+
+    def poll(self, partitions: Sequence[Partition], full: set[int], seconds: float) -> Iterable[tuple[Partition, Any]]:
+        """Return new messages with their partitions, but not of those with the numbers ``full``.
+
+        Waits at most ``seconds`` for the first one, or ``TRY`` for a broker that does not answer.
+        """
+
+    def after(self, message: Any) -> Any:
+        """Return the position behind a message."""
+
+    def text(self, message: Any) -> Any:
+        """Return what a file of refused messages shows of a message."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
+class Broker(Source):
+    """Base class of sources that read from a broker; see ``suricate.sources``.
+
+    A position has the positions of the partitions by number, how many events were merged and which partitions were idle
+    (see ``Turns``), what the first event said (see ``Values``), and where partitions end.
+    """
+
+    resumes = True
+    kind = ""  #: how messages call the broker
+
+    def __init__(
+        self, name: str, *, start: str, live: bool, timeout: Any, ahead: int, decode: Any, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"{self.kind}: give the name of what to read as a text, got {shown(name)}")
+        if self.time_unit is None:
+            raise ParameterError(f"{self.kind}: time_unit must be 's', 'ms', 'us' or 'ns', got None")
+        if decode is not None and not callable(decode):
+            raise ParameterError(f"{self.kind}: decode must be a function of a message, got {shown(decode)}")
+        self.name, self.start = name, one_of("start", start, STARTS)
+        self.live, self._ahead = flag("live", live), integer("prefetch", ahead, low=1)
+        self.seconds = duration(timeout, "timeout", has_unit=True) / 1e9
+        self._decode: Callable[[Any], Mapping[str, Any]] = decode or self.decoded
+        wanted = {name for name in self.columns.values() if isinstance(name, str) and name.startswith("@")}
+        unknown = wanted - set(self.facts_of)
+        if unknown:
+            raise ParameterError(f"columns: {min(unknown)!r} is not one of {', '.join(self.facts_of)}")
+        self._facts = sorted(wanted)
+
+    facts_of: Mapping[str, Callable[[Any], Any]] = {}  #: what a message has besides its values: functions by column
+
+    def decoded(self, message: Any) -> Any:
+        """Return the values of a message, by name."""
+        raise NotImplementedError
+
+    def log(self, begin: Mapping[int, Any], ends: Mapping[int, Any] | None) -> Log:
+        """Return a connection that reads from the positions ``begin`` on, without any: from ``start``.
+
+        ``ends``: where the run before was to end, if it was.
+        """
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Return the kind of broker and the name, nothing of its address."""
+        return f"{type(self).__name__}({self.name})"
+
+    def place(self, position: Any) -> str:
+        """Return the kind of broker and the name of what is read."""
+        return f"{self.kind} {self.name!r}"
+
+    def is_untouched(self, position: Any) -> bool:
+        """Return False: the broker has to be asked."""
+        return False
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk]]:
+        """Yield merged chunks; ``NOTHING`` if all partitions that it waits for are silent, else ``WAITING``."""
+        begin, (count, idle), kinds, ends = position or ({}, (0, ()), None, None)
+        turns = Turns(self.silence, count, idle)
+        values = Values(
+            self.columns, self.attributes, str(self.time_unit),
+            names=self.names, first=self.first or FirstRow(), kinds=kinds,
+        )  # fmt: skip
+        with closing(self.log(begin, ends)) as log:
+            while (found := log.begin()) is None:
+                yield position, WAITING
+            parts, full = found, set[int]()
+            ends = None if self.live else {each.number: each.end for each in parts}
+            while True:
+                self._fill(log, parts, full, values)
+                has = turns.ask(parts)
+                if not has:
+                    return
+                for chunk in self._next(parts, has, turns, values):
+                    turns.rows += len(chunk["src"])
+                    afters = {each.number: each.after for each in parts}
+                    yield (afters, (turns.rows, turns.idle), values.kinds, ends), chunk
+
+    def _fill(self, log: Log, parts: Sequence[Partition], full: set[int], values: Values) -> None:
+        """Read messages, of partitions that have not too many of them, and wait if there is one that has none."""
+        for each in parts:
+            if len(each.rows) >= self._ahead:
+                full.add(each.number)
+            elif len(each.rows) <= self._ahead // 2:  # to pause and to go on costs requests
+                full.discard(each.number)
+        seconds = 0.0 if all(each.rows or each.has_ended for each in parts) else self.max_wait
+        found: dict[int, list[Any]] = {}
+        for part, message in log.poll(parts, full, seconds):
+            found.setdefault(part.number, []).append(message)
+        for part in parts:
+            if part.number in found:
+                messages = found[part.number]
+                read = [values.read(self._values, each, log.text(each)) for each in messages]
+                part.add([ticks for ticks, _ in read], [row for _, row in read], [*map(log.after, messages)])
+            part.is_cut_off = log.outage.lasts
+
+    def _values(self, message: Any) -> Mapping[str, Any]:
+        row = self._decode(message)
+        return {**row, **{name: self.facts_of[name](message) for name in self._facts}} if self._facts else row
+
+    def _next(
+        self, parts: Sequence[Partition], has: Sequence[bool | None], turns: Turns, values: Values
+    ) -> Iterator[Chunk]:
+        """Yield the next events if all partitions that are neither idle nor at their end have one.
+
+        A message that is refused is alone, in a chunk without rows, so that it does not matter how chunks are cut.
+        """
+        waits = [at for at, found in enumerate(has) if at not in turns.idle and found is not False]
+        if not waits or not all(has[at] for at in waits):
+            yield WAITING if any(each.is_cut_off or each.is_waiting for each in parts) else NOTHING
+            return
+        ready = [parts[at] for at in waits]
+        owner, ticks = merged(ready, min(self.max_rows, turns.most or self.max_rows))
+        sequences = [iter(each.rows[: len(owner)]) for each in ready]
+        rows = [next(sequences[number]) for number in owner.tolist()]
+        begin = 0
+        while begin < len(rows):
+            odd = values.first_odd(rows, begin)
+            if odd > begin:
+                chunk = values.chunk(ticks[begin:odd], rows[begin:odd])
+                for part, count in zip(
+                    ready, np.bincount(owner[begin:odd], minlength=len(ready)).tolist(), strict=True
+                ):
+                    part.use(count)
+                yield chunk
+            if odd < len(rows):
+                self._refuse(ready[int(owner[odd])], rows[odd], values)
+                yield WAITING
+            begin = odd + 1
+
+    def _refuse(self, part: Partition, row: Any, values: Values) -> None:
+        """Handle the first message of ``part``, which cannot be read or does not fit, as ``on_error`` says."""
+        reason, text = row if type(row) is Refused else (values.misfit(row), shown(row))
+        place = f"{self.place(None)}, {self.position_of(part.number, part.afters[0])}"
+        bad = self.refusals[0]
+        if bad.raises:
+            raise ParameterError(f"{place}: {reason}: {text}; on_error='skip' leaves such messages out")
+        bad.held.append([""] * 5 + [f"{place}: {reason}: {text}"])
+        part.use(1)
+
+    def position_of(self, number: int, after: Any) -> str:
+        """Return a text for the message before the position ``after`` of a partition."""
+        raise NotImplementedError
+
+
+def lost(place: str, there: Any, position: Any, what: str) -> RequirementError:
+    """Return the error that messages between a position and what is there are gone; ``what`` says how."""
+    reason = f"{what}: a checkpoint in another folder begins with what is there"
+    return RequirementError(f"{place} begins at {there}, and reading was to go on at {position}: {reason}")

@@ -1,0 +1,382 @@
+"""What brokers have in common, over scripts in place of one: order, positions, idle partitions, refused messages."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import suricate.stream as st
+from suricate.errors import BrokerError, MissingLibraryError, ParameterError, RequirementError
+from suricate.io.options import FirstRow
+from suricate.io.sources.rows import NOTHING, WAITING
+from suricate.io.sources.silence import Silence
+from suricate.sources import broker
+from suricate.sources.broker import Broker, Outage, Partition, merged
+from suricate.sources.messages import Refused, Values
+
+pytestmark = pytest.mark.plain
+GRAPH = {"device": "cpu"}
+BAD = b"{not json", None, b"[1, 2]", b'{"time": 3, "src": "a"}'
+Script = list[list[Any]]  # messages by partition
+
+
+def script_of(seed: int, count: int = 60) -> Script:
+    """Partitions out of order, some far ahead of others, with messages that cannot be read among them."""
+    rng, found = random.Random(seed), []
+    for number in range(3):
+        messages: list[Any] = []
+        for at in range(count):
+            event = {"time": at + number * 3 - rng.randrange(6), "src": f"a{rng.randrange(9)}", "dst": f"b{at % 7}",
+                     "weight": rng.randrange(1, 9)}  # fmt: skip
+            messages.append(rng.choice(BAD) if rng.random() < 0.05 else json.dumps(event).encode())
+        found.append(messages)
+    return found
+
+
+class Scripted(Broker):
+    """A source over a script; how many messages come at a time is drawn."""
+
+    kind = "script"
+    facts_of: ClassVar[Mapping[str, Any]] = {"@key": lambda message: str(message[1])}
+
+    def __init__(self, script: Script, seed: int = 0, *, live: bool = False, **options: Any) -> None:
+        usual = {"start": "earliest", "timeout": "1s", "ahead": 20, "decode": None, "time_unit": "s"}
+        super().__init__("s", live=live, **(usual | options))
+        self.script, self.rng = script, random.Random(seed)
+        self.logs: list[ScriptedLog] = []
+
+    def decoded(self, message: Any) -> Any:
+        return json.loads(message[2])
+
+    def position_of(self, number: int, after: Any) -> str:
+        return f"partition {number}, offset {after - 1}"
+
+    def log(self, begin: Mapping[int, Any], ends: Mapping[int, Any] | None) -> ScriptedLog:
+        self.logs.append(ScriptedLog(self, begin))
+        return self.logs[-1]
+
+
+class ScriptedLog:
+    def __init__(self, source: Scripted, begin: Mapping[int, Any]) -> None:
+        self.source, self.outage, self.closed = source, Outage("script", 1, ()), False
+        self.parts = [Partition(number, begin.get(number, 0)) for number in range(len(source.script))]
+        self.most = 0  # messages of a partition that waited
+        self.asked = 0
+
+    def begin(self) -> list[Partition] | None:
+        self.asked += 1
+        return None if self.asked < 3 else self.parts
+
+    def poll(self, partitions: Sequence[Partition], full: set[int], seconds: float) -> Iterable[tuple[Partition, Any]]:
+        found = []
+        for part in partitions:
+            self.most = max(self.most, len(part.rows))
+            left = self.source.script[part.number][part.last :]
+            count = 0 if part.number in full else self.source.rng.choice((0, 0, 1, 3, 9))
+            found += [(part, (part.last + at, part.number, each)) for at, each in enumerate(left[:count])]
+            part.at_end = not left
+            part.has_ended = len(left) <= count and not self.source.live
+        self.source.rng.shuffle(found)
+        return sorted(found, key=lambda each: each[1][0])  # a partition keeps its order
+
+    def after(self, message: Any) -> int:
+        return int(message[0]) + 1
+
+    def text(self, message: Any) -> Any:
+        return message[2]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def is_readable(message: Any) -> bool:
+    return message not in BAD
+
+
+def model(script: Script) -> tuple[list[dict[str, Any]], list[str]]:
+    """The events in order, and the places of messages that cannot be read: one next message after the other."""
+    at, events, bad = [0] * len(script), [], []
+    while all(at[number] < len(part) for number, part in enumerate(script)) or any(
+        at[number] < len(part) for number, part in enumerate(script)
+    ):
+        heads = []
+        for number, part in enumerate(script):
+            if at[number] < len(part):
+                message = part[at[number]]
+                heads.append((json.loads(message)["time"] if is_readable(message) else -(10**9), number))
+        number = min(heads)[1]
+        message = script[number][at[number]]
+        at[number] += 1
+        if is_readable(message):
+            events.append(json.loads(message))
+        else:
+            bad.append(f"script 's', partition {number}, offset {at[number] - 1}")
+    return events, bad
+
+
+def events_of(source: Broker, position: Any = None) -> list[tuple[Any, ...]]:
+    found = []
+    for _, chunk in source.read(position):
+        if len(chunk["src"]):
+            times = chunk["time"].astype("M8[s]").astype(int).tolist()
+            found += zip(times, chunk["src"].tolist(), chunk["dst"].tolist(), chunk["weight"].tolist(), strict=True)
+    return found
+
+
+def named(source: Broker) -> Broker:
+    source.want((), names=True, first=FirstRow())
+    return source
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_partitions_are_merged_by_their_next_events_however_they_arrive(seed: int) -> None:
+    script = script_of(seed)
+    events, bad = model(script)
+    for arrival in range(20):
+        source = named(Scripted(script, arrival, on_error="skip", max_rows=random.Random(arrival).randrange(1, 40)))
+        assert events_of(source) == [tuple(each.values()) for each in events]
+        assert [row[5].split(": ")[0] for row in source.refusals[0].held] == bad
+        (log,) = source.logs
+        assert log.closed
+        assert log.most <= 20 + 9  # what is ahead of others is paused
+
+
+def test_one_partition_keeps_its_order() -> None:
+    script = script_of(5)[:1]
+    assert events_of(named(Scripted(script, on_error="skip"))) == [tuple(each.values()) for each in model(script)[0]]
+
+
+def test_merging_stops_where_a_partition_has_no_more() -> None:
+    first, second = Partition(0, 0), Partition(1, 0)
+    first.add([10, 5, 20], [None] * 3, [1, 2, 3])
+    second.add([10, 20, 20, 30], [None] * 4, [1, 2, 3, 4])
+    owner, ticks = merged([first, second], 99)
+    assert (owner.tolist(), ticks.tolist()) == ([0, 0, 1, 0], [10, 5, 10, 20])
+    assert merged([first, second], 2)[0].tolist() == [0, 0]
+    assert merged([second], 99)[1].tolist() == [10, 20, 20, 30]
+
+
+def job_over(script: Script, folder: Path, arrival: int, **options: Any) -> st.Window:
+    folder.mkdir(exist_ok=True)
+    source = Scripted(script, arrival, on_error=folder / "bad.csv", **options)
+    return st.Window(source, size="12s", slide="4s", lateness="3s", combine="sum", names=True, graph=GRAPH,
+                     late=folder / "late.csv", checkpoint=folder / "state", checkpoint_every=1)  # fmt: skip
+
+
+def run(job: st.Window, folder: Path, most: int = 10**6) -> bool:
+    """Write what a job finds; return whether it came to its end."""
+    parts, out = job.track("wcc"), job.sink(folder / "out.csv")
+    with job:
+        for number, w in enumerate(job):
+            if number == most:
+                return False
+            out.write({"events": w.events, "late": w.late, "skipped": w.skipped, "parts": parts.result.num_components,
+                       "names": " ".join(sorted(job.names)), "weight": int(w.graph.edges()[2].sum())})  # fmt: skip
+    return True
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
+
+
+@pytest.mark.parametrize(("arrivals", "count"), [(2, 24), pytest.param(20, 60, marks=pytest.mark.slow)])
+def test_files_are_a_function_of_the_partitions_also_if_the_job_was_killed(
+    tmp_path: Path, arrivals: int, count: int
+) -> None:
+    script = script_of(1, count)
+    script[2][-4:] = [each for each in script[1] if is_readable(each)][:4]  # too old: late
+    run(job_over(script, tmp_path / "whole", 0), tmp_path / "whole")
+    whole = files_of(tmp_path / "whole")
+    assert {*whole} == {"bad.csv", "late.csv", "out.csv"}
+    for arrival in range(1, arrivals + 1):
+        folder = tmp_path / str(arrival)
+        most = 10**6 if arrival % 2 else 1 + arrival % 5
+        while not run(job_over(script, folder, arrival), folder, most):
+            pass
+        assert files_of(folder) == whole
+
+
+def test_a_silent_partition_is_waited_for_until_it_is_idle() -> None:
+    """The clock stands in the test; a partition that has not said that it is at its end is not silent."""
+    event = lambda time: json.dumps({"time": time, "src": "a", "dst": "b", "weight": 1}).encode()  # noqa: E731
+    source, now = Scripted([[event(5), event(9)], []], live=True), 0.0
+    silence = Silence(2.0)
+    silence.clock = lambda: now
+    source.want((), names=True, first=FirstRow(), silence=silence)
+    chunks = source.read()
+    seen = [next(chunks)[1] for _ in range(2)]
+    assert all(chunk is WAITING for chunk in seen)  # it is not connected
+    seen = [next(chunks)[1] for _ in range(30)]
+    assert all(chunk is NOTHING for chunk in seen[10:])
+    now = 2.5
+    position, chunk = next((position, chunk) for position, chunk in chunks if len(chunk["src"]))
+    assert chunk["time"].astype("M8[s]").astype(int).tolist() == [5, 9][: len(chunk["src"])]
+    assert silence.turns[0] == ["merge 0", 0, [1]]
+    source.script[0] += [event(12)]
+    source.script[1] += [event(7)]  # from its next event on it is waited for again
+    assert 7 in times_in(chunks)
+    again = Scripted(source.script, 3, live=True)
+    again.want((), names=True, first=FirstRow())
+    assert 7 in times_in(again.read(position))
+
+
+def times_in(chunks: Any) -> list[int]:
+    """The times of the events in the next chunks, in seconds."""
+    times = [chunk["time"] for _, chunk in itertools.islice(chunks, 60) if len(chunk["src"])]
+    return np.concatenate(times).astype("M8[s]").astype(int).tolist()
+
+
+def test_an_outage_is_no_silence() -> None:
+    source = Scripted([[]], live=True)
+    source.want((), names=True, first=FirstRow(), silence=Silence(0.001))
+    chunks = source.read()
+    found = [next(chunks)[1] for _ in range(4)]
+    assert found[-1] is NOTHING
+    source.logs[0].outage.begin("gone")
+    assert next(chunks)[1] is WAITING
+    source.logs[0].outage.end()
+    assert next(chunks)[1] is NOTHING
+
+
+def test_an_outage_ends_in_an_error_that_names_the_broker_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(broker.time, "monotonic", lambda: 100 + now)
+    outage = Outage("redis at h:1", 30, ["pass word", None, ""])
+    outage.note("cannot log in with pass word")
+    now = 29
+    outage.note("again")
+    outage.end()
+    outage.note("again\nat pass word")
+    now = 59
+    with pytest.raises(BrokerError, match=r"^redis at h:1 was not reached for 30 s: again at \*\*\*$") as error:
+        outage.note("again at pass word")
+    assert isinstance(error.value, ConnectionError)
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def values_of(names: bool = True, **options: Any) -> Values:
+    given: dict[str, Any] = {"columns": {}, "attributes": (), "time_unit": "s", "first": FirstRow(), "kinds": None}
+    return Values(**(given | options), names=names)
+
+
+@pytest.mark.parametrize(
+    ("time", "ticks"),
+    [
+        (3, 3 * 10**9),
+        ("3", 3 * 10**9),
+        (1.25, 1_250_000_000),
+        ("1970-01-01T00:00:02", 2 * 10**9),
+        ("1970-01-01T01:00:02+01:00", 2 * 10**9),
+        ("1970-01-01T00:00:02.5Z", 2_500_000_000),
+    ],
+)
+def test_times_are_numbers_or_texts(time: Any, ticks: int) -> None:
+    row = {"time": time, "src": "a", "dst": 7, "weight": "2.5", "kind": "delete"}
+    assert values_of().read(dict, row, "") == (ticks, ("a", 7, 2.5, "delete"))
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"src": 1, "dst": 2}, "it has no 'time'"),
+        ({"time": True, "src": 1, "dst": 2}, "time is True"),
+        ({"time": float("nan"), "src": 1, "dst": 2}, "time is nan"),
+        ({"time": 10**12, "src": 1, "dst": 2}, "out of the range of years 1824 to 2116; time_unit= says its unit"),
+        ({"time": "soon", "src": 1, "dst": 2}, "Invalid isoformat string: 'soon'"),
+        ({"time": 1, "dst": 2}, "it has no 'src'"),
+        ({"time": 1, "src": 1.5, "dst": 2}, "src is 1.5"),
+        ({"time": 1, "src": 1 << 63, "dst": 2}, "src is 9223372036854775808"),
+        ({"time": 1, "src": "ann", "dst": 2}, "src is 'ann': names=True takes texts"),
+        ({"time": 1, "src": 1, "dst": 2, "weight": []}, "weight is []"),
+        ({"time": 1, "src": 1, "dst": 2, "kind": []}, "a value is neither a number nor a text"),
+        ({"time": 1, "src": 1, "dst": 2, "fee": {}}, "a value is neither a number nor a text"),
+        ([1, 2], "it is no object of names and values, but [1, 2]"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(row: Any, reason: str) -> None:
+    ticks, refused = values_of(names=False, attributes=("fee",)).read(lambda each: each, row, b"x" * 200)
+    assert ticks == np.iinfo(np.int64).min
+    assert isinstance(refused, Refused)
+    assert reason in refused.reason
+    assert len(refused.text) == 60
+
+
+def test_the_first_event_says_what_weights_and_names_are() -> None:
+    values = values_of()
+    rows = [("7", "x", 3, 1), (7, "x", 3, 1), (7, "x", None, 1), (7, "x", 2.5, 1)]
+    assert values.first_odd(rows) == 3
+    assert values.kinds == (True, True, True)
+    chunk = values.chunk(np.arange(3), rows[:3])
+    assert chunk["src"].tolist() == ["7", "7", "7"]
+    assert chunk["weight"].tolist() == [3, 3, None]
+    assert "kind" not in chunk
+    values = values_of()
+    assert values.first_odd([(1, 2, None, "insert"), (1, 2, None, "delete"), ("1", 2, None, 1)]) == 2
+    assert values.misfit((1, 2, 3, 1)) == "it has a weight, the first event had none"
+    assert values.chunk(np.arange(1), [(1, 2, None, "delete")])["kind"].tolist() == ["delete"]
+
+
+def test_columns_name_values_and_what_the_broker_says_of_a_message() -> None:
+    script = [[b'{"ts": 1, "payer": "x", "fee": 2}', b'{"ts": 2, "payer": "y", "fee": 3.5}']]
+    source = Scripted(script, columns={"time": "ts", "src": "payer", "dst": "@key", "weight": "fee"}, on_error="skip")
+    source = named(source)
+    assert events_of(source) == [(1, "x", "0", 2)]
+    (row,) = source.refusals[0].held
+    assert row[5].startswith("script 's', partition 0, offset 1: weights were whole numbers so far")
+    with pytest.raises(ParameterError, match=r"columns: '@nothing' is not one of @key"):
+        Scripted(script, columns={"src": "@nothing"})
+
+
+def test_a_message_that_cannot_be_read_raises_behind_the_events_before_it() -> None:
+    script = [[b'{"time": 1, "src": "a", "dst": "b", "weight": 1}', None]]
+    source, seen = named(Scripted(script)), []
+    with pytest.raises(ParameterError, match=r"script 's', partition 0, offset 1: .*: None; on_error='skip'"):
+        seen.extend(chunk["src"].tolist() for _, chunk in source.read() if len(chunk["src"]))
+    assert seen == [["a"]]
+    assert source.logs[0].closed
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "package"), [("kafka", "confluent_kafka"), ("redis", "redis")])
+def test_a_missing_library_names_the_extra(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingLibraryError, match=rf"needs {package}: pip install 'suricate\[{name}\]'"):
+        getattr(st, name)("payments")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "middle"}, "start='middle' is unknown"),
+        ({"live": 1}, "live must be True or False"),
+        ({"timeout": 3}, "timeout must be a duration"),
+        ({"ahead": 0}, "prefetch must be at least 1"),
+        ({"decode": "json"}, "decode must be a function of a message"),
+        ({"time_unit": None}, "time_unit must be"),
+        ({"on_error": "warn"}, "on_error must be"),
+        ({"max_rows": 0}, "max_rows must be at least 1"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((ParameterError, KeyError), match=message):
+        Scripted([], **options)
+    with pytest.raises(ParameterError, match="give the name of what to read as a text, got 3"):
+        Broker(3, start="earliest", live=True, timeout="1s", ahead=1, decode=None)  # type: ignore[arg-type]
+
+
+def test_the_error_of_positions_that_are_gone_names_both() -> None:
+    error = broker.lost("kafka: partition 2 of 'pay'", "offset 500", 100, "retention has removed the messages between")
+    assert isinstance(error, RequirementError)
+    assert "begins at offset 500, and reading was to go on at 100" in str(error)
