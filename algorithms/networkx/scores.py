@@ -92,19 +92,21 @@ def pagerank(
     dangling: Any = None,
 ) -> dict[Any, float]:
     """Return the PageRank of all nodes, a dict."""
-    if not len(G):
+    if not (n := len(G)):
         return {}
-    jumps, start, sinks = (_by_vertex(G, values) for values in (personalization, nstart, dangling))
+    jumps, start = personalization and _by_vertex(G, personalization), nstart and _by_vertex(G, nstart)
+    sinks = dangling and _by_vertex(G, dangling)
     if jumps is not None and sum(jumps.values()) == 0:
         raise ZeroDivisionError
-    if any(values is not None and sum(values.values()) == 0 for values in (start, sinks)):
-        raise nx.PowerIterationFailedConvergence(max_iter)
-    values = {"personalization": jumps, "nstart": start, "dangling": sinks}
+    for values in (start, sinks):
+        if values is not None and sum(values.values()) == 0:
+            raise nx.PowerIterationFailedConvergence(max_iter)
+    params: dict[str, Any] = {"personalization": jumps, "nstart": start, "dangling": sinks}
     # A bound below NetworkX's, which keeps updates of live graphs as exact, and takes more steps; it stays the same
     # while the graph does not double.
-    bound = tol * (1 << len(G).bit_length() >> 1) / CLOSER
-    params: dict[str, Any] = {"alpha": alpha, "tol": max(bound, LEAST), "max_iter": max_iter + max_iter // 3, **values}
-    return G.table(_iterated(G, "pagerank", weight, (max_iter, tol), enough=tol * len(G), **params))
+    bound = tol * (1 << n.bit_length() >> 1) / CLOSER
+    params |= {"alpha": alpha, "tol": max(bound, LEAST), "max_iter": max_iter + max_iter // 3}
+    return G.table(_iterated(G, "pagerank", weight, (max_iter, tol), enough=tol * n, **params))
 
 
 @served("hits", cost="iterations", note=DIGIT)

@@ -170,11 +170,12 @@ class PageRank(WholePasses):
         """Update the ranks by the chosen :attr:`method`, or from scratch."""
         differs = delta.live_may_differ or graph.num_vertices > len(self._share)
         kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
-        found = (
-            delta.arcs(kind, placed=True) for kind in kinds
-        )  # on CUDA without arrays of them: whole passes need none
-        placed = tuple(part for part in found if part is not None and part.size)
-        method = self._chosen(graph, placed, differs=differs)
+        placed = []
+        for kind in kinds:  # on CUDA without arrays of them: whole passes need none
+            part = delta.arcs(kind, placed=True)
+            if part is not None and part.size:
+                placed.append(part)
+        method = self._chosen(graph, tuple(placed), differs=differs)
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)
             return
@@ -215,7 +216,7 @@ class PageRank(WholePasses):
         ``edges`` is a tuple of arcs: inserted, deleted, given another weight. This is estimated from their number; on
         the CPU, if sums are unweighted, also from the ranks of their sources.
         """
-        n, arcs, size = graph.num_vertices, graph.most_arcs, sum(part.size for part in edges)
+        n, arcs, size = graph.num_vertices, graph.most_arcs, sum([part.size for part in edges])
         bound = self.tol * (n if self.norm == "linf" else 1)
         if is_near(n, arcs, size, steps_until(bound, max(size, 1) / max(arcs, 1))):
             return True

@@ -12,6 +12,7 @@ from suricate.algorithms.pagerank.parameters import started, uniform
 from suricate.algorithms.pagerank.reference import VerifiedRanks
 from suricate.algorithms.pagerank.steps import (
     FRESH,
+    GIVEN_UP,
     anyone,
     by_degree,
     by_degree_of_all,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.state.frontier import Frontier
+
+
+SMALL = 1 << 13  #: vertices and arcs up to which the calls of a step on the CPU take longer than the step itself
 
 
 class WholePasses(VerifiedRanks):
@@ -110,8 +114,8 @@ class WholePasses(VerifiedRanks):
             self._dangling, self._mass = graph.scalar("sum", "float64"), graph.scalar("sum", "float64")
             self._kept = graph.scalar("sum", "float64")
             self._sweep_paces = tuple(graph.device.xp.full(1, FRESH) for _ in range(3))
-        self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
-        self._host_pace = StepExtrapolation(self.alpha)  # on the CPU
+        self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # of steps in one loop
+        self._host_pace = StepExtrapolation(self.alpha)  # of others
         self._epoch, self._mark, self._again = 0, None, Repeated(graph)
         numbers = [0, self.alpha, factor_of(self.alpha), self.frontier_tol, self.prune_tol]
         self._terms = graph.device.xp.asarray(numbers, np.float64)  # of local steps
@@ -149,8 +153,9 @@ class WholePasses(VerifiedRanks):
         self._cut.clear()
         paced = self.method == "auto" and graph.has_in_edges
         progress = Progress(self.alpha, self.max_iter)
-        if graph.device.is_cuda and graph.has_in_edges:
-            self._loop_over_all(progress, paced=paced and not all_passes_scan(graph, "in"))
+        if self._in_one_loop(graph):
+            scans = graph.device.is_cuda and all_passes_scan(graph, "in")
+            self._loop_over_all(graph, progress, paced=paced and not scans)
             return
         if graph.device.is_cuda:
             self._repeat_steps(graph, progress)
@@ -159,6 +164,12 @@ class WholePasses(VerifiedRanks):
                 self._step_and_extrapolate(graph, progress, paced=paced)
         self._owes_passes, self._stalled = False, progress.stalled
         self._cut.note(Propagated.of(self._steps, 0, not self._error.read() > self.tol), 0)
+
+    def _in_one_loop(self, graph: Graph) -> bool:
+        """Return whether all steps are one call: on CUDA, and of graphs so small that steps take less than calls."""
+        if not graph.has_in_edges or graph.device.is_cuda:
+            return graph.has_in_edges
+        return graph.partition is None and graph.most_arcs + graph.num_vertices <= SMALL
 
     def _repeat_steps(self, graph: Graph, progress: Progress) -> None:
         """Make steps until one changes at most ``tol``, or ``progress`` finds that more are of no use.
@@ -199,7 +210,7 @@ class WholePasses(VerifiedRanks):
         pace.restart()
         self._steps += done
 
-    def _loop_over_all(self, progress: Progress, *, paced: bool) -> None:
+    def _loop_over_all(self, graph: Graph, progress: Progress, *, paced: bool) -> None:
         """Make the steps in one launch without waiting; if they do not suffice, reading the result makes more.
 
         ``progress`` limits their number. ``paced``: steps whose changes fall slowly may be extrapolated.
@@ -218,8 +229,11 @@ class WholePasses(VerifiedRanks):
         self._cut.note(loop, most)
         self._owes_passes = most < progress.limit
         if paced:
-            self._again.vertex_map(undo_extrapolation, args=(self._share, self._after, self._pace, self._next_pace))
-            self._pace, self._next_pace = self._next_pace, self._pace
+            if graph.device.is_cuda or self._pace[0] < 0:  # else nothing was extrapolated, and the pace begins anew
+                self._again.vertex_map(undo_extrapolation, args=(self._share, self._after, self._pace, self._next_pace))
+                self._pace, self._next_pace = self._next_pace, self._pace
+            elif self._pace[0] != GIVEN_UP:
+                self._pace[0] = FRESH
 
     def _continue(self, graph: Graph) -> None:
         """Make more passes over all vertices after a loop was ended by its limit of steps; waits for the device."""
@@ -227,7 +241,7 @@ class WholePasses(VerifiedRanks):
         self._owes_passes, self._stalled = True, False
         while self._owes_passes:
             self._warm(graph, ())
-            if graph.device.is_cuda and graph.has_in_edges:
+            if self._in_one_loop(graph):
                 done, change = done + self._loops[-1].steps, self._error.read()
                 if not change > self.tol or progress.ends(done, change):
                     self._owes_passes, self._stalled = False, progress.stalled

@@ -192,6 +192,8 @@ class FixedPoint(Algorithm):
 
 def divided(xp: Any, x: Array, by: Array) -> Array:
     """Return ``x / by``, or zeros if ``by`` (an array without dimensions) is 0."""
+    if xp is np and 0 < by < math.inf:
+        return x / by
     with np.errstate(invalid="ignore"):  # where an iteration has diverged
         return x / xp.where(by > 0, by, math.inf)
 

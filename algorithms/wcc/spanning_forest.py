@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from suricate.cpu.jit import EntryPoints
 from suricate.kernels import NO_ARCS, loops_over, plain_arcs, without_weights
 from suricate.plugins.step import Step, Walked
 
@@ -61,6 +62,8 @@ class SpanningForest:
 
     def __init__(self, graph: Graph) -> None:
         self._state, self._size = _new_state(0), 0
+        self._seen: Callable[[], Any] = lambda: None  # returns the view that the loops were taken for
+        self._loops, self._code = None, EntryPoints()  # type: tuple[Any, EntryPoints]
         self._grow(graph)
         self._build(graph)
 
@@ -73,7 +76,8 @@ class SpanningForest:
         self._grow(graph)
         if self._is_deep(graph):
             self._build(graph)
-        return Step(self._loops(graph), self._state, _recorded, partial(_answer, answer))
+        self._walked(graph)
+        return Step(self._loops, self._state, _recorded, partial(_answer, answer))
 
     def repair(
         self, graph: Graph, deleted: ArcList | PlacedArcs = NO_ARCS, inserted: ArcList | PlacedArcs = NO_ARCS
@@ -83,7 +87,11 @@ class SpanningForest:
         if self._is_deep(graph):
             self._build(graph)
             return
-        self._loops(graph).follow(self._walked(graph), self._state, plain_arcs(inserted), plain_arcs(deleted))
+        given = self._walked(graph), self._state, plain_arcs(inserted), plain_arcs(deleted)
+        follow = code = self._loops.follow
+        if all(part.flags.c_contiguous for part in (*given[2][:3], *given[3][:3])):
+            code = self._code.get(follow) or self._code.look_up(follow, follow, given)
+        code(*given)  # a store's outcome may be an array with gaps
 
     def labels(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         """Return new labels, the smallest member of each vertex's component (``uint32[n]``), and the component count.
@@ -106,14 +114,15 @@ class SpanningForest:
         return bool(self._state.counts[6] > graph.num_vertices + graph.most_arcs)
 
     def _build(self, graph: Graph) -> None:
-        self._loops(graph).build(self._walked(graph), self._state, self._size)
-
-    def _loops(self, graph: Graph) -> ModuleType:
-        return loops_over(graph.view("out"), TEMPLATE)
+        walked = self._walked(graph)
+        self._loops.build(walked, self._state, self._size)
 
     def _walked(self, graph: Graph) -> Walked:
-        out, into = without_weights(graph.view("out")), without_weights(graph.view("in"))
-        return Walked(out, into, True, not graph.directed)
+        """Return what the loops walk; also set ``_loops`` to those for the cursor of ``graph``."""
+        out, into = graph.view("out"), graph.view("in")
+        if self._seen() is not out:
+            self._seen, self._loops = weakref.ref(out), loops_over(out, TEMPLATE)
+        return Walked(without_weights(out), without_weights(into), True, not graph.directed)
 
     def _grow(self, graph: Graph) -> None:
         """Add rows for new vertices of ``graph``, each a component of its own, and some for later growth."""

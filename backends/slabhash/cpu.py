@@ -149,7 +149,7 @@ class CpuKernels:
         self._group: tuple[Array, Grouped] | None = None  # the sources of a batch that is counted, and all of it
         self._load: Load | None = None  # the batch that was counted, if it is the first of its store
         self._parts: list[Part] = []  # of the batch that is being inserted
-        self._code = EntryPoints()  # of the loops that insert small batches
+        self._code = EntryPoints()  # of the loops that change small batches
         budget.cached = self._ring.nbytes
 
     def forget(self) -> None:
@@ -294,6 +294,12 @@ class CpuKernels:
         calls = [(slabs, part.src, part.dst, part.ring, part.status, part.before) for part in parts]
         threads.run(loops.delete_edges, calls)
         threads.run(Part.write, [(part, self._weight_words, outcome) for part in parts])
+
+    def delete_few(self, slabs: Slabs, src: Array, dst: Array, outcome: Outcome) -> None:
+        """Delete a small batch by one call of a loop, and write ``outcome``."""
+        delete, before = loops.delete_edges, as_words(outcome.weight)
+        given = slabs, src, dst, self._ring, outcome.status, before
+        (self._code.get(delete) or self._code.look_up(delete, delete, given))(*given)
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and weights to ``weight`` (unless None)."""

@@ -230,7 +230,7 @@ class Ledger:
         free = self.free
         if self.denied or free < edges or (self.hashing and edges > (self.capacity - free) * self.keys):
             return -1
-        kept = max(edges, self.worst_case(self.promised)) if self.promised else edges
+        kept = max(edges, self.worst_case(self.promised)) if self.promised > edges else edges
         return max(0, min(free - kept, self.capacity // 32, LARGE_VERTEX)) if self.hashing else 0
 
     def keeps(self, edges: int) -> bool:

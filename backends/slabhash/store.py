@@ -94,7 +94,7 @@ class SlabHashStore(Store):
         self._options = options = Options.checked(
             slab_bytes=slab_bytes, load_factor=load_factor, hashing=hashing, in_flight=in_flight, reference=reference
         )
-        self._adds_few = not self.device.is_cuda
+        self._few = not self.device.is_cuda
         hints = self._checked_hints(common.get("degree_hints"))
         width: int | str = REFERENCE_BYTES if options.reference else options.slab_bytes
         self._width_is_open = width == "auto" and hints is None
@@ -165,6 +165,13 @@ class SlabHashStore(Store):
         if self.weight_dtype is not None or not self.supply.ledger.keeps(num_edges):
             self.supply.reserve(num_edges)
 
+    def reserve_for(self, src: Array) -> None:
+        """Plan, and reserve memory for edges with the sources ``src``, as :meth:`reserve` does."""
+        if self._width_is_open:
+            self.plan(len(src))
+        if self.weight_dtype is not None or not self.supply.ledger.keeps(len(src)):
+            self.supply.reserve(len(src))
+
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to that, if memory allows it."""
         with suppress(CapacityError):
@@ -202,7 +209,7 @@ class SlabHashStore(Store):
         """Insert edges and return their outcome; see :meth:`suricate.store.Store.insert`."""
         edges = len(src)
         supply = self.supply
-        if edges <= FEW and self._adds_few and guard is None and (few := supply.insert_few(src, dst, weight)):
+        if edges <= FEW and self._few and guard is None and (few := supply.insert_few(src, dst, weight)):
             return few
         outcome = self.budget.made(self.new_outcome, edges)
         if edges and not self.is_invalid(guard):
@@ -247,6 +254,8 @@ class SlabHashStore(Store):
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         """Delete edges and return their outcome; see :meth:`suricate.store.Store.delete`."""
+        if 0 < len(src) <= FEW and self._few and guard is None:
+            return self.supply.delete_few(src, dst, self.weight_dtype)
         outcome = self.budget.made(self.new_outcome, len(src))
         if len(src) and not self.is_invalid(guard):
             self.supply.delete(GuardedBatch(src, dst, None, guard), outcome)

@@ -124,6 +124,19 @@ class Supply:
         self._kernels.delete(self._pool.slabs, batch, outcome)
         self.changed(0, len(batch.src))
 
+    def delete_few(self, src: Array, dst: Array, weight_dtype: np.dtype | None) -> Outcome:
+        """Delete a small batch on the CPU by few Python calls; return its outcome."""
+        edges = len(src)
+        try:
+            status, before = np.zeros(edges, np.uint8), None if weight_dtype is None else np.zeros(edges, weight_dtype)
+        except MemoryError as error:
+            self._budget.fail(error)
+        outcome = Outcome(status, before)
+        self._kernels.delete_few(self._pool.slabs, src, dst, outcome)
+        self.ledger.has_deleted = True
+        self._trim(edges)
+        return outcome
+
     def changed(self, inserted: int, deleted: int) -> None:
         """Record how many edges were ``inserted`` and ``deleted``; free slabs after a deletion."""
         if inserted:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
@@ -132,6 +133,7 @@ class Graph(hints.Hinted):
         """Initialise this graph over ``stores`` of one device and size; ``partition``: None or how it is divided."""
         self.partition = partition  #: how edges are divided among processes, None in most graphs
         self._options, self._stores, self.device = options, stores, stores[0].device
+        self._has_in_edges = len(stores) > 1 or not options.directed
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
         self._lock: Lock = graph_lock(self.device, options.threads, self)
         with self._lock:
@@ -156,10 +158,19 @@ class Graph(hints.Hinted):
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
-    @property
-    def num_vertices(self) -> int:
-        """Number of vertices, deleted ones included."""
-        return self._updater.num_vertices
+    # read many times in every call, without a call of Python
+    num_vertices: int = property(  # type: ignore[assignment]
+        attrgetter("_updater.num_vertices"), doc="Number of vertices, deleted ones included."
+    )
+    version: int = property(  # type: ignore[assignment]
+        attrgetter("_updater.version"), doc="Grows by one with every call that may have changed the graph."
+    )
+    directed: bool = property(  # type: ignore[assignment]
+        attrgetter("_options.directed"), doc="Whether ``(u, v)`` and ``(v, u)`` are different edges."
+    )
+    weight_dtype: np.dtype | None = property(  # type: ignore[assignment]
+        attrgetter("_options.weight_dtype"), doc="Dtype of the weights, None for an unweighted graph."
+    )
 
     @property
     @on_graph_device
@@ -175,29 +186,13 @@ class Graph(hints.Hinted):
         self._updater.raise_found()
         return self._updater.count_arcs()
 
-    @property
-    def version(self) -> int:
-        """Grows by one with every call that may have changed the graph."""
-        return self._updater.version
-
-    @property
-    def directed(self) -> bool:
-        """Whether ``(u, v)`` and ``(v, u)`` are different edges."""
-        return self._options.directed
-
-    @property
-    def weight_dtype(self) -> np.dtype | None:
-        """Dtype of the weights, None for an unweighted graph."""
-        return self._options.weight_dtype
-
     self_loops = property(lambda self: self._options.self_loops, doc="How self-loops are treated, see ``Graph``.")
 
     checks = property(lambda self: self._options.checks, doc="When invalid device batches raise, see ``Graph``.")
 
-    @property
-    def has_in_edges(self) -> bool:
-        """Whether operators can walk in-edges."""
-        return len(self._stores) > 1 or not self.directed
+    has_in_edges: bool = property(  # type: ignore[assignment]
+        attrgetter("_has_in_edges"), doc="Whether operators can walk in-edges."
+    )
 
     most_arcs = property(most_arcs)
     live = property(live)
@@ -242,11 +237,15 @@ class Graph(hints.Hinted):
         view = self._views.get(over) if isinstance(over, str) else None
         return self._new_view(over) if view is None else view
 
-    @on_graph_device
     def _new_view(self, over: str) -> StoreView:
-        if not self.directed and isinstance(over, str) and over == "in":
-            return self._views.setdefault("in", self.view("out"))
-        return self._views.setdefault(over, self._walked(self.store(over).view()))
+        try:  # as on_graph_device() does: every batch makes views anew
+            with self._lock:
+                if isinstance(over, str) and over == "in" and not self.directed:
+                    return self._views.setdefault("in", self._views.get("out") or self.view("out"))
+                store = self._shown[0] if isinstance(over, str) and over == "out" else self.store(over)
+                return self._views.setdefault(over, self._walked(store.view()))
+        except MemoryError as error:
+            raise capacity_error(self.device, error) from error
 
     def capabilities(self) -> dict[str, str]:
         """Return ``{operation: "native" | "fallback"}`` of the graph's backend."""
@@ -357,7 +356,9 @@ class Graph(hints.Hinted):
 
     def _begin_change(self) -> int:
         """Return the version; drop the views, as even a call that fails may make a store move to other arrays."""
-        self._drop_views()
+        self._views.clear()
+        if self.partition is not None or self._weighings:
+            self._drop_views()
         return self._updater.version
 
     def _drop_views(self) -> None:

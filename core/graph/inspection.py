@@ -216,7 +216,9 @@ def to(graph: Graph, device: DeviceLike) -> Graph:
 def most_arcs(graph: Graph) -> int:
     """An upper bound of the number of arcs (an undirected edge is two), known without waiting for the device."""
     counted = graph._updater.most_arcs()
-    return counted if graph.partition is not None else min(counted, graph.view().most_edges)
+    return (
+        counted if graph.partition is not None else min(counted, (graph._views.get("out") or graph.view()).most_edges)
+    )
 
 
 def check_stores(

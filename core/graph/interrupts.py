@@ -26,21 +26,30 @@ _main = threading.main_thread().ident  #: of this process
 
 
 class Uninterrupted:
-    """Delays ``KeyboardInterrupt`` to the end of a ``with`` block, if the signal has a handler in Python."""
+    """Delays ``KeyboardInterrupt`` to the end of a ``with`` block, if the signal has a handler in Python.
 
-    __slots__ = ("_frame", "_handler")
+    ``owner.changing`` counts the open blocks of an ``owner`` whose stores change meanwhile, for ``fork``.
+    """
 
-    def __enter__(self) -> None:
+    __slots__ = ("_frame", "_handler", "_owner")
+
+    def __init__(self, owner: Any = None) -> None:
+        self._owner = owner
         self._handler: Callable[[int, FrameType | None], Any] | None = None
         self._frame: FrameType | None = None  # what was interrupted
-        if threading.get_ident() != _main:
-            return
-        handler = _signal.getsignal(SIGINT)
-        if callable(handler):
-            self._handler = handler
-            _signal.signal(SIGINT, self._note)
+
+    def __enter__(self) -> None:
+        if threading.get_ident() == _main:
+            handler = _signal.getsignal(SIGINT)
+            if callable(handler):
+                self._handler = handler
+                _signal.signal(SIGINT, self._note)
+        if self._owner is not None:
+            self._owner.changing += 1
 
     def __exit__(self, *_: object) -> None:
+        if self._owner is not None:
+            self._owner.changing -= 1
         if self._handler is not None:
             _signal.signal(SIGINT, self._handler)
             frame, self._frame = self._frame, None
@@ -49,23 +58,6 @@ class Uninterrupted:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._frame = frame
-
-
-class Changing(Uninterrupted):
-    """A context that delays Ctrl-C while stores change; ``owner.changing`` counts the open ones, for ``fork``."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: Any) -> None:
-        self._owner = owner
-
-    def __enter__(self) -> None:
-        Uninterrupted.__enter__(self)
-        self._owner.changing += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._owner.changing -= 1
-        Uninterrupted.__exit__(self)
 
 
 @in_child

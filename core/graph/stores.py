@@ -51,7 +51,6 @@ class Stores:
                 return self.carry_out_on_host(steps, *batches)
         if added is not None and (into is not None or removed is not None):
             for store, ends in zip(self.all, (added.src, added.dst), strict=False):
-                store.plan(len(ends))
                 store.reserve_for(ends)
         gone = new = None
         try:

@@ -98,7 +98,7 @@ class Kept:
     @property
     def stale(self) -> bool:
         """Whether the last update failed, or an interrupt prevented the update after a change of the graph."""
-        return self._failed or (len(self.trackers) > 0 and self.version != self.graph.version)
+        return self._failed or (self.version != self.graph.version and len(self.trackers) > 0)
 
     def compute(self) -> None:
         """Compute from scratch; after a failure by a new instance, as arrays of the old one may differ in length."""

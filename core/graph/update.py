@@ -18,7 +18,7 @@ from suricate.base.devices import Array
 from suricate.base.errors import SuricateError, VertexRangeError
 from suricate.base.types import MAX_VERTICES, Change, EdgeList, ValidEdges
 from suricate.graph.delta import DeletedEdges, Delta, uploaded
-from suricate.graph.interrupts import Changing
+from suricate.graph.interrupts import Uninterrupted
 from suricate.graph.liveness import LiveVertices
 from suricate.graph.options import GraphOptions
 from suricate.graph.rollback import beyond_limit, insert_into, memory_to_undo
@@ -91,7 +91,7 @@ class Updater:
 
     def whole(self, *, live: bool = False) -> AbstractContextManager[Any]:
         """Return a context that delays Ctrl-C until a change is complete; on CUDA only if the ``live`` set changes."""
-        return Changing(self) if live or not self.device.is_cuda else nullcontext()
+        return Uninterrupted(self) if live or not self.device.is_cuda else nullcontext()
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
 
@@ -118,12 +118,17 @@ class Updater:
 
     def _few(self, delete: Given | None, insert: Given | None) -> tuple[EdgeList | None, EdgeList | None] | None:
         """Return copies of both halves of a small batch on the CPU, if a compiled loop finds them valid; else None."""
-        if self._symmetric or (not self._inserts_few if insert is not None else delete is None):
+        if not self._inserts_few if insert is not None else delete is None:
             return None
         removed = None if delete is None else few_valid(delete, self.num_vertices)
         added = None if insert is None else few_valid(insert, self.num_vertices, self.options.stored_dtype)
-        is_few = (removed is not None or delete is None) and (added is not None or insert is None)
-        return (removed, added) if is_few else None
+        if (removed is None and delete is not None) or (added is None and insert is not None):
+            return None
+        if self._symmetric:
+            self._had_loops = self._had_loops or (added is not None and True in (added.src == added.dst))
+            removed = None if removed is None else both_arcs(np, removed)
+            added = None if added is None else both_arcs(np, added)
+        return removed, added
 
     def _change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None,
@@ -135,7 +140,7 @@ class Updater:
         revival = None
         if added is not None and self.live.most_deleted:
             revival = self.live.revival(added.src, added.dst)
-        with self.whole(live=revival is not None):
+        with Uninterrupted(self) if self.ingest is None or revival is not None else nullcontext():
             try:
                 gone, new = self._all.change(removed, added, guard) if carry_out is None else carry_out()
             except MemoryError:

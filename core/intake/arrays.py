@@ -428,6 +428,10 @@ def on_host(array: Array) -> np.ndarray:
 def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:
     """Return the arcs of undirected edges, all ``(min, max)``, then all ``(max, min)``, in one order, weights twice."""
     low, high = xp.minimum(edges.src, edges.dst), xp.maximum(edges.src, edges.dst)
+    if edges.weight is None:
+        ends = xp.empty((3, len(low)), low.dtype)  # low, high, low: each list is two of them
+        ends[0], ends[1], ends[2] = low, high, low
+        return EdgeList(ends[:2].reshape(-1), ends[1:].reshape(-1))
     return joined(xp, EdgeList(low, high, edges.weight), EdgeList(high, low, edges.weight))
 
 

@@ -13,6 +13,7 @@ from suricate.graph import Graph
 from suricate.graph.tracker import Tracker
 
 MOST_TRACKED = 8  #: trackers of a graph; the least recently used one makes place for another
+PLAIN = (bool, int, float, str, type(None))  #: types of parameters
 MOST_SEEN = 64  #: questions remembered, to notice that one comes again
 
 
@@ -29,12 +30,11 @@ class Answers:
 
         ``keep=False``: do not keep it current, since it is one of many different requests.
         """
-        key, kind = question(algorithm, params) if keep else None, plugins.algorithm(algorithm)
-        if key is None:
-            return self.graph.compute(kind, **params)
-        tracker = self.tracked.pop(key, None)
+        key = question(algorithm, params) if keep else None
+        tracker = None if key is None else self.tracked.pop(key, None)
         if tracker is None:
-            if not self._comes_again(key):
+            kind = plugins.algorithm(algorithm)
+            if key is None or not self._comes_again(key):
                 return self.graph.compute(kind, **params)
             tracker = self.graph.track(kind, **params)
             if len(self.tracked) >= MOST_TRACKED:
@@ -54,9 +54,12 @@ class Answers:
 
 def question(algorithm: str, params: dict[str, Any]) -> Hashable | None:
     """Return a hashable key of a call of ``algorithm`` with ``params``; None if a parameter cannot be compared."""
-    parts = [(name, type(value), _comparable(value)) for name, value in params.items()]
+    parts: list[Any] = [algorithm]
+    for name, value in params.items():
+        kind = type(value)
+        parts.append((name, kind, value if kind in PLAIN else _comparable(value)))
     try:
-        hash(key := (algorithm, *parts))
+        hash(key := tuple(parts))
     except TypeError:
         return None
     return key

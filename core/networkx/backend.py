@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import COSTS, FEWEST, Served, refusing
+from suricate.networkx.functions import COSTS, FEWEST, Served, refusal
 from suricate.networkx.info import offered
 from suricate.networkx.live import current, is_live
 
@@ -26,14 +26,18 @@ def convert_from_nx(
     """
     wanted, device = edge_attrs or {}, nx.config.backends.suricate.device
     keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs or name == "stochastic_graph")
-    with refusing(name or "a call", Exception):
+    try:
         if graph.is_multigraph():
             raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")
-        if is_live(graph) and all(wanted.get(name, 1) == 1 and name == graph.live_weight for name in wanted):
+        if is_live(graph) and (not wanted or wanted == {graph.live_weight: 1}):
             live = current(graph, device)
             if live is not None:
                 return live
         return Converted.of(graph, wanted, device=device, keep=keep)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        raise refusal(name or "a call", error, Exception) from error
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:

@@ -165,6 +165,8 @@ class Converted:
 
     def on_host(self, found: Any) -> Any:
         """Return ``found``, a result of an algorithm, with its arrays on the host."""
+        if type(found) is np.ndarray:
+            return found
         if isinstance(found, tuple):
             parts = map(self.on_host, found)
             return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import update_wrapper
 from random import Random
+from types import GeneratorType
 from typing import Any
 
 import networkx as nx
@@ -45,6 +45,9 @@ class Served:
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)
         self.signature = inspect.signature(self.function)
+        parameters = self.signature.parameters.values()
+        self._names = tuple(one.name for one in parameters)
+        self._needed = {one.name for one in parameters if one.default is inspect.Parameter.empty}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the function's result for arguments, of which the graph is a :class:`~suricate.networkx.Converted`.
@@ -56,14 +59,13 @@ class Served:
         """
         drawn = [(each, each.getstate()) for each in (*args, *kwargs.values()) if isinstance(each, Random)]
         try:
-            with refusing(self.function.__name__):
-                self._check(args, kwargs)
-                found = self.function(*args, **kwargs)
-                return _begun(found) if isinstance(found, Generator) else found
+            self._check(args, kwargs)
+            found = self.function(*args, **kwargs)
+            return _begun(found) if type(found) is GeneratorType else found
         except nx.NetworkXException:
             raise
         except Exception as error:
-            wrong = error
+            wrong = refusal(self.function.__name__, error)
         try:
             _put_back(drawn)
             return self._as_networkx(wrong, args, kwargs)
@@ -73,10 +75,9 @@ class Served:
 
     def _check(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Raise ``TypeError`` if an argument is of a kind that the function does not expect."""
-        for name, value in self.signature.bind(*args, **kwargs).arguments.items():
+        for name, value in (*zip(self._names, args, strict=False), *kwargs.items()):
             reason = USUAL[name](value) if name in USUAL else None
-            is_needed = self.signature.parameters[name].default is inspect.Parameter.empty
-            if reason or (value is None and is_needed):
+            if reason or (value is None and name in self._needed):
                 raise TypeError(f"{name}={value!r}: {reason or 'it is needed'}")
 
     def _as_networkx(self, wrong: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Any]:
@@ -108,11 +109,11 @@ class Served:
         if self.directed is not None and graph.is_directed() != self.directed:
             kind = "directed" if self.directed else "undirected"
             return f"suricate serves {self.function.__name__} of {kind} graphs only"
-        for name, value in {**dict(zip(self.signature.parameters, args, strict=False)), **kwargs}.items():
-            reasons = (limit(value) for limit in (self.limits.get(name), AT_ONCE.get(name)) if limit)
-            reason = next(filter(None, reasons), None)
-            if reason is not None:
-                return f"suricate does not serve {name}={value!r} in {self.function.__name__}: {reason}"
+        for name, value in {**dict(zip(self._names, args, strict=False)), **kwargs}.items():
+            for limit in (self.limits.get(name), AT_ONCE.get(name)):
+                reason = limit(value) if limit else None
+                if reason:
+                    return f"suricate does not serve {name}={value!r} in {self.function.__name__}: {reason}"
         return None
 
 
@@ -136,22 +137,18 @@ def _plain(given: Any) -> Any:
     return given.to_networkx() if isinstance(given, Converted) else given
 
 
-@contextmanager
-def refusing(name: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn errors of suricate or of ``kinds``, and lack of memory, into refusals of ``name``: NetworkX then answers.
+def refusal(name: str, error: Exception, *kinds: type[Exception]) -> Exception:
+    """Return the ``NotImplementedError`` by which ``name`` leaves a call to NetworkX, because of ``error``.
 
-    Raises:
-        NotImplementedError: the refusal.
+    An ``error`` other than those of suricate, of ``kinds``, and lack of memory is returned as it is.
     """
-    caught: tuple[type[Exception], ...] = (SuricateError, MemoryError, *kinds)
-    try:
-        yield
-    except NotImplementedError:
-        raise
-    except caught as error:
-        if isinstance(error, TROUBLE):
-            warnings.warn(f"suricate leaves {name} to NetworkX: {error}", RuntimeWarning, stacklevel=4)
-        raise NotImplementedError(f"suricate does not serve this call of {name}: {error!r}") from error
+    if isinstance(error, NotImplementedError) or not isinstance(error, (SuricateError, MemoryError, *kinds)):
+        return error
+    if isinstance(error, TROUBLE):
+        warnings.warn(f"suricate leaves {name} to NetworkX: {error}", RuntimeWarning, stacklevel=3)
+    refused = NotImplementedError(f"suricate does not serve this call of {name}: {error!r}")
+    refused.__cause__ = error
+    return refused
 
 
 def _begun(found: Generator[Any, None, None]) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 from weakref import ref
 
@@ -78,9 +77,11 @@ def current(graph: Any, device: Any) -> Live | None:
     watch = getattr(graph._adj, "_watch", None)
     watch = Watch(graph) if watch is None or watch.graph() is not graph else watch
     if watch.live is not None and not watch.stale and watch.live.made_for(graph, device):
-        with suppress(SuricateError):  # an answer that is kept current may refuse a weight: then from scratch
+        try:
             watch.live.follow()
             return watch.live
+        except SuricateError:  # an answer that is kept current may refuse a weight: then from scratch
+            pass
     release(graph)
     watch.live = Live(graph, watch, device) if watch.bind() else None
     return watch.live
@@ -150,11 +151,13 @@ class Live(Converted):
 
     def follow(self) -> None:
         """Apply to the graphs of suricate the edits that the live graph had since this method was last called."""
-        graph, touched = self.original(), self.watch.touched
+        graph: Any = self.graph_of_networkx()
+        touched = self.watch.touched
         if not (touched or self._retired or len(graph._node) != len(self.index)):
             return
         try:
-            self._follow_nodes(graph)
+            if self._retired or len(graph._node) != len(self.index):
+                self._follow_nodes(graph)
             if touched:
                 self._follow_edges(graph, list(touched))
         except BaseException:
@@ -170,11 +173,11 @@ class Live(Converted):
             if node in self.index:
                 break
             new.append(node)
-        for stored in (answers.graph for answers in self._answers.values()):
+        for answers in self._answers.values():
             if self._retired:
-                stored.delete_vertices(np.array(self._retired))
+                answers.graph.delete_vertices(np.array(self._retired))
             if new:
-                stored.insert_vertices(len(new))
+                answers.graph.insert_vertices(len(new))
         self._vertices = None if new or self._retired else self._vertices
         self._gone, self._retired = self._gone + self._retired, []
         self.index.update(zip(reversed(new), range(len(self.nodes), len(self.nodes) + len(new)), strict=True))
@@ -234,7 +237,8 @@ class Live(Converted):
 def _apply(stored: Stored, kept: dict, gone: dict, attribute: Any, *, backwards: bool) -> None:
     """Insert the pairs ``kept`` into the graph ``stored``, and delete the pairs ``gone``; ``backwards``: swap ends."""
     order = slice(None, None, -1 if backwards else 1)
-    insert, delete = (np.array(list(pairs), np.int64).reshape(-1, 2).T[order] for pairs in (kept, gone))
+    insert = np.array(list(kept), np.int64).reshape(-1, 2).T[order]
+    delete = np.array(list(gone), np.int64).reshape(-1, 2).T[order]
     weight = None
     if attribute is not None:
         weight = np.array([data.get(attribute, 1) for data in kept.values()], stored.weight_dtype)

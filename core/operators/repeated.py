@@ -1,13 +1,14 @@
 """Operators over all vertices that are called repeatedly with the same functions and arrays: bound only once.
 
 On the host, checking arguments, finding a program and packing arguments takes longer than a small batch takes on the
-device. An algorithm may make the calls that follow every batch through :class:`Repeated`: on CUDA, a call with the same
-objects as an earlier one then reuses its packed arguments, and only the few that change are packed again.
+device, or in a compiled loop. An algorithm may make the calls that follow every batch through :class:`Repeated`: a call
+with the same objects as an earlier one then reuses its packed arguments, and only the few that change are packed again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from suricate import operators
@@ -22,7 +23,7 @@ MOST = 16  #: launches that are kept
 
 
 class Repeated:
-    """Calls of operators over all vertices of one graph, made repeatedly; on the CPU they are the plain calls.
+    """Calls of operators over all vertices of one graph, made repeatedly.
 
     Up to 16 calls are kept, recognised by the identity of their functions, arrays and scalars: pass the same objects
     again. Values that functions take from closures and globals must not change; the graph may. Use it under the graph's
@@ -84,7 +85,7 @@ class Repeated:
 
         if self._prepares(args):
             with graph.exclusive():
-                launch = self._find((fn, then, scalar, *args, *(array for pair in swap for array in pair)), make)
+                launch = self._find((fn, then, scalar, *args, *chain.from_iterable(swap)), make)
                 if launch is not None:
                     done: Propagated = launch.run(checks.step_limit(max_steps), bound, after)
                     return done
@@ -95,12 +96,12 @@ class Repeated:
 
     def _prepares(self, args: tuple[Any, ...]) -> bool:
         graph = self._graph
-        if any(isinstance(each, str) for each in args):  # columns, whose arrays change with the graph
+        if str in map(type, args):  # columns, whose arrays change with the graph
             return False
-        return graph.device.is_cuda and graph.partition is None and graph.num_vertices > 0 and not bounds.CHECKED
+        return graph.partition is None and graph.num_vertices > 0 and not bounds.CHECKED
 
     def _find(self, held: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Return the kept launch for the objects ``held``, made by ``make()`` in the second call with them, or None."""
+        """Return the launch kept for the objects ``held``, made by ``make()``; on CUDA None in the first call."""
         key = tuple(map(id, held))
         found = self._made.get(key)
         if found is not None and (found[1] is None or not found[1].fits()):
@@ -108,5 +109,5 @@ class Repeated:
         elif found is None:
             if len(self._made) >= MOST:
                 self._made.clear()
-            self._made[key] = held, None  # held, so that their ids stay taken
-        return None if found is None else found[1]
+            found = self._made[key] = held, None if self._graph.device.is_cuda else make()  # held: their ids stay taken
+        return found[1]

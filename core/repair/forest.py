@@ -118,7 +118,7 @@ class Forest(metaclass=MadeByGraph):
         Raises:
             ShapeError: there are fewer words than vertices.
         """
-        changes = _arcs(deleted), _arcs(replaced), _arcs(inserted)
+        changes = _arcs(deleted), None if replaced is None else _arcs(replaced), _arcs(inserted)
         return self._repairs_on(graph).run(None, changes, self._width)
 
     def event_step(self, graph: Graph, result: Callable[[Any], Any]) -> Step:

@@ -70,11 +70,11 @@ def on_device_of(attribute: str) -> Callable[[Function], Function]:
         def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
             graph = getattr(owner, attribute) if attribute else owner
             try:
-                exclusive = graph.exclusive
+                lock = graph.__dict__.get("_lock") or graph.exclusive()
             except AttributeError:
                 raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}") from None
             try:
-                with exclusive():
+                with lock:
                     result = function(owner, *args, **kwargs)
                     if bounds.CHECKED:
                         bounds.raise_pending(graph.device)

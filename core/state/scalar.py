@@ -52,9 +52,10 @@ class Scalar(metaclass=MadeByGraph):
         self.op = one_of("op", op, OPS)
         self.dtype = _dtype(dtype, op)
         self.device = device if isinstance(device, Device) else resolve_device(str(device))
+        self.neutral = _neutral(self.op, self.dtype)  #: changes no total: 0 for sums, the largest number for minima
         self.turn = 0  #: the slot that holds the total of the last operator
         with self.device.current():
-            self._slots: Array = self.device.xp.full(SLOTS, _neutral(op, self.dtype), self.dtype)
+            self._slots: Array = self.device.xp.full(SLOTS, self.neutral, self.dtype)
         if value is not None:
             self.set(value)
 
@@ -62,11 +63,6 @@ class Scalar(metaclass=MadeByGraph):
     def edge_argument(self) -> Argument:
         """The type of this scalar as an argument of edge functions."""
         return Argument("accumulator", self.dtype, op=self.op)
-
-    @property
-    def neutral(self) -> Any:
-        """The value that changes no total: 0 for sums, the largest number for minima, and so on."""
-        return _neutral(self.op, self.dtype)
 
     def read(self) -> Any:
         """Return the total of the last operator as a Python number; waits for the device."""
@@ -102,17 +98,17 @@ class Scalar(metaclass=MadeByGraph):
 
         From this call on :attr:`total` is the slot that these loops write to; the call sets it to the neutral value.
         """
-        read, write, clear = ((self.turn + k) % SLOTS for k in range(SLOTS))
-        self._slots[clear] = self._slots[write] = _neutral(self.op, self.dtype)
-        self.turn = write
-        return self._slots[read : read + 1], self._slots[write : write + 1]
+        read, slots = self.turn, self._slots
+        self.turn = write = (read + 1) % SLOTS
+        slots[(write + 1) % SLOTS] = slots[write] = self.neutral
+        return slots[read : read + 1], slots[write : write + 1]
 
     def skip(self) -> None:
         """Count an operator that had nothing to do: :attr:`total` becomes the neutral value. Does not wait."""
         self.turn = (self.turn + 1) % SLOTS
         clear = (self.turn + 1) % SLOTS
         with self.device.current():
-            self._slots[clear : clear + 1].fill(_neutral(self.op, self.dtype))
+            self._slots[clear : clear + 1].fill(self.neutral)
 
     @cached_property
     def _packed(self) -> list[Any]:

@@ -331,7 +331,8 @@ class Store(ABC):
         """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible."""
 
     def reserve_for(self, src: Array) -> None:
-        """Reserve memory for inserting edges with the sources ``src``, one edge per entry; raises ``CapacityError``."""
+        """:meth:`plan`, and reserve memory for inserting an edge per entry of ``src``; raises ``CapacityError``."""
+        self.plan(len(src))
         self.reserve(len(src))
 
     def compact(self) -> None:  # noqa: B027 - doing nothing is the fallback

@@ -82,6 +82,23 @@ def commit(v, *args):
 
 
 @inner
+def in_round(rounds, *args):
+    """Return the arguments of the functions after ``rounds`` rounds: arrays may have taken each other's place."""
+    return args
+
+
+@inner
+def carry(new, *args):
+    """Make the totals of the last round those that functions read in the next one, whose totals begin anew."""
+
+
+@inner
+def ends(bound, *args):
+    """Return whether the total that ends a loop is at most ``bound``, or NaN."""
+    return False
+
+
+@inner
 def combine(old, new):
     """Return the reduction of the two values ``old`` and ``new`` by the operator's ``reduce``."""
     return old + new

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from suricate.operators.cpu.intersect.intersection import intersect
 from suricate.operators.cpu.maps.maps import edge_map, iterate, vertex_map
+from suricate.operators.cpu.prepared import MapOfAll, Passes
 from suricate.operators.cpu.pull.pull import converge, neighbor_reduce
 from suricate.operators.cpu.push.push import advance, propagate
 
 __all__ = [
-    "advance", "converge", "edge_map", "intersect", "iterate", "neighbor_reduce", "propagate", "vertex_map",
+    "MapOfAll", "Passes", "advance", "converge", "edge_map", "intersect", "iterate", "neighbor_reduce", "propagate",
+    "vertex_map",
 ]  # fmt: skip

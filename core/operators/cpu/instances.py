@@ -19,7 +19,8 @@ from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
 from suricate.edgefn.typed import import_line
 from suricate.kernels.generated import cursor_functions, load_module, offers
-from suricate.operators.call import AT_ONCE, Call, identity_of
+from suricate.operators.call import AT_ONCE, Call, Swap, identity_of
+from suricate.state.scalar import Scalar
 
 FAR = 3 << 20  #: bytes of arrays that are read at random, from which they are prefetched: more than a core's own cache
 HERE = Path(__file__).parent
@@ -112,9 +113,9 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 #: bindings that no cursor gives
 _OWN = frozenset(
     {
-        "arc_weight", "ask", "both", "cast", "combine", "commit", "copies", "edge", "far", "final", "has_commit",
-        "has_then", "identity", "in_any_order", "looks_ahead", "put", "store", "then", "visit",
-        "visit_vertex",
+        "arc_weight", "ask", "both", "carry", "cast", "combine", "commit", "copies", "edge", "ends", "far", "final",
+        "has_commit", "has_then", "identity", "in_any_order", "in_round", "looks_ahead", "put", "store", "then",
+        "visit", "visit_vertex",
     }
 )  # fmt: skip
 
@@ -133,17 +134,24 @@ class Traversal(NamedTuple):
     swapped: bool = False
 
 
-def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False) -> ModuleType:
-    """Return the module of ``template`` with a cursor and functions, made once; ``shared``: several threads write."""
+def instance(
+    template: str, walk: Traversal, call: Call, *, shared: bool = False, loop: tuple[Swap, int] | None = None
+) -> ModuleType:
+    """Return the module of ``template`` with a cursor and functions, made once; ``shared``: several threads write.
+
+    ``loop``: pairs of arguments that change places between rounds, and the scalar that ends them (``"passes"``).
+    """
     view = walk.view
     cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
-    key = (template, shared, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit)
+    key = (template, shared, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit, loop)
     return _instances.get(key) or _instances.make(
-        key, lambda: load_module(template, _module_text(template, walk, call, shared=shared))
+        key, lambda: load_module(template, _module_text(template, walk, call, shared=shared, loop=loop))
     )
 
 
-def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) -> str:
+def _module_text(
+    template: str, walk: Traversal, call: Call, *, shared: bool, loop: tuple[Swap, int] | None = None
+) -> str:
     """Return the source of an instance: the definitions that replace the bindings, then the text of the template."""
     wanted: set[str] = set()
     instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
@@ -154,6 +162,7 @@ def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) ->
         parts.append(cursor_functions(walk.view, from_cursor))
     parts += _functions(walk, call, wanted)
     parts += _reduction(call, wanted, shared=shared)
+    parts += [] if loop is None else _rounds(call, *loop)
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
     return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))
 
@@ -188,6 +197,21 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
         if name in wanted:
             absent = f"@inner\ndef {name}({'v, given' if name == 'then' else 'v'}, *args):\n    return True"
             yield absent if function is None else _function_text(function, name)
+
+
+def _rounds(call: Call, swap: Swap, until: int) -> Iterator[str]:
+    """Yield text of ``in_round``, ``carry`` and ``ends``, for rounds in which ``swap`` changes places."""
+    names = [f"a{i}" for i in range(len(call.values))]
+    given, turned = ", ".join(names), list(names)
+    for a, b in swap:
+        turned[a], turned[b] = names[b], names[a]
+    later = ", ".join(turned)
+    yield f"@inner\ndef in_round(rounds, {given}):\n    return ({later},) if rounds & 1 else ({given},)"
+    scalars = {name: value for name, value in zip(names, call.values, strict=True) if isinstance(value, Scalar)}
+    yield from (f"neutral_{name} = {_literal(value.neutral)}" for name, value in scalars.items())
+    lines = [f"{name}[0][0] = {name}[1][0]\n    {name}[1][0] = neutral_{name}" for name in scalars]
+    yield "\n    ".join([f"@inner\ndef carry(new, {given}):", *lines, "pass"])
+    yield f"@inner\ndef ends(bound, {given}):\n    return not a{until}[1][0] > bound"
 
 
 def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:

@@ -61,7 +61,7 @@ class Repairs:
         self._stays = all(argument.kind in ("scalar", "array", "words") for argument in self._arguments)
         self._tree: np.ndarray | None = None  # the words that values belong to
         self.values: tuple[Any, ...] = ()
-        self._sizes = -1, -1  # number of vertices, and ``moves`` of the workspace, that scratch belongs to
+        self.sizes = -1, -1  # number of vertices, and ``moves`` of the workspace, that scratch belongs to
         self.scratch: tuple[Any, ...] = ()
         self.code = EntryPoints()  # of loops, to whose arguments one graph and one forest give the same types always
         self._modules: dict[tuple[str, str], ModuleType] = {}
@@ -90,9 +90,9 @@ class Repairs:
         """
         tree = self._bind()
         graph, workspace, n = self.graph, self.graph.workspace, self.graph.num_vertices
-        if self._sizes != (n, workspace.moves):
+        if self.sizes != (n, workspace.moves):
             self.scratch = stamps_of(graph), *(workspace.array(name, n, np.uint32) for name in QUEUES)
-            self._sizes = n, workspace.moves
+            self.sizes = n, workspace.moves
         return _Repair(self, tree).run(roots, changes, width)
 
     def module(self, template: str, view: StoreView) -> ModuleType:
@@ -108,7 +108,7 @@ class _Repair:
     """One computation or repair: its views, queues and stamps."""
 
     def __init__(self, of: Repairs, tree: np.ndarray) -> None:
-        graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.graph.num_vertices
+        graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.sizes[0]
         self.module, self.code = of.module, of.code
         self.loops = of.module("forest_ordered", view)
         self.graph, self.call, self.uniform = graph, call, of.uniform
@@ -122,9 +122,11 @@ class _Repair:
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
         """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None."""
         deleted, replaced, inserted = changes
-        count = self._along(self.loops.suspect_children, deleted, 0, False)
-        count = self._along(self.loops.suspect_children, replaced, count, True)
-        invalid = 0
+        count = invalid = 0
+        if deleted is not None:
+            count = self._along(self.loops.suspect_children, deleted, 0, False)
+        if replaced is not None:
+            count = self._along(self.loops.suspect_children, replaced, count, True)
         if roots is not None:
             ranges = threads.ranges(self.n, 1 if self.has_totals else threads.parts(self.n))
             threads.run(self.loops.restart_all, [(self.tree, *part, *self.values) for part in ranges])
@@ -216,9 +218,9 @@ class _Repair:
         """Call the compiled loop ``kernel`` with ``arguments``; return its result."""
         return (self.code.get(kernel) or self.code.look_up(kernel, kernel, arguments))(*arguments)
 
-    def _along(self, kernel: Any, arcs: ArcList | None, count: int, *options: bool) -> int:
-        """Call ``kernel`` for the list ``arcs``, unless it is None or empty; return the new length of the queue."""
-        if arcs is None or not arcs.size:
+    def _along(self, kernel: Any, arcs: ArcList, count: int, *options: bool) -> int:
+        """Call ``kernel`` for the list ``arcs``, unless it is empty; return the new length of the queue."""
+        if not arcs.size:
             return count
         src, dst, weight, status, wanted, size = arcs
         weight, status = _NO_WEIGHTS if weight is None else weight, _NO_STATUS if status is None else status
@@ -270,7 +272,7 @@ class _Repair:
                 self.queue, count, self.violated, *self.values,
             )  # fmt: skip
         for arcs in lists:
-            count = self._along(self.loops.push_offers, arcs, count)
+            count = count if arcs is None else self._along(self.loops.push_offers, arcs, count)
         self.step += 1
         return count
 

@@ -18,6 +18,7 @@ from networkx.utils.backends import _registered_algorithms
 from networkx_calls import assert_same
 
 import suricate.networkx as sx
+from suricate.bench.workloads.short import files_of_calls
 from suricate.networkx import backend
 from suricate.networkx.answers import MOST_TRACKED, question
 from suricate.networkx.converted import Converted
@@ -462,3 +463,20 @@ def test_shared_and_foreign_attributes_are_converted_each_time() -> None:
         graph[u][v]["weight"] = weight
         graph.remove_edges_from([edge for edge in graph.edges if edge not in ((u, v), (v, u))])
         assert nx.dijkstra_path_length(graph, u, v, backend="suricate") == weight
+
+
+@pytest.mark.compiled
+@BOTH
+def test_an_edit_and_its_ranks_make_few_calls_of_python(kind: Any) -> None:
+    """A third of them are NetworkX's own, to find the backend."""
+    graph = kind(nx.gnp_random_graph(100, 0.1, seed=1, directed=kind is sx.DiGraph))
+
+    def edit_and_rank(v: int) -> dict[Any, float]:
+        graph.add_edge(v, 99 - v)
+        return nx.pagerank(graph, backend="suricate")
+
+    for v in range(5):
+        edit_and_rank(v)
+    assert len(files_of_calls(lambda: edit_and_rank(5))) <= 300
+    right = nx.pagerank(PLAIN[kind](graph), tol=1e-10)
+    assert edit_and_rank(5) == pytest.approx(right, abs=1e-6)

@@ -122,15 +122,3 @@ def test_launches_are_prepared_anew_where_the_way_changes(
         case.check(1)
     assert len(prepared) == 3
     assert len(case.again._made) <= 16
-
-
-def test_on_the_cpu_they_are_plain_calls() -> None:
-    graph = su.Graph(4, backend="csr_baseline", device="cpu", directed=False)
-    graph.insert_edges([0, 1, 2], [1, 2, 3])
-    again, x, y, changed = Repeated(graph), np.zeros(4, np.int64), np.zeros(4, np.int64), su.Scalar._of("sum", "int64")
-    again.vertex_map(count, args=(graph, x, changed))
-    assert (x.tolist(), changed.read()) == ([1, 2, 2, 1], 6)
-    args, stop = (x, y, changed), su.Stop(until=(changed, -1.0))
-    again.passes(read, args=args, then=store, dtype=np.int64, max_steps=1, stop=stop, swap=((x, y),))
-    assert (x.tolist(), changed.read()) == ([3, 5, 5, 3], 4)
-    assert not again._made

@@ -177,13 +177,20 @@ def converge(
         vertices = everybody if swap else vertices
         stopped = until is not None and until.ends_loop()
         crowded = crowded and not stopped
-    if rounds % 2:  # values took each other's place; after an even number the contents are where they belong
-        for a, b in swap:
-            call.values[a][:], call.values[b][:] = call.values[b].copy(), call.values[a].copy()
+    exchange_contents(call.values, swap, rounds)
     if not rounds:
         numba_values(call)  # the totals of a call that had nothing to do are neutral
     left_out = after is not None and not after.crowded
     return Propagated.of(rounds, touched, left_out or not (vertices.size or crowded), crowded)
+
+
+def exchange_contents(values: tuple[Any, ...], swap: Swap, rounds: int) -> None:
+    """Exchange the contents of the arrays at the positions ``swap`` if they took each other's place in the last round.
+
+    After an even number of ``rounds`` the contents are where they belong.
+    """
+    for a, b in swap if rounds % 2 else ():
+        values[a][:], values[b][:] = values[b].copy(), values[a].copy()
 
 
 def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
