@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 FACTS = "end", "events", "late", "vertices", "edges"  #: what is printed of each slide
 Printing = AbstractContextManager[Callable[[dict[str, Any], dict[str, Any]], None]]
 WATCHED = 0.1  #: seconds between two pictures
+EDGES, RULES = "edges", ("above", "below", "grew", "shrank", "size_above", "merged")
 COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
 
 
@@ -46,6 +48,18 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
     return {name: rule for name, _, rule in pairs}
 
 
+def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
+    """Return the texts ``TRACKER:RULE=VALUE`` as a dict to (tracker, keywords of ``Window.alert``)."""
+    found = {}
+    for text in texts:
+        tracker, colon, rule = text.partition(":")
+        name, equals, value = rule.partition("=")
+        if not colon or not equals or name not in RULES:
+            raise click.BadParameter(f"{text!r}: expected TRACKER:RULE=VALUE, RULE one of {', '.join(RULES)}")
+        found[text] = tracker, {name: literal(value)}
+    return found
+
+
 @click.command()
 @click.argument("file", type=GRAPH_FILE)
 @click.option(
@@ -58,6 +72,11 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
 )  # fmt: skip
 @click.option("--lateness", metavar="TIME", help="How long a slide waits for events behind the newest one.")
 @click.option("--ahead", metavar="TIME", help="How far past the others a time may be before --on-error takes it.")
+@click.option("--idle", metavar="TIME", help="With --follow: silence after which the wall clock closes slides, as 2s.")
+@click.option("--follow", is_flag=True, help="FILE is a folder: wait for files that are added to it, until Ctrl-C.")
+@click.option(
+    "--settle", metavar="TIME", help="With --follow: a file counts once unchanged for so long.  [default: 1s]"
+)
 @click.option("--combine", type=COMBINE, default="last", show_default=True, help="Weight of an edge from its events.")
 @click.option(
     "--max-late", type=click.FloatRange(0, 1), metavar="SHARE", help="End with an error if more of the events are late."
@@ -71,6 +90,11 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter of what is tracked; repeatable."
 )
+@click.option(
+    "--alert", "alerts", multiple=True, callback=alerts_of, metavar="TRACKER:RULE=VALUE",
+    help="Show when a rule begins to hold, as edges:grew=5x; see docs/commands.md; repeatable.",
+)  # fmt: skip
+@click.option("--alert-output", type=TargetType(dir_okay=True), help="Write alerts, as --output; each to its own file.")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices or groups per slide.")
 @click.option("--names", is_flag=True, help="Sources and destinations are names (texts, any integers), not ids from 0.")
 @click.option("--texts", is_flag=True, help="Names are texts even if they look like integers.")
@@ -107,6 +131,9 @@ def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, 
 @click.option(
     "--checkpoint", type=TargetType(dir_okay=True), help="Folder that keeps the state; a job goes on from it."
 )
+@click.option("--checkpoint-every", default="10s", show_default=True, callback=number_or_text, metavar="TIME",
+              help="A duration, or a number of slides.")  # fmt: skip
+@click.option("--serve", type=click.IntRange(0, 65535), metavar="PORT", help="Serve metrics for Prometheus: 127.0.0.1.")
 @click.option(
     "--output", type=TargetType(dir_okay=True), help="Write the top rows: .csv, .jsonl, else a folder of Parquet."
 )
@@ -133,6 +160,7 @@ def stream(
 
     FILE may be text, CSV, Parquet, Arrow or an event file, a folder or a pattern of them, or - for standard input.
     Ctrl-C and SIGTERM end the job after the current slide; with --checkpoint the next call goes on from there.
+    With --follow it runs until then.
     """
     import suricate.stream as st
 
@@ -143,22 +171,40 @@ def stream(
     html, watch = options.pop("html"), options.pop("watch")
     if watch and (form != "table" or output == STDOUT):
         raise click.UsageError("--watch takes the screen: it goes without --format, and without --output -")
-    source = st.scan(
-        file, columns=columns, format=source_format, time_unit=time_unit,
-        **{name: options.pop(name) for name in ("on_error", "order", "texts", "encoding", "on_replaced")},
+    whole = {name: options.pop(name) for name in ("order", "on_replaced")}
+    follow, settle, serve = (options.pop(name) for name in ("follow", "settle", "serve"))
+    if follow and (whole["order"] or whole["on_replaced"] != "raise"):
+        raise click.UsageError("--order and --on-replaced are for files that are there, not for --follow")
+    if settle is not None and not follow:
+        raise click.UsageError("--settle is for --follow")
+    live = {"watch": True, **({} if settle is None else {"settle": settle})}
+    source = (st.files if follow else st.scan)(
+        file, columns=columns, format=source_format, time_unit=time_unit, **(live if follow else whole),
+        **{name: options.pop(name) for name in ("on_error", "texts", "encoding")},
     )  # fmt: skip
     options["lateness"], max_late = options["lateness"] or 0, options.pop("max_late")
+    rules, told = options.pop("alerts"), options.pop("alert_output")
+    if unknown := {tracker for tracker, _ in rules.values()} - {EDGES, *kinds}:
+        raise click.UsageError(f"--alert {min(unknown)}:...: it is not tracked; --track {min(unknown)} does")
     job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)
     trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}
     sinks = {name: job.sink(target_of(output, name, len(kinds))) for name in kinds} if output is not None else {}
+    alerts = {
+        name: job.alert(trackers.get(tracker, EDGES), **rule, sink=None if told is None else target_of(
+            told, re.sub(r"\W+", "-", name), len(rules)))
+        for name, (tracker, rule) in rules.items()
+    }  # fmt: skip
+    if serve is not None:
+        click.echo(f"metrics: http://127.0.0.1:{job.serve(serve)}/metrics", err=True)
     report = job.report(html) if html is not None or watch else None
-    lines: Printing = nullcontext(PRINTERS[form]([*trackers]))
+    lines: Printing = nullcontext(PRINTERS[form]([*trackers, *alerts]))
     is_watched = report is not None and watch and sys.stdout.isatty()
     with watching(report) if is_watched else lines as show, job, progress_line(shows=not is_watched) as progress:
         for w in job:
             tops = {name: tracker.top(top) for name, tracker in trackers.items()}
             for name, sink in sinks.items():
                 sink.write(tops[name])
+            tops |= {name: alert.fired for name, alert in alerts.items()}
             if output != STDOUT:
                 show(facts_of(w), tops)
             progress(w, job)

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import os
 import re
+import select
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import IO
 import numpy as np
 
 from suricate.base.errors import FileFormatError
-from suricate.base.files import as_path, open_for_reading, replacing
+from suricate.base.files import as_path, is_special, open_for_reading, replacing
 from suricate.io.compression import MAGIC, compressed, decompressor, kind_of, other_kind, split_suffix
 from suricate.io.encodings import BYTES, UTF8, as_utf8
 
@@ -106,12 +107,21 @@ class ByteSource:
         self._report()
 
     def fetch(self, number: int) -> None:
-        """Read and decompress until ``number`` pieces are ready, including those already fetched."""
+        """Read and decompress until ``number`` pieces are ready, fetched ones too; of a pipe only one is awaited."""
         while len(self._fetched) < number and not (self._fetched and isinstance(self._fetched[-1], str)):
+            if number > 1 and not self._has_input():
+                return
             try:
                 self._fetched.append(next(self._pieces, ""))
             except _DamagedError as error:
                 self._fetched.append(str(error))
+
+    def is_ready(self) -> bool:
+        """Return whether the next bytes are there: whoever writes to a pipe may take long."""
+        return bool(self._fetched) or self._has_input()
+
+    def _has_input(self) -> bool:
+        return not is_special(self.path) or bool(select.select([self._raw], [], [], 0)[0])
 
     def _read(self) -> bytes:
         """Return the next bytes of the file; the first call begins with those read to recognise the compression."""

@@ -41,7 +41,9 @@ def parsed(
         number, ahead = min(threads.limit(), MOST_AHEAD), []
         try:
             for chunk in itertools.islice(chunks, number):
-                ahead.append(chunk)  # noqa: PERF402 - those before an error are kept
+                ahead.append(chunk)  # those before an error are kept
+                if not source.is_ready():
+                    break
         except FileFormatError as found:  # the chunks before it come first
             error = found
         if not ahead and error is None:

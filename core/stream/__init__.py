@@ -24,6 +24,7 @@ from suricate.base.types import DELETE, INSERT, SET
 
 if TYPE_CHECKING:
     from suricate.io.sources.combined import Chain, Merge
+    from suricate.io.sources.folder import files
     from suricate.io.sources.opening import source
     from suricate.io.sources.scan import scan
     from suricate.io.sources.source import MARK, Source
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
     kafka: Callable[..., Source]  # of plugins, which are found by their hook
     redis: Callable[..., Source]
 
-__all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chain", "merge", "scan", "source", "where"]
+__all__ = [
+    "DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window",
+    "chain", "files", "merge", "scan", "source", "where",
+]  # fmt: skip
 __dir__ = listing(__all__)
 
 
@@ -49,7 +53,8 @@ if not TYPE_CHECKING:
     __getattr__ = on_use(
         __name__,
         {"MARK": f"{_SOURCES}.source", "Source": f"{_SOURCES}.source", "chain": f"{_SOURCES}.combined:Chain",
-         "merge": f"{_SOURCES}.combined:Merge", "scan": f"{_SOURCES}.scan", "source": f"{_SOURCES}.opening",
-         "Slide": _WINDOW, "Window": _WINDOW, "where": "suricate.stream.filtered:Where"},
+         "files": f"{_SOURCES}.folder", "merge": f"{_SOURCES}.combined:Merge", "scan": f"{_SOURCES}.scan",
+         "source": f"{_SOURCES}.opening", "Slide": _WINDOW, "Window": _WINDOW,
+         "where": "suricate.stream.filtered:Where"},
         others=_plugins,
     )  # fmt: skip

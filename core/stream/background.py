@@ -148,6 +148,11 @@ class Background:
                 answer.set_exception(error)
 
 
+MOST = 10_000  #: chunks that wait; those of a silent source have no events
+TICK = 0.1  #: seconds for which the loop waits for a chunk before it looks whether it should stop
+NOT_YET = "not yet"  #: in place of a chunk: it has not come
+
+
 class _Queue:
     """What a thread has read ahead. The thread refers to nothing else, so an unused :class:`ReadAhead` is deleted."""
 
@@ -174,14 +179,15 @@ class _Queue:
             self.items.append(found)
             self.events += size_of(found)
             self.condition.notify_all()
-            while self.items and self.events >= self.allowed and not self.closed:
+            while self.items and (self.events >= self.allowed or len(self.items) > MOST) and not self.closed:
                 self.condition.wait()
 
 
 class ReadAhead:
     """An iterator over the chunks of a source (with positions and malformed lines), which a thread reads ahead.
 
-    At least one chunk is read ahead, more if :meth:`allow` says so. The thread ends with this object.
+    At least one chunk is read ahead, more if :meth:`allow` says so; :data:`NOT_YET` says that the source takes long.
+    The thread ends with this object.
     """
 
     def __init__(self, chunks: Iterator[Any]) -> None:
@@ -200,8 +206,8 @@ class ReadAhead:
     def __next__(self) -> Any:
         queue = self._queue
         with queue.condition:
-            while not queue.items and not queue.ended:
-                queue.condition.wait()
+            if not queue.condition.wait_for(lambda: queue.items or queue.ended, TICK):
+                return NOT_YET
             if not queue.items:
                 if queue.error is not None:
                     raise queue.error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ class History:
         self._rows: deque[tuple[tuple[Any, ...], dict[str, int], dict[str, float]]] = deque(maxlen=kept)
         self.slides, self.events, self.seconds = 0, 0, 0.0
         self._memory: dict[str, int] = {}  # what the newest rows say
+        self._published: tuple[Any, ...] | None = None  # replaced as a whole, so other threads may read it
 
     def add(self, slide: Slide, num_edges: int) -> None:
         """Add the row of the newest slide; ``num_edges`` is the number of edges at its end."""
@@ -40,6 +42,24 @@ class History:
         self._rows.append((facts, self._memory, slide.took))
         self.slides, self.events = self.slides + 1, self.events + slide.events
         self.seconds += slide.took["total"]
+        self._published = *self._rows[-1], slide.skipped, self.slides, self.events, self.seconds, time.time()
+
+    def metrics(self) -> dict[str, float]:
+        """Return the totals and the numbers of the newest slide, see ``Window.metrics``."""
+        if self._published is None:
+            return {
+                "slides": self.slides,
+                "events_total": self.events,
+                "late": 0,
+                "skipped": 0,
+                "seconds": self.seconds,
+            }
+        (end, events, late, lag, edges), memory, took, skipped, *totals, published = self._published
+        found = dict(zip(("slides", "events_total", "seconds"), totals, strict=True))
+        if isinstance(end, np.datetime64):
+            end, lag = float(end.astype(np.int64) / 1e9), lag / 1e9
+        found |= {"late": late, "skipped": skipped, "end": end, "events": events, "lag": lag, "edges": edges}
+        return found | {"published": published, **memory, **{f"{part}_seconds": spent for part, spent in took.items()}}
 
     @property
     def facts(self) -> Iterator[tuple[Any, ...]]:

@@ -7,6 +7,7 @@ import copy
 import signal
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -35,7 +36,7 @@ from suricate.state.column import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.alerts import EDGES, Alert, checked_alerts, rule_of
 from suricate.stream.attributes import columns_needed
-from suricate.stream.background import Background, ReadAhead, next_of
+from suricate.stream.background import NOT_YET, Background, ReadAhead, next_of
 from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, without_events
 from suricate.stream.contents import Contents, Due
 from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
@@ -163,6 +164,8 @@ class Window:
         self._shows = False  # whether there is somebody to whom progress is shown
         self._slides: Generator[Slide, None, None] | None = None
         self._error: BaseException | None = None  # that ended the job
+        self._has_ended = False  # by itself, an error or a signal
+        self._server: Callable[[], Any] | None = None  # closes what serves the metrics
         self.current: Slide | None = None  #: the newest slide
         self.past = History()  #: what :attr:`history` is made from
         self.stopped: str | None = None  #: the signal that ended the loop
@@ -223,6 +226,45 @@ class Window:
         Bytes are those of ``w.memory`` at every 16th slide, seconds those of ``w.took``, a column for each part.
         """
         return self.past.frame()
+
+    def metrics(self) -> dict[str, float]:
+        """Return numbers as of the newest slide, from any thread, without waiting for the job.
+
+        ``slides``, ``events_total``, ``seconds`` (that they took), ``late`` and ``skipped`` are totals. Once there was
+        a slide: its ``end`` and ``lag`` (in seconds if times have a unit; the end since the epoch), ``events``,
+        ``edges``, ``published`` (when it was handed out, in seconds since the epoch), and the bytes and seconds of
+        :attr:`history`, as ``graph_bytes`` and ``graph_seconds``.
+        """
+        return self.past.metrics()
+
+    def serve(self, port: int, *, host: str = "127.0.0.1") -> int:
+        """Serve :meth:`metrics` as text for Prometheus at ``http://host:port/metrics`` until the job ends.
+
+        Only GET and HEAD of that path are answered, and only if the request names this machine. Of several processes
+        the first one serves.
+
+        Args:
+            port: 0: one that is free. host: the address to listen at; by default other machines cannot ask.
+
+        Returns:
+            The port.
+
+        Raises:
+            RequirementError: the port is in use, or cannot be used; the job serves already, or has ended.
+            MissingLibraryError: ``prometheus_client`` is not installed (``suricate[metrics]``).
+        """
+        if self._server is not None or self._has_ended:
+            raise RequirementError(
+                f"serve: this job {'has ended' if self._has_ended else 'serves its metrics already'}"
+            )
+        return int(self._ranks.first(lambda: self._serve(port, host)))
+
+    def _serve(self, port: int, host: str) -> int:
+        from suricate.stream.metrics import Server
+
+        server = Server(port, host, self.past.metrics)
+        self._server = weakref.finalize(self, server.close)
+        return server.port
 
     @property
     def _is_broken(self) -> bool:
@@ -461,6 +503,7 @@ class Window:
             wait([self._background.done])
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        self._stop_serving()
         for sink in self._sinks:
             sink.close()
         if exc[0] is None:
@@ -492,6 +535,7 @@ class Window:
         if stops:
             self._ranks.first(partial(self._keep, at_once=not (begins or asked)))
             self._close_report()
+            self._stop_serving()
             raise StopIteration
         if self._slides is None:
             self._slides, self._shows = self._run(), can_show()
@@ -502,13 +546,21 @@ class Window:
         except StopIteration:
             self._ranks.first(partial(self._keep, at_once=True))
             self._close_report()
+            self._stop_serving()
             raise
         except BaseException as error:
             self._slides = None
             waits = self._pending is not None and isinstance(error, KeyboardInterrupt)
             if not waits and not isinstance(error, CapacityError):
                 self._error = error  # else the next call goes on with the slide that waits
+                self._stop_serving()
             raise
+
+    def _stop_serving(self) -> None:
+        """Close what :meth:`serve` began, as the job has ended."""
+        self._has_ended = True
+        if self._server is not None:
+            self._server()
 
     async def __aiter__(self) -> AsyncIterator[Slide]:
         """Take slides in a thread, so that the event loop goes on; cancelling ends the job with a checkpoint."""
@@ -595,6 +647,9 @@ class Window:
                 self._reader = ReadAhead(self._reader)
         begin, asked = time.perf_counter(), self.silence.clock()
         while (found := next_of(self._reader, self._background or self._ranks)) is not None:
+            if found is NOT_YET:
+                yield None
+                continue
             (position, chunk), held = found
             if chunk is MARK:
                 self.contents.mark()

@@ -59,9 +59,20 @@ class Scan(Source):
         self, path: Any, format: str | None, *, texts: bool, encoding: str, restarts: bool, **options: Any
     ) -> None:
         super().__init__(**options)
-        self._given, self._paths, self._format, (self._bad,) = path, _files_of(path), format, self.refusals
+        self._given, self._paths, self._format, (self._bad,) = path, self._files_of(path), format, self.refusals
         self._texts, self._encoding, self._restarts = texts, checked_encoding(encoding), restarts
         self._first = FirstRow()
+
+    def _files_of(self, path: Any) -> list[Path]:
+        if isinstance(path, list | tuple):
+            found = [as_path(each) for each in path]
+        else:
+            matched = matching(as_path(path))
+            found = [as_path(path)] if matched is None else matched
+        missing = next((each for each in found if not each.exists() or each.is_dir()), None)
+        if not found or missing is not None:
+            raise ParameterError(f"scan: there is no file {shown(str(missing or path))}")
+        return found
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of the files, one file after the other.
@@ -201,7 +212,7 @@ class Scan(Source):
                 return
             chunks = itertools.chain([ahead], chunks)
             head, layout = head_and_layout(path, chunks, self._format, options)
-            chunks, small = rest_of(chunks, head)
+            chunks, small = rest_of(chunks, head) if source.is_ready() else (chunks, False)
             further = {name: columns.get(name, name) for name in ("kind", *self.attributes)}
             if "kind" not in columns and "kind" not in layout.names:
                 del further["kind"]
@@ -318,32 +329,28 @@ def scan(  # noqa: PLR0913 - what a user may choose, by keyword
         FileFormatError: raised while reading: a file is malformed; has the number of the line.
         MissingLibraryError: raised while reading: a file needs a package that is not installed.
     """
-    named = {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind}
-    named = {role: name for role, name in named.items() if name is not None}
-    check_columns(columns)
-    if twice := named.keys() & (columns or {}):
-        raise ParameterError(f"scan: {min(twice)} is given twice, in columns as well")
-    if format is not None:
-        one_of("format", format, (*FORMATS, "events", "metis"))
+    roles = named_columns(columns, {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind})
     restarts = one_of("on_replaced", on_replaced, ("raise", "restart")) == "restart"
     unit = "s" if time_unit is None else time_unit
     found = Scan(
-        path, format, texts=flag("texts", texts), encoding=encoding, restarts=restarts,
-        columns={**named, **(columns or {})}, time_unit=unit, prefetch=prefetch, on_error=on_error,
+        path, checked_format(format), texts=flag("texts", texts), encoding=encoding, restarts=restarts,
+        columns=roles, time_unit=unit, prefetch=prefetch, on_error=on_error,
     )  # fmt: skip
     return ordered(found, order, prefetch)
 
 
-def _files_of(path: Any) -> list[Path]:
-    if isinstance(path, list | tuple):
-        found = [as_path(each) for each in path]
-    else:
-        matched = matching(as_path(path))
-        found = [as_path(path)] if matched is None else matched
-    missing = next((each for each in found if not each.exists() or each.is_dir()), None)
-    if not found or missing is not None:
-        raise ParameterError(f"scan: there is no file {shown(str(missing or path))}")
-    return found
+def named_columns(columns: Mapping[str, str | int] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``columns`` and those that are ``named`` by role, unless None; ``ParameterError`` if one is in both."""
+    named = {role: name for role, name in named.items() if name is not None}
+    check_columns(columns)
+    if twice := named.keys() & (columns or {}):
+        raise ParameterError(f"scan: {min(twice)} is given twice, in columns as well")
+    return {**named, **(columns or {})}
+
+
+def checked_format(format: str | None) -> str | None:
+    """Return ``format``, the name of one that sources read, or None; else raise."""
+    return None if format is None else str(one_of("format", format, (*FORMATS, "events", "metis")))
 
 
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:

@@ -188,3 +188,48 @@ def test_encodings(tmp_path: Path) -> None:
         result = call(*args, "--encoding", "latin-1")
         assert result.exit_code == 0
         assert "Jos" in result.stdout
+
+
+def test_a_followed_folder_with_alerts_and_metrics(tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "alerts.csv"
+    folder.mkdir()
+    command = [sys.executable, "-m", "suricate", "stream", str(folder), "--follow", "--settle", "0s", *COLUMNS, *CPU]
+    command += ["--slide", "1d", "--combine", "sum", "--format", "json", "--track", "degree", "--checkpoint"]
+    command += [str(tmp_path / "state"), "--checkpoint-every", "1", "--alert", "degree:above=1"]
+    command += ["--alert", "edges:grew=2x", "--alert-output", str(out), "--serve", "0"]
+    (folder / "p1.csv").write_text(PAID.replace("2024-01-04", "2024-01-03"))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        first = json.loads(child.stdout.readline())
+        assert first["degree:above=1"] == []
+        second = json.loads(child.stdout.readline())
+        (tmp_path / "p2.csv").write_text("payer,payee,amount,ts\nbob,dan,3,2024-01-03\ncid,ann,1,2024-01-04\n")
+        (tmp_path / "p2.csv").rename(folder / "p2.csv")
+        third = json.loads(child.stdout.readline())
+        child.send_signal(signal.SIGINT)
+        assert child.wait(PATIENCE) == 0
+        errors = child.stderr.read()
+    assert [each["end"][:10] for each in (first, second, third)] == ["2024-01-02", "2024-01-03", "2024-01-04"]
+    assert [row["src"] for row in second["edges:grew=2x"]] == ["ann"]
+    assert [row["name"] for row in third["degree:above=1"]] == ["bob"]
+    assert "metrics: http://127.0.0.1:" in errors
+    assert "ended by SIGINT" in errors
+    written = {path.name: path.read_text().splitlines() for path in tmp_path.glob("alerts-*.csv")}
+    assert [line.split(",")[2:4] for line in written["alerts-edges-grew-2x.csv"][1:]] == [["ann", "bob"]]
+    assert len(written["alerts-degree-above-1.csv"]) == 2
+
+
+def test_options_of_live_streams_that_do_not_fit(paid: Path, tmp_path: Path) -> None:
+    for options, words in (
+        (("--alert", "degree:above"), "expected TRACKER:RULE=VALUE"),
+        (("--alert", "degree:over=3"), "RULE one of above, below"),
+        (("--alert", "degree:above=3"), "--track degree does"),
+        (("--settle", "1s"), "--settle is for --follow"),
+        (("--follow", "--order", "time"), "not for --follow"),
+        (("--follow",), "there is no folder"),
+        (("--track", "wcc", "--alert", "wcc:above=3"), "above= is not for wcc"),
+    ):
+        result = call("stream", paid, *COLUMNS, *CPU, "--slide", "1d", *options)
+        assert result.exit_code != 0
+        assert words in result.output, result.output

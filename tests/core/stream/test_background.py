@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import queue
 import signal
 import subprocess
 import sys
@@ -336,3 +338,43 @@ def test_signals_end_the_thread_with_a_checkpoint(tmp_path: Path, number: signal
     last = max(int(line.split()[1]) for line in lines if line.startswith("slide"))
     job = st.Window(st.source(lambda position: iter([])), size=20, slide=4, graph=CPU, checkpoint=tmp_path)
     assert job.slides == last // 4
+
+
+def test_a_pipe_gives_what_was_written_and_a_silent_one_stops(tmp_path: Path) -> None:
+    """Each row closes the slide of the one before, though nothing follows it; then nobody writes."""
+    os.mkfifo(tmp_path / "pipe")
+    seen = queue.Queue[int]()
+
+    def write() -> None:
+        with open(tmp_path / "pipe", "w") as file:
+            file.write("time,src,dst\n0,0,1\n")
+            for at in range(1, 6):
+                file.write(f"{at},0,1\n")
+                file.flush()
+                if at > 1:  # the first two rows say how they are read
+                    assert seen.get(timeout=PATIENCE) == at
+            job.stop(PATIENCE)
+
+    job = st.Window(st.scan(tmp_path / "pipe", time="time", src="src", dst="dst"), size="2s", slide="1s", graph=CPU)
+    with job:
+        writer = threading.Thread(target=write)
+        writer.start()
+        job.start(lambda w: seen.put(int(w.end.astype("M8[s]").astype(int))) if w.end > np.datetime64(1, "s") else None)
+        writer.join(PATIENCE)
+        assert not writer.is_alive()
+        assert job.query(lambda w: w.end).result(0) == np.datetime64(5, "s")
+        job.wait(PATIENCE)
+
+
+def test_a_job_whose_source_takes_long_stops_where_a_thread_reads_ahead() -> None:
+    silent = threading.Event()
+
+    def source() -> Iterator[dict[str, np.ndarray]]:
+        yield from chunks()[:8]
+        assert silent.wait(PATIENCE)
+
+    with job_of(st.source(source(), prefetch=1)) as job:
+        job.start()
+        assert job.query(lambda w: w.end).result(PATIENCE) > 0
+        job.stop(PATIENCE)
+        silent.set()
