@@ -7,9 +7,8 @@ import copy
 import signal
 import threading
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
 from typing import TYPE_CHECKING, Any
@@ -41,6 +40,7 @@ from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, with
 from suricate.stream.contents import Contents, Due
 from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
 from suricate.stream.history import History
+from suricate.stream.live.controls import Controls
 from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
 from suricate.stream.rehearsal import rehearse
@@ -58,7 +58,7 @@ OF_SOURCE = "columns", "time_unit", "order", "prefetch", "on_error"
 ENOUGH = 1000  #: events of which so many may be late that it is told before the source ends
 
 
-class Window:
+class Window(Controls):
     """A window over a stream of events, kept as a graph: iterate over it to get its slides.
 
     >>> import suricate.stream as st
@@ -227,45 +227,6 @@ class Window:
         """
         return self.past.frame()
 
-    def metrics(self) -> dict[str, float]:
-        """Return numbers as of the newest slide, from any thread, without waiting for the job.
-
-        ``slides``, ``events_total``, ``seconds`` (that they took), ``late`` and ``skipped`` are totals. Once there was
-        a slide: its ``end`` and ``lag`` (in seconds if times have a unit; the end since the epoch), ``events``,
-        ``edges``, ``published`` (when it was handed out, in seconds since the epoch), and the bytes and seconds of
-        :attr:`history`, as ``graph_bytes`` and ``graph_seconds``.
-        """
-        return self.past.metrics()
-
-    def serve(self, port: int, *, host: str = "127.0.0.1") -> int:
-        """Serve :meth:`metrics` as text for Prometheus at ``http://host:port/metrics`` until the job ends.
-
-        Only GET and HEAD of that path are answered, and only if the request names this machine. Of several processes
-        the first one serves.
-
-        Args:
-            port: 0: one that is free. host: the address to listen at; by default other machines cannot ask.
-
-        Returns:
-            The port.
-
-        Raises:
-            RequirementError: the port is in use, or cannot be used; the job serves already, or has ended.
-            MissingLibraryError: ``prometheus_client`` is not installed (``suricate[metrics]``).
-        """
-        if self._server is not None or self._has_ended:
-            raise RequirementError(
-                f"serve: this job {'has ended' if self._has_ended else 'serves its metrics already'}"
-            )
-        return int(self._ranks.first(lambda: self._serve(port, host)))
-
-    def _serve(self, port: int, host: str) -> int:
-        from suricate.stream.metrics import Server
-
-        server = Server(port, host, self.past.metrics)
-        self._server = weakref.finalize(self, server.close)
-        return server.port
-
     @property
     def _is_broken(self) -> bool:
         """Whether the loop was interrupted while a slide was applied, so that graph and trackers may not agree."""
@@ -402,91 +363,6 @@ class Window:
             save(figure, as_path(path))
         return figure
 
-    # -- in a thread ---------------------------------------------------------------------------------------------------
-
-    def start(self, callback: Callable[[Slide], Any] | None = None) -> Future[None]:
-        """Run the loop in a thread, in place of ``for w in job``; inside ``with job``, SIGINT and SIGTERM end it.
-
-        Args:
-            callback: called with each slide, in that thread. A slide is done when the call returns.
-
-        Returns:
-            A future that is done when the loop has ended: by itself, by :meth:`stop` or by a signal. Its ``result()``
-                raises the exception of the loop or the callback; the slide then counts as not done.
-
-        Raises:
-            RequirementError: the loop has begun.
-            ParameterError: ``callback`` cannot be called.
-        """
-        if callback is not None and not callable(callback):
-            raise ParameterError(f"start: callback must be a function of a slide, got {shown(callback)}")
-        if self._ranks.several:
-            raise RequirementError("start: a job of several processes runs in its loop, for w in job")
-        if self._background is not None or self._slides is not None:
-            raise RequirementError("start: the loop of this job has begun; make the job again to run it once more")
-        self._background = Background(self, callback)
-        self._background.start()
-        return self._background.done
-
-    def query(self, question: Callable[[Slide], Any]) -> Future[Any]:
-        """Call a function with the newest slide, from any thread: between slides, or while the loop waits for events.
-
-        >>> import suricate.stream as st
-        >>> job = st.Window({"src": [0, 1], "dst": [1, 0]}, size=2, slide=1, graph={"device": "cpu"})
-        >>> with job:
-        ...     done = job.start(lambda w: print(w.end, w.graph.num_edges))
-        ...     done.result()
-        1 1
-        2 2
-
-        Args:
-            question: called with the newest slide, once there is one. It must not wait for another answer.
-
-        Returns:
-            A future of what the function returns or raises; an exception does not end the loop. Copy arrays that you
-                keep: later slides change them. Once the job has ended, it is asked about its last slide.
-
-        Raises:
-            RequirementError: the job was not started, or has ended without a slide. If it ends so before the answer,
-                the future raises it.
-        """
-        if not callable(question):
-            raise ParameterError(f"query takes a function of a slide, got {shown(question)}")
-        if self._background is None:
-            raise RequirementError("query: start the job first; in a loop of one's own, ask the slide")
-        return self._background.ask(question)
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Wait until the loop that :meth:`start` runs has ended by itself, by :meth:`stop` or by a signal.
-
-        Args:
-            timeout: seconds to wait at most.
-
-        Raises:
-            RequirementError: the job was not started.
-            TimeoutError: the loop has not ended in time.
-            BaseException: what the loop or the callback raised.
-        """
-        if self._background is None:
-            raise RequirementError("wait: start the job first; a loop of one's own ends by itself")
-        self._background.done.result(timeout)
-
-    def stop(self, timeout: float | None = None) -> None:
-        """End the loop after the current slide, or chunk if no slide closes, and wait until it has ended.
-
-        A checkpoint is written. Called in a callback or a question, it does not wait.
-
-        Args:
-            timeout: seconds to wait at most.
-
-        Raises:
-            TimeoutError: the loop has not ended in time; it will end later.
-            BaseException: what the loop or the callback raised.
-        """
-        self._stop.set()
-        if self._background is not None and not self._background.is_own_thread:
-            self._background.done.result(timeout)
-
     # -- in a loop -----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Window:
@@ -555,12 +431,6 @@ class Window:
                 self._error = error  # else the next call goes on with the slide that waits
                 self._stop_serving()
             raise
-
-    def _stop_serving(self) -> None:
-        """Close what :meth:`serve` began, as the job has ended."""
-        self._has_ended = True
-        if self._server is not None:
-            self._server()
 
     async def __aiter__(self) -> AsyncIterator[Slide]:
         """Take slides in a thread, so that the event loop goes on; cancelling ends the job with a checkpoint."""

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import suricate.stream as st
 from suricate.errors import ParameterError, RequirementError
-from suricate.stream import metrics
+from suricate.stream.live import metrics
 
 pytestmark = pytest.mark.plain
 GRAPH = {"device": "cpu"}
