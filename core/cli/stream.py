@@ -137,6 +137,7 @@ def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 @click.option(
     "--output", type=TargetType(dir_okay=True), help="Write the top rows: .csv, .jsonl, else a folder of Parquet."
 )
+@click.option("--plot", type=TARGET, help="Write a picture of the job at its end: .svg, .png.")
 @click.option("--html", type=TARGET, help="Write a page with pictures of the job, while it runs and at its end.")
 @click.option(
     "--watch", is_flag=True, help="In a terminal: show the newest slide and what led to it, in place of lines."
@@ -168,7 +169,7 @@ def stream(
     given = params_of(kinds, params, options["attributes"])
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
-    html, watch = options.pop("html"), options.pop("watch")
+    html, plot, watch = (options.pop(name) for name in ("html", "plot", "watch"))
     if watch and (form != "table" or output == STDOUT):
         raise click.UsageError("--watch takes the screen: it goes without --format, and without --output -")
     whole = {name: options.pop(name) for name in ("order", "on_replaced")}
@@ -196,7 +197,7 @@ def stream(
     }  # fmt: skip
     if serve is not None:
         click.echo(f"metrics: http://127.0.0.1:{job.serve(serve)}/metrics", err=True)
-    report = job.report(html) if html is not None or watch else None
+    report = job.report(html) if html is not None or plot is not None or watch else None
     lines: Printing = nullcontext(PRINTERS[form]([*trackers, *alerts]))
     is_watched = report is not None and watch and sys.stdout.isatty()
     with watching(report) if is_watched else lines as show, job, progress_line(shows=not is_watched) as progress:
@@ -208,6 +209,8 @@ def stream(
             if output != STDOUT:
                 show(facts_of(w), tops)
             progress(w, job)
+    if plot is not None:
+        job.plot(plot)
     click.echo(summary(job), err=True)
     if max_late is not None and job.late > max_late * job.read:
         raise Failed(f"{job.late} of {job.read} events are late, more than --max-late {max_late:g} allows")

@@ -66,6 +66,7 @@ def svg_of(figure: Figure, *, alone: bool = True) -> str:
     text = re.sub("font-family: [^;]*", "font-family: sans-serif", file.getvalue())
     text = re.sub(r' id="[A-Za-z]\w*(?:\.\w+)?_\d+"', "", text)  # nothing refers to them, and pages have many pictures
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<(?:path|use|text)[^>]*>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag.group()), text)
     if not alone:
         return text[text.index("<svg") :]
     return text.replace("</defs>", f"</defs>\n <style>{style()}</style>", 1)

@@ -32,6 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("results/messages"), help="gets all files")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--kill-after", type=int, default=40, help="slides; 0: nothing is killed")
+    parser.add_argument("--picture", type=Path, help="the file of the picture; default: picture.svg in the folder")
     parser.add_argument("--go-on", action="store_true", help="go on with what the folder has")
     options = parser.parse_args(arguments)
     folder = options.folder
@@ -41,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
             old.unlink()
         if options.kill_after:
             killed_and_resumed([__file__, str(folder), "--go-on", "--device", options.device], options.kill_after)
-    watch(job_of(folder, options.device), folder, LIMIT)
+    watch(job_of(folder, options.device), folder, LIMIT, options.picture or folder / "picture.svg")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--per-day", type=int, default=5_000)
     parser.add_argument("--accounts", type=int, default=20_000)
     parser.add_argument("--kill-after", type=int, default=22, help="slides; 0: nothing is killed")
+    parser.add_argument("--picture", type=Path, help="the file of the picture; default: picture.svg in the folder")
     parser.add_argument("--go-on", action="store_true", help="go on with what the folder has")
     options = parser.parse_args(arguments)
     folder = options.folder
@@ -89,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
         if options.kill_after:
             command = [__file__, str(folder), "--go-on", "--device", options.device]
             killed_and_resumed(command, options.kill_after)
-    watch(job_of(folder, options.device), folder, LIMIT)
+    watch(job_of(folder, options.device), folder, LIMIT, options.picture or folder / "picture.svg")
     print(f"\nalerts: {folder / 'alerts.csv'}; the rings that were planted: {folder / 'rings.txt'}")
 
 

@@ -10,20 +10,22 @@ import numpy as np
 
 import suricate as su
 import suricate.stream as st
+from suricate.errors import MissingLibraryError
 from suricate.graph.frames import Frame
 
 
-def watch(job: st.Window, folder: Path, limit: float) -> None:
-    """Run a job to its end: write the top ten and the alerts of every slide, then draw both.
+def watch(job: st.Window, folder: Path, limit: float, picture: Path) -> None:
+    """Run a job to its end: write the top ten and the alerts of every slide, then draw the job.
 
     Args:
-        job: its graph has vertices with names and weighted edges. folder: gets ``top.csv``, ``alerts.csv`` and, with
-            matplotlib, ``picture.png``.
+        job: its graph has vertices with names and weighted edges. folder: gets ``top.csv`` and ``alerts.csv``.
+        picture: the file of the picture, which needs matplotlib.
         limit: an alert is a group of three vertices or more that can all reach each other over edges of this weight.
     """
     ranks, components = job.track("pagerank"), job.track("wcc")
     top, alerts = job.sink(folder / "top.csv"), job.sink(folder / "alerts.csv")
     best: Frame | None = None
+    job.report()  # for the picture: trackers over time
     with job:
         for w in job:
             best = ranks.top(10)
@@ -35,7 +37,12 @@ def watch(job: st.Window, folder: Path, limit: float) -> None:
             print(f"{str(w.end)[:10]}  {facts}, {len(groups)} alerts", flush=True)
     if best is not None:
         print(f"\nthe first ten of the last slide:\n{best}")
-        draw(job, best, folder / "picture.png")
+        try:
+            job.plot(picture)
+        except MissingLibraryError as error:
+            print(f"no picture: {error}")
+        else:
+            print(f"picture: {picture}")
 
 
 def cycles(graph: su.Graph, limit: float) -> list[tuple[list[str], float]]:
@@ -70,23 +77,3 @@ def killed_and_resumed(command: list[str], after: int) -> None:
             break
     child.wait()
     child.stdout.close()
-
-
-def draw(job: st.Window, best: Frame, path: Path) -> None:
-    """Draw the top ten of the last slide and the time per slide, if matplotlib is there."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        print("no picture: it needs matplotlib (pip install 'suricate[plot]')")
-        return
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    left.barh([str(name) for name in best["name"]][::-1], best["value"][::-1])
-    left.set_xlabel(f"rank, window up to {str(job.history['end'][-1])[:10]}")
-    slides = np.arange(1, len(job.history) + 1)
-    for part in ("total", "graph", "window"):
-        right.plot(slides, 1000 * job.history[part], label=part)
-    right.set(xlabel="slide", ylabel="ms", yscale="log")
-    right.legend()
-    figure.savefig(path, dpi=120)
-    print(f"picture: {path}")

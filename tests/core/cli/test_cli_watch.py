@@ -110,3 +110,21 @@ def test_frames_and_tables_of_notebooks_escape_names() -> None:
     assert "\x1b" not in repr(frame)
     assert len(repr(frame).splitlines()) == 5
     assert "<script" not in frame._repr_html_()
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> None:
+    """Its texts are: titles, names, newest values; coordinates may differ with the version of matplotlib."""
+    checkout = Path(__file__).parents[3]
+    (command,) = re.findall(
+        r"^`suricate (stream .*) --plot (\S+)`$", (checkout / "README.md").read_text(), re.MULTILINE
+    )
+    words = command[0].split()
+    words[1] = str(checkout / words[1])
+    result = call(*words, "--device", "cpu", "--plot", tmp_path / "new.svg")
+    assert result.exit_code == 0, result.output
+    old, new = ((re.findall(r"<text [^>]*>([^<]*)</text>", file.read_text())) for file in (
+        checkout / command[1], tmp_path / "new.svg"))  # fmt: skip
+    assert len(old) > 40
+    assert {text for text in old if not text[0].isdigit()} == {text for text in new if not text[0].isdigit()}
+    assert sum(text in new for text in old) > 0.9 * len(old)
