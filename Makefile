@@ -18,7 +18,7 @@ QUICK_CACHE ?= $(CURDIR)/.cache/quick
 QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE) PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/bytecode
 COMMIT ?= $(shell git rev-parse HEAD)
 
-.PHONY: demo test test-all test-share soak faults lint format wheel-check compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
+.PHONY: demo test test-all test-share soak faults lint format wheel-check code-wheel compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
 
 # What the second command compiles is compiled beside the first one, by another core.
 DEMO = $(BIN)/suricate demo --graph examples/demo/mathoverflow.txt.xz --algorithm bfs --algorithm wcc
@@ -66,6 +66,12 @@ format: $(VENV)/.dev
 
 wheel-check: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
+
+# The packages of machine code, suricate-code-cpu and suricate-code-cuda, in dist/ (minutes; the second has all programs where
+# there is a GPU, or with PROGRAMS=FILE, the texts that a machine with one has kept there).
+code-wheel: $(VENV)/.dev
+	$(BIN)/python -P .ci/code_wheel.py cpu
+	$(BIN)/python -P .ci/code_wheel.py cuda $(if $(PROGRAMS),--programs $(PROGRAMS))
 
 # All programs with default options; of what other options, cursors and weights change, the part of the commit.
 compile-cuda: $(VENV)/.dev

@@ -14,8 +14,8 @@ bytes (or ``SURICATE_CACHE_SIZE`` MiB) also the least recently used ones. A proc
 that it writes, at most once a day, and after every :data:`LOOK_AFTER` entries.
 
 Code made elsewhere has *portable* names (:func:`find`), which name what it can run on in place of this machine. It lies
-in the cache folder, into which ``suricate warmup --load`` writes it, or in the folder ``$SURICATE_CODE``, which is only
-read: nothing there is written, touched or removed.
+in the cache folder, into which ``suricate warmup --load`` writes it, in the folder ``$SURICATE_CODE``, or in a package
+(``suricate.base.packaged``); the last two are only read: nothing there is written, touched or removed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from suricate.base import packaged
 from suricate.base.forks import renewed
 from suricate.base.notice import tell
+from suricate.base.packaged import ENTRIES
 
 MAGIC = b"suricate entry 1\n"
 DIGEST_BYTES = 32
@@ -42,7 +44,7 @@ KEPT_DAYS = 60  #: since an entry was used
 MOST_BYTES = 2 << 30  #: of all entries
 LOOK_AFTER = 500  #: entries written by one process
 DAY = 86_400  #: seconds; the last use of an entry is known to the day
-ENTRIES, PRUNED = "entries", "pruned"  #: the folder of the entries, and a file whose time says when they were pruned
+PRUNED = "pruned"  #: a file whose time says when entries were pruned
 LOCKS, LOCK_FILES = "locks", 1024  #: the folder of the files that :func:`alone` locks, and their number
 PATIENCE = 60.0  #: seconds that a process waits for another one which makes the same entry
 
@@ -69,7 +71,7 @@ def get(name: str) -> bytes | None:
 def find(name: str, portable: Sequence[str]) -> tuple[str, bytes] | None:
     """Return name and content of the entry ``name``, or of the first of the ``portable`` names that there is; or None.
 
-    Those are looked for in the cache folder, then in ``$SURICATE_CODE``.
+    Those are looked for in the cache folder, then in ``$SURICATE_CODE``, then in packages.
     """
     for each in (name, *portable):
         content = get(each) if each == name else get(each) or shipped(each)
@@ -86,10 +88,13 @@ def note_use(name: str, portable: Sequence[str]) -> None:
 
 
 def shipped(name: str) -> bytes | None:
-    """Return the content of the entry ``name`` of ``$SURICATE_CODE``; None if it is absent or damaged."""
+    """Return the content of the entry ``name`` of ``$SURICATE_CODE`` or a package; None if absent or damaged."""
     folder, _ = code_folder()
     found = None if folder is None else _read(folder / ENTRIES / name)
-    return None if found is None else found[0]
+    if found is None:
+        packed = packaged.read(name)
+        return None if packed is None else unwrapped(packed)
+    return found[0]
 
 
 @cache

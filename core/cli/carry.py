@@ -12,11 +12,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from suricate.base import cache
+from suricate.base import cache, packaged
 from suricate.base.errors import ParameterError
+from suricate.base.packaged import ABOUT, ENTRIES
 
-ABOUT, CPU = "about.json", ".nbc"
-NAME = re.compile(rf"{cache.ENTRIES}/([\w.-]+\.(?:nbc|cubin))")  #: of an entry, in the archive
+CPU = ".nbc"
+NAME = re.compile(rf"{ENTRIES}/([\w.-]+\.(?:nbc|cubin))")  #: of an entry, in the archive
 
 
 def save(path: Path) -> int:
@@ -26,7 +27,7 @@ def save(path: Path) -> int:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr(ABOUT, json.dumps(made_with(), indent=1))
         for name in sorted(held):
-            archive.writestr(f"{cache.ENTRIES}/{name}", cache.wrapped(held[name]))
+            archive.writestr(f"{ENTRIES}/{name}", cache.wrapped(held[name]))
     return len(held)
 
 
@@ -87,16 +88,47 @@ def misfit(about: dict[str, Any]) -> str:
     return "; ".join(f"made for {name} {about[name]}, here is {here[name]}" for name in differing if name != "features")
 
 
-def shipped_code() -> str:
-    """Return what ``suricate info`` prints of ``SURICATE_CODE``: the folder, what it serves, and why it is unused."""
+def shipped_code() -> dict[str, str]:
+    """Return what ``suricate info`` says of code made elsewhere: where it is, what it serves, and why it is unused."""
     folder, reason = cache.code_folder()
-    if folder is None:
-        return f"not used: {reason}"
-    count = sum(1 for _ in (folder / cache.ENTRIES).iterdir())
-    try:
-        about = json.loads((folder / ABOUT).read_text())
-        made = ", ".join(f"{name} {about[name]}" for name in made_with() if name != "features")
-        reason = misfit(about)
-    except (OSError, ValueError, KeyError, TypeError):
-        made, reason = f"it does not say what made it (no {ABOUT})", ""
-    return f"{folder}, {count} entries: {made}" + (f"; not used on the CPU: {reason}" if reason else "")
+    told = {"code made elsewhere": f"not used: {reason}"}
+    if folder is not None:
+        try:
+            about = json.loads((folder / ABOUT).read_text())
+        except (OSError, ValueError):
+            about = {}
+        told = {"code made elsewhere": _told(str(folder), sum(1 for _ in (folder / ENTRIES).iterdir()), about)}
+    for module in packaged.MODULES.values():
+        found, what = packaged.installed(module), f"package {module.replace('_', '-')}"
+        told[what] = "not installed" if found is None else _told(str(found.path), len(found.names()), found.about)
+    return told
+
+
+def _told(place: str, count: int, about: dict[str, Any]) -> str:
+    """Return in words what ``count`` entries at ``place``, made with ``about``, serve, and why they are unused."""
+    if "architectures" in about:
+        made = f"CUDA {about['cuda']}, {', '.join(about['architectures'])}"
+        reason = misfit_of_device(about)
+    else:
+        try:
+            made = ", ".join(f"{name} {about[name]}" for name in made_with() if name != "features")
+            reason = misfit(about)
+        except (KeyError, TypeError):
+            made, reason = f"it does not say what made it (no {ABOUT})", ""
+    return f"{place}, {count} entries: {made}" + (
+        f"; not used on {'CUDA' if 'cuda' in about else 'the CPU'}: {reason}" if reason else ""
+    )
+
+
+def misfit_of_device(about: dict[str, Any]) -> str:
+    """Return why machine code for CUDA made with ``about`` is not used here; "" if it is."""
+    from suricate.base.devices import cuda_device_count
+    from suricate.cuda import compiler
+
+    if not cuda_device_count():
+        return "there is no CUDA device"
+    major = str(compiler.nvrtc_version()[0])
+    if major != about["cuda"]:
+        return f"made for CUDA {about['cuda']}, here is {major}"
+    here = compiler.target_options()[-1].partition("=")[2]
+    return "" if here in about["architectures"] else f"it has none for {here}"

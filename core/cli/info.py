@@ -101,8 +101,7 @@ def machine_facts() -> dict[str, Any]:
     facts["algorithms"] = ", ".join(plugins.algorithms()) or "none"
     facts["CPU kernel cache"] = kernel_cache("cpu") or "none that can be written"
     facts["CUDA kernel cache"] = kernel_cache("cuda")
-    facts["code made elsewhere"] = shipped_code()
-    return facts
+    return facts | shipped_code()
 
 
 def snapshot_facts(path: Path, reading: dict[str, Any]) -> dict[str, Any]:

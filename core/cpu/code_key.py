@@ -37,15 +37,16 @@ STABLE = frozenset({"builtins", "llvmlite", "math", "numba", "numpy", *sys.stdli
 WITHOUT_EFFECT = frozenset(
     {
         "ALWAYS_WARN_UNINIT_VAR", "ANNOTATE", "CHROME_TRACE", "COLOR_SCHEME", "DEVELOPER_MODE", "DIFF_IR",
-        "DISABLE_JIT", "DISABLE_PERFORMANCE_WARNINGS", "FULL_TRACEBACKS", "FUNCTION_CACHE_SIZE", "GDB_BINARY",
-        "HIGHLIGHT_DUMPS", "HTML", "LLVM_PASS_TIMINGS", "PARALLEL_DIAGNOSTICS", "SHOW_HELP", "THREADING_LAYER",
-        "THREADING_LAYER_PRIORITY", "TRACE",
+        "DISABLE_INTEL_SVML", "DISABLE_JIT", "DISABLE_PERFORMANCE_WARNINGS", "FULL_TRACEBACKS", "FUNCTION_CACHE_SIZE",
+        "GDB_BINARY", "HIGHLIGHT_DUMPS", "HTML", "LLVM_PASS_TIMINGS", "PARALLEL_DIAGNOSTICS", "SHOW_HELP",
+        "THREADING_LAYER", "THREADING_LAYER_PRIORITY", "TRACE",
     }
 )  # fmt: skip  #: options of Numba that do not change code, besides those of CUDA, dumps, caches and thread counts
 #: what code of a release is compiled for: a processor's name in LLVM, with no features besides its own
 BASELINE = "x86-64-v3"
 V3 = {"+avx", "+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe", "+popcnt", "+sse4.2"}
-PROCESSOR = "CPU_NAME", "CPU_FEATURES"  #: options that the target holds
+#: options that the target holds; whether there is a library of vector mathematics, which keys name apart
+PROCESSOR, SVML = ("CPU_NAME", "CPU_FEATURES"), "USING_SVML"
 _NEITHER = ("CUDA", "DUMP", "CACHE", "NUM_THREADS")
 _CONTENT = (np.ndarray, np.generic, np.dtype, tuple, list, dict, set, frozenset)
 _DISPATCHER: Any = Dispatcher
@@ -68,8 +69,8 @@ def digests_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) 
     """Return hex digests of all that determines the machine code of a function for given argument types.
 
     The first is this machine's own. Others are *portable*: other builds of the same versions make them, too. They have
-    the baseline that code was compiled for in place of the processor: what ``target`` names, and :data:`BASELINE` if
-    the processor includes it.
+    the baseline that code was compiled for in place of the processor: what ``target`` names, and :data:`BASELINE`,
+    without Intel's SVML, if the processor includes it.
 
     Args:
         dispatcher: the compiled function.
@@ -86,9 +87,10 @@ def digests_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) 
     walk.operators()
     triple, *processor = map(str, target or ("",))
     code, portable = walk.digest.hexdigest(), ("portable", triple, *portable_versions().values())
-    keys = [("own", triple, *processor, *_versions()), (*portable, *processor)]
+    svml = str(vars(config).get(SVML, False))
+    keys = [("own", triple, *processor, svml, *_versions()), (*portable, *processor, svml)]
     if processor and includes_baseline(processor[-1]):
-        keys.append((*portable, BASELINE, ""))
+        keys.append((*portable, BASELINE, "", "False"))
     return [hashlib.sha256("\0".join((code, *key)).encode()).hexdigest()[:40] for key in keys]
 
 
@@ -111,13 +113,22 @@ def _versions() -> tuple[str, ...]:
 
 def tools() -> tuple[str, ...]:
     """Return what machine code depends on besides sources: versions, options of Numba, and the processor."""
-    return (*_versions(), *_options(), str(config.CPU_NAME), str(config.CPU_FEATURES), str(get_host_cpu_name()))
+    return (
+        *_versions(),
+        *_options(),
+        str(vars(config).get(SVML)),
+        str(config.CPU_NAME),
+        str(config.CPU_FEATURES),
+        str(get_host_cpu_name()),
+    )
 
 
 def _options() -> Iterator[str]:
     """Yield ``name=value`` for every Numba option that may change the generated code."""
     for name, value in sorted(vars(config).items()):
-        if not name.isupper() or name in WITHOUT_EFFECT or name in PROCESSOR or any(part in name for part in _NEITHER):
+        if not name.isupper() or name[0] == "_" or name in WITHOUT_EFFECT or name in (*PROCESSOR, SVML):
+            continue
+        if any(part in name for part in _NEITHER):
             continue
         if not name.startswith("DEBUG_") or name == "DEBUG_NRT":
             yield f"{name}={value!r}"

@@ -196,7 +196,7 @@ def test_info_says_what_is_used_and_why_not(saved, tmp_path, monkeypatch):
     def told(named: str) -> str:
         monkeypatch.setenv("SURICATE_CODE", named)
         cache.code_folder.cache_clear()
-        return carry.shipped_code()
+        return carry.shipped_code()["code made elsewhere"]
 
     assert told("") == "not used: SURICATE_CODE names no folder"
     assert told("code") == "not used: code depends on the working directory: give an absolute path"

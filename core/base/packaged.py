@@ -1,0 +1,89 @@
+"""Compiled code of a release: the packages ``suricate-code-cpu`` and ``suricate-code-cuda``, if they are installed.
+
+Each is a module of a fixed name with one file, an archive as ``suricate warmup --save`` writes it. It is looked for
+where packages are installed, never in the working directory or the folder of a script. Entries are trusted as the
+Python files beside them are, and only read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import sysconfig
+import zipfile
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ENTRIES, ABOUT = "entries", "about.json"  #: in an archive: the folder of the entries, and what they were made with
+ARCHIVE = "code.zip"
+MODULES = {".nbc": "suricate_code_cpu", ".cubin": "suricate_code_cuda"}  #: by the end of the names of entries
+HEADER = 30  #: bytes of a member's header, before its name
+
+
+class Archive:
+    """The entries of the archive at ``path``; threads and forks may read it at the same time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with zipfile.ZipFile(path) as archive:
+            self._members = {each.filename: each for each in archive.infolist()}
+
+    def read(self, member: str) -> bytes | None:
+        """Return the bytes of ``member``; None if it is absent or does not unpack."""
+        known = self._members.get(member)
+        if known is None:
+            return None
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(known.header_offset)
+                header = file.read(HEADER)
+                file.seek(
+                    int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), os.SEEK_CUR
+                )
+                data = file.read(known.compress_size)
+            return data if known.compress_type == zipfile.ZIP_STORED else zlib.decompress(data, -zlib.MAX_WBITS)
+        except (OSError, zlib.error):
+            return None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the entries were made with, by name; empty if the archive does not say it."""
+        try:
+            found = json.loads(self.read(ABOUT) or b"{}")
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def names(self) -> list[str]:
+        """Return the names of all entries in the archive, with their folder."""
+        return [name for name in self._members if name.startswith(f"{ENTRIES}/")]
+
+
+def read(name: str) -> bytes | None:
+    """Return the file of the entry ``name``, as a package has it; None if no package does."""
+    module = MODULES.get(name[name.rfind(".") :])
+    found = None if module is None else installed(module)
+    return None if found is None else found.read(f"{ENTRIES}/{name}")
+
+
+@cache
+def installed(module: str) -> Archive | None:
+    """Return the archive of ``module``; None if it is not installed or cannot be read."""
+    for folder in _folders():
+        path = Path(folder) / module / ARCHIVE
+        try:
+            return Archive(path)
+        except (OSError, zipfile.BadZipFile):  # it is not there, or damaged
+            continue
+    return None
+
+
+def _folders() -> list[str]:
+    """Return the folders where packages are installed."""
+    found = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        found.append(site.getusersitepackages())
+    return [each for each in dict.fromkeys(found) if os.path.isabs(each)]
