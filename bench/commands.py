@@ -40,6 +40,7 @@ QUIET_CORE = click.option(
     "--quiet-core", is_flag=True, help="Besides, time each row of a CUDA device on a core that is quiet at the moment."
 )
 SCALING = "scaling"  #: the suite on graphs of several processes, which all of them run together
+FIRST = "first"  #: the suite of first calls, each in a process of its own
 FITTING = {  #: option -> the suites that it applies to; options that are not here apply to all
     "pairs": ("operations", "sweep"),
     "scenario": ("operations", "sweep"),
@@ -170,8 +171,8 @@ def demo(
 
 @click.command()
 @click.option(
-    "--suite", type=click.Choice((*SUITES, SCALING, "all")), default="all", show_default=True, metavar="NAME",
-    help=f"{', '.join(SUITES)}, {SCALING}; all: {', '.join(name for name, suite in SUITES.items() if suite.in_all)}.",
+    "--suite", type=click.Choice((*SUITES, SCALING, FIRST, "all")), default="all", show_default=True, metavar="NAME",
+    help=f"{', '.join((*SUITES, SCALING, FIRST))}; all: {', '.join(name for name in SUITES if SUITES[name].in_all)}.",
 )  # fmt: skip
 @click.option(
     "--graph", "graphs", multiple=True,
@@ -246,6 +247,8 @@ def bench(
     check_fitting(suite)
     if suite == SCALING and not listing:
         return run_scaling(graphs, device, backends, algorithms, output, options)
+    if suite == FIRST and not listing:
+        return run_first(graphs, device, output, options["workloads"], table_format)
     with usage_errors():
         where = resolve(device)
         repeats, time_limit = (given(name, options[name], suite) for name in ("repeats", "time_limit"))
@@ -308,6 +311,23 @@ def run_scaling(
         check_versions(output, [(plan.backend, algorithm) for algorithm in (None, *plan.names())])
         failed = scaling.run(graphs or constants.SCALING_GRAPHS, device, plan, output, options["ranks"])
     raise SystemExit(1 if failed else 0)
+
+
+def run_first(
+    graphs: tuple[str, ...], device: str, output: Path, workloads: tuple[str, ...], table_format: str
+) -> None:
+    """Run the suite of first calls, whose graph on CUDA is R-MAT 20 or the one of ``graphs``, and print its table."""
+    with usage_errors():
+        scale = (graphs or ("rmat:20",))[-1].removeprefix("rmat:")
+        if not scale.isdecimal():
+            raise ValueError(f"suite 'first' draws its graph: rmat:SCALE, got {graphs[-1]!r}")
+        where = resolve(device)
+        from suricate.bench import first
+        from suricate.cli import console
+        from suricate.cli.terminal import show
+
+    say = console(stderr=True).print
+    show(table_format, [first.run(where, None if output == STDOUT else output, int(scale), workloads, say)])
 
 
 def run_session(
