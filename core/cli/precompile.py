@@ -1,45 +1,80 @@
-"""Compiling ahead what common calls need, so that no call waits for it (``suricate warmup``).
+"""Compiling ahead what calls need, so that none waits for it (``suricate warmup``).
 
-Kernels are compiled when they are first called and kept on disk. Warming up makes those calls
-(``suricate.graph.ahead``): updates and queries of a backend, unweighted and weighted, every algorithm kept current, the
-readers of text files, and on request the functions that NetworkX dispatches.
+Kernels are compiled when they are first called and kept on disk. Warming up makes those calls, in *steps*
+(``suricate.graph.ahead``): batches of all sizes and queries, and every algorithm kept current, on graphs of all
+weights, directed or not; jobs over windows; replays; the readers of text files; the functions that NetworkX dispatches.
+On the CPU, where Numba compiles in one thread, processes share the steps.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
+import os
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import copy
 from functools import lru_cache, partial
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from suricate import plugins
+from suricate.base import cache
 from suricate.base.devices import Device, resolve_device
+from suricate.base.errors import SuricateError
+from suricate.base.types import DELETE, INSERT, SET
+from suricate.cpu import threads
 from suricate.cuda.compiler import POOL
 from suricate.graph import Graph
-from suricate.graph.ahead import EDGES, FIRST, VERTICES, Kind, rehearsing, tracking, updates
+from suricate.graph.ahead import (
+    EDGES,
+    FIRST,
+    SHAPES,
+    VERTICES,
+    Kind,
+    following,
+    rehearsing,
+    tracking,
+    updates,
+    vertices,
+)  # fmt: skip
 from suricate.graph.options import GraphOptions
 from suricate.intake.tables import library
 from suricate.plugins.algorithm import Algorithm
 from suricate.primitives.sorting import LARGE
 
 Step = tuple[str, Callable[[], None]]  #: what it is for, and the calls
+PARTS = "graphs", "stream", "replay", "networkx"
+WEIGHTS = None, "float32", "float64", "int32"
+PROCESSES = 4  #: at most: each takes some 400 MB
 #: Arguments of functions of NetworkX that have no default, by their names; nodes are numbers.
 NODES = {"source": 0, "target": 1, "n": 0, "sources": [0], "distance": 1, "k": 1}
+DENSE = "google_matrix", "to_numpy_array"  #: these return a number per pair of nodes
 #: Vertices and edges of graphs for NetworkX: loops of one thread, and of several.
 SIZES = ((1_000, 5_000), (20_000, 4 * LARGE))
+#: Kinds of windows, by columns of their events and options: names, weights and how they are combined, no window at all
+INTAKES = (
+    ("ids", {}), ("ids weight", {}), ("ids weight", {"combine": "sum", "size": None}), ("names", {"combine": "count"}),
+    *(("names weight", {"combine": rule}) for rule in ("last", "first", "sum", "min", "max")),
+    ("numbers", {}), ("ids", {"size": None}), ("names weight kind", {}),
+)  # fmt: skip
+EVENTS = 3, 2_000, 3, 3, 700, 100, 3, 0, 0, 0, 0, 6_000, 6_000, 40, 4 * LARGE, 9, 9  #: of the slides of a job
 
 
 def warm_up(
     *,
     backend: str | None = None,
     device: str = "auto",
-    networkx: bool = False,
+    parts: tuple[str, ...] = (),
     report: Callable[[str, float], None] | None = None,
 ) -> float:
     """Compile the kernels that common calls need on ``device``; return the seconds that it took.
@@ -47,71 +82,120 @@ def warm_up(
     Args:
         backend: name of the backend; None: the default one of the device.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
-        networkx: also the kernels of functions of the NetworkX backend, for graphs of the default backend.
+        parts: of :data:`PARTS`; empty: all, NetworkX if it is installed.
         report: called after each step with (its name, the seconds it took).
 
     Raises:
         UnknownNameError, DeviceError: there is no such backend or device.
         MissingLibraryError: NetworkX is asked for and not installed.
+        SuricateError: a step failed; all others were made.
     """
     place = resolve_device(device)
     name = plugins.default_backend(place).name if backend is None else plugins.backend(backend).name
     began = time.perf_counter()
-    for what, run in chain(_steps(name, place), _functions_of_networkx(place) if networkx else ()):
-        start = time.perf_counter()
-        run()
-        if report is not None:
+    found = steps(name, place, parts)
+    report = report or (lambda what, seconds: None)
+    number = 1 if place.is_cuda else min(threads.limit(), PROCESSES, len(found))
+    if number > 1:
+        _Helpers(number, [name, str(place), *parts], [what for what, _ in found], report).wait()
+    else:
+        for what, run in found:
+            start = time.perf_counter()
+            run()
             report(what, time.perf_counter() - start)
     POOL.wait()  # for final builds
     return time.perf_counter() - began
 
 
-def _steps(backend: str, device: Device) -> Iterator[Step]:
-    for weight_dtype in (None, "float32"):
-        kind = "unweighted" if weight_dtype is None else f"{weight_dtype} weights"
-        yield f"{backend}: updates and queries, {kind}", lambda dtype=weight_dtype: _update(backend, device, dtype)  # type: ignore[misc]
-    for name in plugins.algorithms():
-        algorithm = plugins.algorithm(name)
-        if _can_be_sampled(algorithm):
-            yield f"{backend}: {name}", lambda algorithm=algorithm: _track(algorithm, backend, device)  # type: ignore[misc]
-    yield "reading edge lists and CSV files", _read
-    yield "names of vertices", _name
+class _Helpers:
+    """Processes that make the steps of the names ``labels``, each one after the other, until all are made.
+
+    ``arguments``: of :func:`steps`, as texts.
+    """
+
+    def __init__(
+        self, number: int, arguments: list[str], labels: list[str], report: Callable[[str, float], None]
+    ) -> None:
+        self._left, self._report, self._lock = deque(enumerate(labels)), report, threading.Lock()
+        self._failed: list[str] = []
+        self._arguments = arguments
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(number)]
+
+    def wait(self) -> None:
+        """Make all steps."""
+        for thread in self._threads:
+            thread.start()
+        for thread in self._threads:
+            thread.join()
+        if self._failed:
+            raise SuricateError("\n".join(self._failed))
+
+    def _work(self) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+        command = [sys.executable, "-P", "-c", "from suricate.cli.precompile import help_out; help_out()"]
+        with subprocess.Popen(
+            [*command, *self._arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            while (step := self._next()) is not None:
+                start = time.perf_counter()
+                print(step[0], file=process.stdin, flush=True)
+                answer = json.loads(process.stdout.readline() or '{"failed": "the process ended", "used": {}}')
+                with self._lock:
+                    cache.USED.update(answer["used"])
+                    self._failed += [f"{step[1]}: {answer['failed']}"] if answer["failed"] else []
+                    self._report(step[1], time.perf_counter() - start)
+
+    def _next(self) -> tuple[int, str] | None:
+        with self._lock:
+            return self._left.popleft() if self._left else None
 
 
-def _functions_of_networkx(device: Device) -> Iterator[Step]:
-    nx = library("networkx", "networkx")
-    from suricate.networkx.info import offered
-
-    for name, point in offered().items():
-        served = point.load()
-        parameters = list(served.signature.parameters.values())[1:]
-        given = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-        needed = [p.name for p in given if p.default is p.empty or p.name == "source"]  # never paths from all vertices
-        function = getattr(nx, name, None) or getattr(nx.community, name, None)
-        if set(needed) <= NODES.keys() and function is not None:
-            arguments = {parameter: NODES[parameter] for parameter in needed}
-            yield f"networkx: {name}", partial(_dispatch, nx, served, partial(function, **arguments), device)
-
-
-def _dispatch(nx: Any, served: Any, function: Callable[..., Any], device: Device) -> None:
-    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes."""
-    has_weight = "weight" in served.signature.parameters
-    weights: tuple[dict[str, Any], ...] = ({"weight": None}, {"weight": "weight"}) if has_weight else ({},)
-    sizes = SIZES[:1] if served.cost == "heavy" else SIZES
-    directions = (False, True) if served.directed is None else (served.directed,)
-    refusals = nx.NetworkXException, NotImplementedError  # of questions about other graphs, or not served
-    for size, directed, weight in product(sizes, directions, weights):
-        place = nx.config.backends.suricate(device=str(device))
-        with place, nx.config(cache_converted_graphs=False), suppress(*refusals):  # or others' weights would be kept
-            answer = function(_drawn(nx, *size, directed), backend="suricate", **weight)
-            deque(answer if isinstance(answer, Iterator) else (), maxlen=0)
+def help_out() -> None:
+    """Make the steps whose numbers come over standard input; answer with a line of JSON for each."""
+    backend, device, *parts = sys.argv[1:]
+    out, sys.stdout = sys.stdout, sys.stderr  # what plugins print is no answer
+    found, failed = steps(backend, resolve_device(device), tuple(parts)), ""
+    for line in sys.stdin:
+        try:
+            found[int(line)][1]()
+        except Exception as error:
+            failed = repr(error)
+        print(json.dumps({"failed": failed, "used": cache.USED}), file=out, flush=True)
+        failed = ""
+        cache.USED.clear()
 
 
-@lru_cache
-def _drawn(nx: Any, num_vertices: int, num_edges: int, directed: bool) -> Any:
-    graph = nx.gnm_random_graph(num_vertices, num_edges, seed=1, directed=directed)
-    nx.set_edge_attributes(graph, 1.5, "weight")
-    return graph
+def steps(backend: str, device: Device, parts: tuple[str, ...] = ()) -> list[Step]:
+    """Return the steps of ``parts``, in the same order in every process; those that share nothing come first."""
+    makers = {"graphs": _graphs, "stream": _jobs, "replay": _replays, "networkx": _functions_of_networkx}
+    chosen = [part for part in PARTS if part in parts]
+    if not chosen:
+        with suppress(ImportError):
+            import networkx  # noqa: F401 - whether it is there
+
+            chosen = [*PARTS]
+        chosen = chosen or [*PARTS[:-1]]
+    found = [(f"{backend}: first batches", partial(_update, backend, device, None))]
+    if {"graphs", "stream"} & {*chosen}:
+        found += [("reading edge lists and CSV files", _read), ("names of vertices", _name)]
+    return found + [step for part in chosen for step in makers[part](backend, device)]
+
+
+# -- graphs and algorithms ---------------------------------------------------------------------------------------------
+
+
+def _graphs(backend: str, device: Device) -> Iterator[Step]:
+    for dtype in WEIGHTS:
+        kind = f"{dtype} weights" if dtype else "unweighted"
+        yield f"{backend}: updates and queries, {kind}", partial(_update, backend, device, dtype)
+    for algorithm in _sampled():
+        yield f"{backend}: {algorithm.name}", partial(_track, algorithm, backend, device)
+
+
+def _sampled() -> list[type[Algorithm]]:
+    return [found for name in plugins.algorithms() if _can_be_sampled(found := plugins.algorithm(name))]
 
 
 def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
@@ -123,22 +207,57 @@ def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
 
 
 def _update(backend: str, device: Device, weight_dtype: str | None) -> None:
-    kind = _kind(backend, device, weight_dtype=weight_dtype)
-    for size, first in ((EDGES, FIRST), (LARGE, LARGE)):  # small batches; a bulk load and large ones
-        _run(updates(kind, size, first))
+    for directed in (True, False):
+        kind = _kind(backend, device, weight_dtype=weight_dtype, directed=directed, in_edges=directed)
+        for size, first in ((EDGES, FIRST), (LARGE, LARGE)):  # small batches; a bulk load and large ones
+            _run(updates(kind, size, first))
+        _run(vertices(kind))
+        _query(kind)
+
+
+def _query(kind: Kind) -> None:
+    """Call what a graph offers beside batches, with ids of all types, few and many; copy it, store it, load it."""
+    for size, dtype in product((20, 2 * LARGE), (np.uint32, np.int64, np.int32)):
+        src, dst, *weight = kind.edges(np, size)
+        ends = src.astype(dtype), dst.astype(dtype)
+        with rehearsing(), tempfile.TemporaryDirectory() as folder:
+            graph = kind.graph()
+            delta = graph.insert_edges(*ends, *weight)
+            assert len(delta.inserted.src) == delta.num_inserted
+            graph.has_edges(*ends)
+            if weight:
+                graph.edge_weights(*ends, default=0)
+            graph.neighbors(int(src[0]))
+            graph.save(Path(folder) / "graph.npz")
+            again = Graph.load(Path(folder) / "graph.npz", device=kind.device)
+            copy(again).delete_edges(*ends)
+            again.delete_edges(*ends)
+            graph.compact()
+            graph.degrees()
+            graph.edges()
 
 
 def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
+    """Keep ``algorithm`` current on graphs of all kinds that it takes."""
     requires = algorithm.requires
-    kind = _kind(
-        backend,
-        device,
-        in_edges=requires.in_edges,
-        directed=not requires.undirected,
-        weight_dtype="float32" if requires.weighted else None,
-    )
-    for size in (EDGES,) if device.is_cuda else (EDGES, 4 * LARGE):  # loops of one thread, and of several
-        _run(tracking(kind, algorithm, algorithm.sample_params(VERTICES, 0), size))
+    directions = [each for each in (True, False) if requires.undirected is not each]
+    weights = [each for each in WEIGHTS if requires.weighted in (None, each is not None)]
+    has_weighted = "weighted" in inspect.signature(algorithm).parameters
+    for directed, dtype in product(directions, weights):
+        for in_edges in {requires.in_edges, directed}:
+            kind = _kind(backend, device, in_edges=in_edges, directed=directed, weight_dtype=dtype)
+            _follow(kind, algorithm, {}, SHAPES if dtype in weights[:1] or algorithm.uses_weights else SHAPES[:1])
+            if has_weighted and dtype:
+                _follow(kind, algorithm, {"weighted": True})
+
+
+def _follow(
+    kind: Kind, algorithm: type[Algorithm], given: dict[str, Any], shapes: tuple[tuple[int, int], ...] = SHAPES
+) -> None:
+    """Rehearse ``algorithm``, with the parameters ``given``, on graphs of ``kind`` and of these ``shapes``."""
+    _run(tracking(kind, algorithm, algorithm.sample_params(VERTICES, 0) | given))
+    for shape in () if kind.device.is_cuda else shapes:
+        _run(following(kind, algorithm, algorithm.sample_params(shape[0], 0) | given, *shape))
 
 
 def _kind(backend: str, device: Device, **options: Any) -> Kind:
@@ -175,3 +294,105 @@ def _name() -> None:
         names.next_slide()
     names.add(["ann", "bob"])
     names.copy().check()
+
+
+# -- jobs and replays --------------------------------------------------------------------------------------------------
+
+
+def _jobs(backend: str, device: Device) -> Iterator[Step]:
+    for columns, options in INTAKES:
+        told = " ".join(f"{name}={each}" for name, each in options.items())
+        yield f"stream: {columns} {told}".rstrip(), partial(_slide, backend, device, columns, options)
+    for algorithm in _sampled():
+        directed = not algorithm.requires.undirected
+        helps = directed and (algorithm.requires.in_edges or algorithm.update_kind in ("dynamic", "repair"))
+        for dtype in ("float64",) if algorithm.requires.weighted else (None, "float64"):
+            kind = _kind(backend, device, directed=directed, in_edges=helps, weight_dtype=dtype)
+            yield f"stream: {algorithm.name}, {dtype or 'no'} weights", partial(_follow, kind, algorithm, {})
+
+
+def _slide(backend: str, device: Device, columns: str, options: dict[str, Any]) -> None:
+    """Run a job over drawn events with these ``columns`` and options of a window; it reads a file and writes one."""
+    import suricate.stream as st
+
+    rng, total = np.random.default_rng(1), sum(EVENTS)
+    time_of = np.repeat(np.arange(len(EVENTS)), EVENTS)
+    ends = (rng.integers(0, VERTICES, (2, total)) + 5 * time_of).astype(np.int64)
+    events: dict[str, Any] = {"time": time_of}
+    for name, ids in zip(("src", "dst"), ends, strict=True):
+        events[name] = np.char.add("vertex ", ids.astype(str)).tolist() if "names" in columns else ids
+    if "weight" in columns:
+        events["weight"] = rng.integers(1, 50, total)
+    if "kind" in columns:
+        events["kind"] = rng.choice([INSERT, INSERT, INSERT, SET, DELETE], total)
+    named = "ids" not in columns
+    graph = {"backend": backend, "device": str(device)}
+    given = {"size": "4", "names": named or None, "graph": graph, **options}
+    job = st.Window(events, slide="1", **given)
+    degrees = job.track("degree")
+    with rehearsing():
+        for _ in job:
+            degrees.top(3)
+
+
+def _replays(backend: str, device: Device) -> Iterator[Step]:
+    if device.is_cuda:
+        return
+    for name in (None, *(each.name for each in _sampled() if each.event_step is not Algorithm.event_step)):
+        yield f"replay: {name or 'degrees'}", partial(_replay, backend, device, name)
+
+
+def _replay(backend: str, device: Device, name: str | None) -> None:
+    from suricate.replaying import replay
+
+    rng = np.random.default_rng(1)
+    params = {} if name is None else plugins.algorithm(name).sample_params(VERTICES, 0)
+    for directed, dtype in product((True, False), WEIGHTS):
+        kind = _kind(backend, device, directed=directed, in_edges=directed, weight_dtype=dtype)
+        with rehearsing():
+            graph = kind.graph()
+            src, dst, *weight = kind.edges(np)
+            tracker = None if name is None else graph.track(name, **params)
+            for at in (None, [1]):
+                replay(graph, (src, dst, rng.random(len(src)) < 0.6, *weight), tracker, at=at)
+
+
+# -- NetworkX ----------------------------------------------------------------------------------------------------------
+
+
+def _functions_of_networkx(backend: str, device: Device) -> Iterator[Step]:
+    nx = library("networkx", "networkx")
+    from suricate.networkx.info import offered
+
+    for name, point in offered().items():
+        served = point.load()
+        parameters = list(served.signature.parameters.values())[1:]
+        given = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        needed = [p.name for p in given if p.default is p.empty or p.name == "source"]  # never paths from all vertices
+        function = getattr(nx, name, None) or getattr(nx.community, name, None)
+        if set(needed) <= NODES.keys() and function is not None:
+            arguments = {parameter: NODES[parameter] for parameter in needed}
+            yield f"networkx: {name}", partial(_dispatch, nx, served, partial(function, **arguments), device)
+
+
+def _dispatch(nx: Any, served: Any, function: Any, device: Device) -> None:
+    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes."""
+    has_weight = "weight" in served.signature.parameters
+    weights: tuple[str | None, ...] = (None, "weight", "count") if has_weight else (None,)
+    is_small = served.cost == "heavy" or function.func.__name__ in DENSE
+    directions = (False, True) if served.directed is None else (served.directed,)
+    refusals = nx.NetworkXException, NotImplementedError  # of questions about other graphs, or not served
+    for size, directed, weight in product(SIZES[:1] if is_small else SIZES, directions, weights):
+        place = nx.config.backends.suricate(device=str(device))
+        with place, nx.config(cache_converted_graphs=False), suppress(*refusals):  # or others' weights would be kept
+            given = {"weight": weight} if has_weight else {}
+            answer = function(_drawn(nx, *size, directed), backend="suricate", **given)
+            deque(answer if isinstance(answer, Iterator) else (), maxlen=0)
+
+
+@lru_cache
+def _drawn(nx: Any, num_vertices: int, num_edges: int, directed: bool) -> Any:
+    graph = nx.gnm_random_graph(num_vertices, num_edges, seed=1, directed=directed)
+    nx.set_edge_attributes(graph, 1.5, "weight")
+    nx.set_edge_attributes(graph, 2, "count")
+    return graph

@@ -15,13 +15,17 @@ from suricate.cli.sources import FILE, TARGET
 @click.command()
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
-@click.option("--networkx", is_flag=True, help="Also what the functions of the NetworkX backend need.")
+@click.option(
+    "--for", "parts", multiple=True, type=click.Choice(["graphs", "stream", "replay", "networkx"]),
+    help="Compile what these need, no more; repeatable. Default: all; NetworkX if it is installed.",
+)  # fmt: skip
 @click.option("--save", metavar="FILE", type=TARGET, help="Write what was compiled to FILE, for machines of this kind.")
 @click.option("--load", metavar="FILE", type=FILE, help="Compile nothing: load what --save wrote elsewhere.")
-def warmup(backend: str | None, device: str, networkx: bool, save: Path | None, load: Path | None) -> None:
-    """Compile ahead what updates, queries, algorithms and readers need.
+def warmup(backend: str | None, device: str, parts: tuple[str, ...], save: Path | None, load: Path | None) -> None:
+    """Compile ahead what updates, queries, algorithms, readers, windows, replays and functions of NetworkX need.
 
-    They are cached on disk, so this is done once per machine and version of suricate.
+    Then nothing compiles in these, at any size of batches, windows and slides, on graphs of the backend without weights
+    or with float32, float64 or int32, directed or not. It is cached on disk: once per machine and version of suricate.
     """
     from suricate.cli import carry
 
@@ -40,7 +44,7 @@ def warmup(backend: str | None, device: str, networkx: bool, save: Path | None, 
         click.echo(f"{seconds:6.1f} s  {what}")
 
     with working("compiling"):
-        seconds = warm_up(backend=backend, device=device, networkx=networkx, report=report)
+        seconds = warm_up(backend=backend, device=device, parts=parts, report=report)
     folder = kernel_cache(resolve_device(device).kind)
     click.echo(f"{seconds:6.1f} s  in all; kept in {folder}" if folder else f"{seconds:6.1f} s  in all; not kept")
     if save is not None:

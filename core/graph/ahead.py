@@ -52,6 +52,9 @@ FILLED = ("bool", "uint8", "uint32", "uint64", "int32", "int64", "float32", "flo
 FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehearsals under way, at most
 PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
 PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
+#: vertices and edges of graphs on which algorithms follow batches: loops of one thread, of several; dense and sparse
+SHAPES = (VERTICES, EDGES), (4_000, 6_000), (VERTICES, 140_000), (40_000, 80_000)
+BATCHES = 1, 40, 2_000, 50_000  #: edges of these batches
 SLIDES = 12  #: mixed batches of a rehearsal, so that maintenance is due
 NICE = 5  #: added to the niceness of their threads: before compiler processes, behind whoever calls
 SWITCH = 5e-4  #: seconds after which a thread of a rehearsal makes way for others, at most
@@ -65,21 +68,21 @@ class Kind:
     options: GraphOptions
     device: Device
 
-    def graph(self) -> Graph:
+    def graph(self, num_vertices: int = VERTICES) -> Graph:
         """Return an empty graph of this kind, without a limit of memory."""
         arguments = self.options.arguments(memory_limit=None, edge_columns=None, weight_dtype=self.options.stored_dtype)
-        return self.graph_type(VERTICES, device=self.device, **arguments)
+        return self.graph_type(num_vertices, device=self.device, **arguments)
 
-    def edges(self, xp: Any, size: int = EDGES) -> list[Array]:
+    def edges(self, xp: Any, size: int = EDGES, num_vertices: int = VERTICES) -> list[Array]:
         """Return ``src``, ``dst`` (``uint32[size]``) and, if the graph is weighted, weights of 1, as arrays of ``xp``.
 
         The edges are random, without self-loops; a third of them leave vertex 0.
         """
-        src, shift = np.random.default_rng(1).integers((0, 1), VERTICES, (size, 2)).T
+        src, shift = np.random.default_rng(1).integers((0, 1), num_vertices, (size, 2)).T
         src[: size // 3] = 0
         dtype = self.options.stored_dtype
         weights = [] if dtype is None else [np.ones(size, dtype)]
-        ids = (part.astype(np.uint32) for part in (src, (src + shift) % VERTICES))
+        ids = (part.astype(np.uint32) for part in (src, (src + shift) % num_vertices))
         return [xp.asarray(part) for part in (*ids, *weights)]
 
     def __str__(self) -> str:
@@ -179,6 +182,67 @@ def tracking(kind: Kind, algorithm: type[Algorithm], params: dict[str, Any], siz
     graph.apply(Batch(delete=(src[::2], dst[::2]), insert=(src, dst, *weight)))
     _read(tracker)
     graph.synchronize()
+
+
+def following(
+    kind: Kind, algorithm: type[Algorithm], params: dict[str, Any], num_vertices: int, num_edges: int
+) -> Iterator[None]:
+    """Rehearse an algorithm, with ``params``, over batches of all sizes; each ``yield`` ends a step.
+
+    ``num_vertices``, ``num_edges``: of the graph. All batches are updated, however large; then some are not.
+    """
+    graph = kind.graph(num_vertices)
+    src, dst, *weight = kind.edges(kind.device.xp, num_edges, num_vertices)
+    tracker = graph.track(algorithm, **params)
+    graph.insert_edges(src, dst, *weight)
+    _read(tracker)
+    yield
+    for size in () if algorithm.update_kind == "recompute" else BATCHES:
+        for begin in (0, num_edges // 2)[: 1 if size > EDGES // 2 else 2]:  # edges of the hub, others
+            here = slice(begin, min(begin + size, num_edges - 1))
+            for change in _changes(*(part[here] for part in (src, dst, *weight))):
+                graph.apply(change)
+                _read(tracker)
+            yield
+    graph.delete_vertices([num_vertices - 1])
+    graph.insert_vertices(num_vertices)
+    graph.insert_edges([num_vertices], [1], *([1.0] for _ in weight))
+    _read(tracker)
+    if isinstance(pace := tracker.algorithm.pace, Unpaced):
+        pace.recomputes = True
+        for change in _changes(src[:FIRST], dst[:FIRST], *(part[:FIRST] for part in weight)):
+            graph.apply(change)
+            _read(tracker)
+    tracker.refresh()
+    graph.synchronize()
+
+
+def _changes(src: Array, dst: Array, *weight: Array) -> Iterator[Batch]:
+    """Yield batches that delete these edges, insert them, turn them round, turn them back, and weigh them anew."""
+    there, back = (src, dst), (dst, src)
+    yield Batch(delete=there)
+    yield Batch(insert=(*there, *weight))
+    yield Batch(delete=there, insert=(*back, *weight))
+    yield Batch(delete=back, insert=(*there, *weight))
+    for part in weight:
+        yield Batch(insert=(*there, part + part))
+        yield Batch(insert=(*there, part))
+
+
+class Unpaced:
+    """In place of ``suricate.plugins.pace.Pace`` in a rehearsal: no time decides, all batches are updated, or none."""
+
+    comparing: bool = False
+    recomputes: bool = False
+
+    def should_recompute(self, *_: Any) -> bool:
+        """Return :attr:`recomputes`."""
+        return self.recomputes
+
+    def ignore(self, *_: Any) -> None:
+        """Do nothing, where a time would be measured."""
+
+    computes = finish = discard = ignore
 
 
 def _read(tracker: Tracker) -> None:

@@ -21,7 +21,7 @@ from suricate.base.errors import ParameterError, RequirementError, SuricateError
 from suricate.base.parameters import real
 from suricate.cuda.compiler import LOCAL
 from suricate.graph import frames
-from suricate.graph.ahead import REHEARSALS, rehearse_tracking
+from suricate.graph.ahead import REHEARSALS, Unpaced, rehearse_tracking
 from suricate.graph.delta import Delta
 from suricate.graph.interface import hints, html
 from suricate.plugins.algorithm import Algorithm
@@ -87,7 +87,9 @@ class Kept:
 
     def __init__(self, graph: Graph, algorithm: Algorithm, params: dict[str, Any]) -> None:
         self.graph, self.algorithm, self.params = graph, algorithm, params
-        if algorithm.learns:
+        if algorithm.learns and LOCAL.rehearsing:
+            algorithm.pace = Unpaced()  # type: ignore[assignment]
+        elif algorithm.learns:
             algorithm.pace = Pace(graph.device, None if graph.partition is None else graph.partition.clock())
         self.trackers: WeakSet[Tracker[Any]] = WeakSet()
         self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
