@@ -51,6 +51,7 @@ from suricate.graph.options import GraphOptions
 from suricate.intake.tables import library
 from suricate.plugins.algorithm import Algorithm
 from suricate.primitives.sorting import LARGE
+from suricate.stream.rehearsal import rehearse_names
 
 Step = tuple[str, Callable[[], None]]  #: what it is for, and the calls
 PARTS = "graphs", "stream", "replay", "networkx"
@@ -179,7 +180,7 @@ def steps(backend: str, device: Device, parts: tuple[str, ...] = ()) -> list[Ste
         chosen = chosen or [*PARTS[:-1]]
     found = [(f"{backend}: first batches", partial(_update, backend, device, None))]
     if {"graphs", "stream"} & {*chosen}:
-        found += [("reading edge lists and CSV files", _read), ("names of vertices", _name)]
+        found += [("reading edge lists and CSV files", _read), ("names of vertices", rehearse_names)]
     return found + [step for part in chosen for step in makers[part](backend, device)]
 
 
@@ -232,6 +233,9 @@ def _query(kind: Kind) -> None:
             again = Graph.load(Path(folder) / "graph.npz", device=kind.device)
             copy(again).delete_edges(*ends)
             again.delete_edges(*ends)
+            graph.mark()
+            graph.insert_edges(*(part[:FIRST] for part in (*ends[::-1], *weight)))
+            assert len(graph.updated().src) <= FIRST
             graph.compact()
             graph.degrees()
             graph.edges()
@@ -246,17 +250,15 @@ def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
     for directed, dtype in product(directions, weights):
         for in_edges in {requires.in_edges, directed}:
             kind = _kind(backend, device, in_edges=in_edges, directed=directed, weight_dtype=dtype)
-            _follow(kind, algorithm, {}, SHAPES if dtype in weights[:1] or algorithm.uses_weights else SHAPES[:1])
+            _follow(kind, algorithm, {})
             if has_weighted and dtype:
                 _follow(kind, algorithm, {"weighted": True})
 
 
-def _follow(
-    kind: Kind, algorithm: type[Algorithm], given: dict[str, Any], shapes: tuple[tuple[int, int], ...] = SHAPES
-) -> None:
-    """Rehearse ``algorithm``, with the parameters ``given``, on graphs of ``kind`` and of these ``shapes``."""
+def _follow(kind: Kind, algorithm: type[Algorithm], given: dict[str, Any]) -> None:
+    """Rehearse ``algorithm``, with the parameters ``given``, on graphs of ``kind`` and of all shapes."""
     _run(tracking(kind, algorithm, algorithm.sample_params(VERTICES, 0) | given))
-    for shape in () if kind.device.is_cuda else shapes:
+    for shape in () if kind.device.is_cuda else SHAPES:
         _run(following(kind, algorithm, algorithm.sample_params(shape[0], 0) | given, *shape))
 
 
@@ -283,17 +285,6 @@ def _read() -> None:
             path = Path(folder) / name
             path.write_text(header + lines * (SMALL // len(lines) + 1))  # nothing is compiled for small files
             write(read(path, relabel=relabel), path)
-
-
-def _name() -> None:
-    from suricate.intake.names import Names
-
-    names = Names("text")
-    for slide in range(4):  # as many texts come and go as make the table grow and the texts move
-        names.release(names.add([f"{slide} {number:200}" for number in range(2000)]))
-        names.next_slide()
-    names.add(["ann", "bob"])
-    names.copy().check()
 
 
 # -- jobs and replays --------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehea
 PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
 PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
 #: vertices and edges of graphs on which algorithms follow batches: loops of one thread, of several; dense and sparse
-SHAPES = (VERTICES, EDGES), (4_000, 6_000), (VERTICES, 140_000), (40_000, 80_000)
+SHAPES = (VERTICES, EDGES), (4_000, 6_000), (5_000, 140_000), (40_000, 80_000)
 BATCHES = 1, 40, 2_000, 50_000  #: edges of these batches
 SLIDES = 12  #: mixed batches of a rehearsal, so that maintenance is due
 NICE = 5  #: added to the niceness of their threads: before compiler processes, behind whoever calls

@@ -17,8 +17,9 @@ import numpy as np
 
 from suricate.base.errors import SuricateError
 from suricate.base.types import DELETE, INSERT, SET
-from suricate.graph.ahead import PLAIN, REHEARSALS, VERTICES, Kind, tracking
+from suricate.graph.ahead import PLAIN, REHEARSALS, SHAPES, VERTICES, Kind, following, updates
 from suricate.intake.name_values import TEXT
+from suricate.intake.names import Names
 from suricate.primitives.sorting import LARGE
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def _graph_options(job: Window) -> dict[str, Any]:
 def _slides(job: Window, *, kinds: bool) -> Iterator[None]:
     """Run tiny jobs of the kind of ``job``; each ``yield`` ends a slide."""
     given = job._options
+    if job.contents.names is not None and job.contents.names.kind == TEXT:
+        rehearse_names()
     options: dict[str, Any] = {each.name: REPLACED.get(each.name, getattr(given, each.name)) for each in fields(given)}
     options["size"] = None if given.size is None else str(SIZE)
     for counts in (TURNOVERS, LARGE_TURNOVERS):
@@ -84,17 +87,28 @@ def _slides(job: Window, *, kinds: bool) -> Iterator[None]:
                 with suppress(SuricateError):  # that a user may get: a centrality does not converge
                     assert tracker.result is not None
             yield
-        tiny.graph.compact()
-        for one in tiny.graphs.trackers:  # whichever of updating and computing from scratch was faster above
-            graph = tiny.graphs.twin.graph if one.symmetric and tiny.graphs.twin is not None else tiny.graph
-            kind = Kind(type(graph), graph.options, graph.device)
-            yield from tracking(kind, one.kind, _params(one), counts[0])
+    for one in tiny.graphs.trackers:  # in sparse and dense windows, by updates and from scratch
+        graph = tiny.graphs.twin.graph if one.symmetric and tiny.graphs.twin is not None else tiny.graph
+        kind = Kind(type(graph), graph.options, graph.device)
+        for shape in SHAPES:
+            yield from following(kind, one.kind, _params(one, shape[0]), *shape)
+    yield from updates(Kind(type(tiny.graph), tiny.graph.options, tiny.graph.device))
 
 
-def _params(tracker: JobTracker) -> dict[str, Any]:
+def rehearse_names() -> None:
+    """Call what names that are texts need: as many come and go as make their table grow and the texts move."""
+    names = Names("text")
+    for slide in range(4):
+        names.release(names.add([f"{slide} {number:200}" for number in range(2000)]))
+        names.next_slide()
+    names.add(["ann", "bob"])
+    names.copy().check()
+
+
+def _params(tracker: JobTracker, num_vertices: int = VERTICES) -> dict[str, Any]:
     """Return parameters like those of ``tracker`` for a graph of few vertices: those that are numbers or texts."""
     given = tracker.given
-    sample = tracker.kind.sample_params(VERTICES, 0)
+    sample = tracker.kind.sample_params(num_vertices, 0)
     known = {name: sample[name] for name in given if name in sample}
     return {name: each for name, each in given.items() if isinstance(each, PLAIN)} | known
 

@@ -54,7 +54,7 @@ def test_each_state_compiles_what_it_has_not(tmp_path, monkeypatch):
         first, "cases", lambda device, scale: {"doubled": SCRIPT.format(folder=str(tmp_path)), "b": "!"}
     )
     lines: list[str] = []
-    grid = first.run(resolve_device("cpu"), tmp_path / "rows.jsonl", 20, ("doub",), lines.append)
+    grid = first.run(resolve_device("cpu"), tmp_path / "rows.jsonl", 20, ("double",), lines.append)
     compilations = dict(row[1:5:3] for row in grid.rows)
     assert compilations == {"empty": 1, "ahead": 0, "warm": 0}
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]

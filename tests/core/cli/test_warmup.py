@@ -1,108 +1,102 @@
-"""Compiling ahead: what `suricate warmup` has called, later processes load."""
+"""Compiling ahead: after `suricate warmup` nothing compiles."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from first_calls import PARTS
 
-from suricate.cli.precompile import warm_up
-from suricate.errors import DeviceError, UnknownNameError
-
-SCRIPT = """
-from numba.core import event
-from suricate.cli.precompile import warm_up
-
-class Compiled(event.Listener):
-    names = []
-
-    def on_start(self, event):
-        function = event.data["dispatcher"].py_func
-        if function.__module__.startswith("suricate"):
-            self.names.append(f"{function.__module__}.{function.__qualname__}")
-
-    def on_end(self, event):
-        pass
-
-steps = []
-warm_up(backend="csr_baseline", device="cpu", report=lambda what, seconds: steps.append(what))
-print(*steps, sep="\\n")
-event.register("numba:compile", Compiled())
-import numpy as np
-import suricate as su
-g = su.Graph(1_000, backend="csr_baseline", device="cpu")
-reach, ranks = g.track("bfs", source=0), g.track("pagerank")
-src, dst = np.random.default_rng(1).integers(0, 1_000, (2, 100_000))
-g.insert_edges(src[:2_000], dst[:2_000])
-g.delete_edges(src[:100], dst[:100])
-g.has_edges(src[:2_000], dst[:2_000])
-g.insert_edges(src, dst)
-g.delete_edges(src[:50_000], dst[:50_000])
-ranks.result, reach.result
-names = su.Names()
-ids = names.add([f"name {number}" for number in range(3_000)])
-names.release(ids[:2_000])
-assert names[ids[2_000:]][0] == "name 2000" and names.copy().find("name 1") == -1
-assert not Compiled.names, Compiled.names
-"""
-
-DISPATCHED = """
-from numba.core import event
 from suricate.base.devices import resolve_device
 from suricate.cli import precompile
-from suricate.networkx import info
+from suricate.errors import DeviceError, SuricateError, UnknownNameError
 
-names, all_of_them = ("pagerank", "core_number", "bfs_edges"), info.offered()
-info.offered.cache_clear()
-info.offered = lambda: {name: all_of_them[name] for name in names}
-steps = precompile._functions_of_networkx(resolve_device("cpu"))
-for what, run in steps:
-    run()
-    print(what)
+SUPPORT = Path(__file__).resolve().parents[2] / "support"
+PART = """
+import compiled, first_calls
+from suricate.base.devices import resolve_device
+from suricate.cli.precompile import steps
 
-class Compiled(event.Listener):
-    def on_start(self, event):
-        function = event.data["dispatcher"].py_func
-        assert not function.__module__.startswith("suricate"), function
+made = [run() for what, run in steps("slabhash", resolve_device("cpu"), ("graphs",)) if what == "slabhash: degree"]
+assert len(made) == 1
+found = compiled.Compiled()
+for directed in (True, False):
+    for weights in (None, "float32"):
+        first_calls.graphs(directed, weights, ("degree",))
+assert not found.found, found.found
+"""
+STEPS = """
+from suricate.base import cache
+from suricate.cli import precompile
 
-    def on_end(self, event):
-        pass
+def steps(backend, device, parts=()):
+    def first(): cache.USED["portable"] = "own"
+    def second(): print("no answer")
+    def third(): 1 / 0
+    return [("first", first), ("second", second), ("third", third), ("fourth", first)]
 
-event.register("numba:compile", Compiled())
-import networkx as nx
-for size in (3_000, 20_000), (30_000, 200_000):
-    graph = nx.gnm_random_graph(*size, seed=5, directed=True)
-    for name, given in zip(names, ((), (), (1,))):
-        assert len(list(getattr(nx, name)(graph, *given, backend="suricate"))) > 1_000
+precompile.steps = steps
 """
 
 
+def run(*command: object, **variables: str) -> str:
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(SUPPORT), **variables}
+    done = subprocess.run(
+        [sys.executable, *map(str, command)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.compiled
+def test_an_algorithm_compiles_nothing_after_its_step():
+    run("-c", PART)
+
+
 @pytest.mark.slow
-def test_functions_of_networkx_compile_nothing_after_warming_up(tmp_path):
+def test_nothing_compiles_after_warming_up(tmp_path):
     pytest.importorskip("networkx")
-    script = tmp_path / "script.py"
-    script.write_text(DISPATCHED)
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[:3] == [f"networkx: {name}" for name in ("pagerank", "core_number", "bfs_edges")]
+    run("-m", "suricate", "warmup", "--device", "cpu", SURICATE_AHEAD="0")
+    log = tmp_path / "compiled"
+    for part in PARTS:
+        run(SUPPORT / "first_calls.py", part, COMPILED_LOG=str(log), SURICATE_AHEAD="0", SURICATE_QUIET="1")
+    assert not log.exists(), log.read_text()
 
 
-@pytest.mark.slow
-def test_the_first_example_compiles_nothing_after_warming_up(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    steps = done.stdout.splitlines()
-    assert "csr_baseline: updates and queries, unweighted" in steps
-    assert "csr_baseline: bfs" in steps
-    assert "csr_baseline: pagerank" in steps
-    assert steps[-2:] == ["reading edge lists and CSV files", "names of vertices"]
+def test_parts_have_steps_of_their_own():
+    pytest.importorskip("networkx")
+    cpu = resolve_device("cpu")
+    labels = {part: [what for what, _ in precompile.steps("csr_baseline", cpu, (part,))] for part in precompile.PARTS}
+    assert "csr_baseline: bfs" in labels["graphs"]
+    assert "stream: names weight combine=sum" in labels["stream"]
+    assert {"replay: degrees", "replay: wcc"} < {*labels["replay"]}
+    assert "networkx: pagerank" in labels["networkx"]
+    assert [what for what, _ in precompile.steps("csr_baseline", cpu)] == [
+        *dict.fromkeys([*labels["graphs"], *(what for part in precompile.PARTS[1:] for what in labels[part])])
+    ]
+
+
+def test_processes_share_the_steps_and_say_which_failed(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(STEPS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(
+        precompile, "steps", lambda *_: [(name, len) for name in ("first", "second", "third", "fourth")]
+    )
+    monkeypatch.setattr(precompile.threads, "limit", lambda: 2)
+    used: dict[str, str] = {}
+    monkeypatch.setattr(precompile.cache, "USED", used)
+    reported: list[str] = []
+    with pytest.raises(SuricateError, match=r"^third: ZeroDivisionError\('division by zero'\)$"):
+        precompile.warm_up(device="cpu", report=lambda what, seconds: reported.append(what))
+    assert sorted(reported) == ["first", "fourth", "second", "third"]
+    assert used == {"portable": "own"}
 
 
 def test_unknown_names():
     with pytest.raises(UnknownNameError):
-        warm_up(backend="nothing")
+        precompile.warm_up(backend="nothing")
     with pytest.raises(DeviceError):
-        warm_up(device="tpu")
+        precompile.warm_up(device="tpu")

@@ -24,18 +24,29 @@ def look_up(self, signature, context):
     return load(self, signature, context)
 
 MachineCode.load_overload = look_up
+DAY = 86_400
 
-def run(count, span, slide, tracked, *, names, weights, **options):
+def steady(count):
+    return np.sort(np.random.default_rng(count).integers(0, 10 * DAY, count))
+
+def uneven():
+    '''Times of events in days that are full, hold a few or none; one has a hundred thousand.'''
+    counts = 2_000, 3, 3, 0, 9_000, 1, 0, 0, 0, 0, 0, 0, 0, 0, 500, 40, 100_000, 2, 30_000, 60, 7
+    rng = np.random.default_rng(1)
+    return np.concatenate([DAY * day + np.sort(rng.integers(0, DAY, count)) for day, count in enumerate(counts)])
+
+def run(time, slide, tracked, *, vertices=1_000, names=False, weights=False, size="7d", **options):
+    count = len(time)
     rng = np.random.default_rng(count)
-    src, dst = rng.integers(0, 1_000, (2, count))
-    events = {"time": np.sort(rng.integers(0, span, count)), "src": src, "dst": dst}
+    src, dst = rng.integers(0, vertices, (2, count))
+    events = {"time": time, "src": src, "dst": dst}
     if names:
         events |= {end: [f"account {n}" for n in events[end]] for end in ("src", "dst")}
     if weights:
         events["weight"] = rng.integers(1, 50_000, count)
     parts = [{name: each[at : at + 5_000] for name, each in events.items()} for at in range(0, count, 5_000)]
     source = st.source(iter(parts), time_unit="s")
-    job = st.Window(source, size="7d", slide=slide, names=names or None, graph={"device": "cpu"}, **options)
+    job = st.Window(source, size=size, slide=slide, names=names or None, graph={"device": "cpu"}, **options)
     trackers = [job.track(name, **given) for name, given in tracked]
     slides, before = 0, None
     for w in job:
@@ -45,20 +56,25 @@ def run(count, span, slide, tracked, *, names, weights, **options):
         if before is None:
             before = len(looked_up)
     assert slides > 3
-    assert looked_up[before:] == [], (count, span, slide, looked_up[before:])
-
-DAY = 86_400
+    assert looked_up[before:] == [], (count, size, slide, tracked, looked_up[before:])
 """
 QUICK = """
 for slide in "1d", "6h", "1h":
-    run(20_000, 10 * DAY, slide, [("wcc", {})], names=False, weights=False)
+    run(steady(20_000), slide, [("wcc", {})])
+run(uneven(), "1d", [("wcc", {})])
 assert not REHEARSALS.failed, REHEARSALS.failed
 """
 SLOW = """
-for slide in "1d", "6h", "1h":
-    run(20_000, 10 * DAY, slide, [("pagerank", {}), ("wcc", {})], names=True, weights=True, combine="sum")
+for time, slide in (steady(20_000), "1d"), (steady(20_000), "6h"), (steady(3_000), "1h"), (uneven(), "1d"):
+    run(time, slide, {call})
 assert not REHEARSALS.failed, REHEARSALS.failed
 """
+CALLS = {  #: trackers, with their parameters, and options
+    "the example of the README": "[('pagerank', {}), ('wcc', {})], names=True, weights=True, combine='sum'",
+    "searches": "[('bfs', {'source': 0}), ('sssp', {'source': 0})], weights=True",
+    "undirected": "[('kcore', {'symmetric': True}), ('triangles', {'symmetric': True})], vertices=20_000",
+    "no window": "[('pagerank', {}), ('degree', {})], size=None",
+}
 
 
 def run(script: str) -> None:
@@ -72,5 +88,6 @@ def test_nothing_is_looked_up_behind_the_first_slide() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_looked_up_behind_the_first_slide_of_the_example_of_the_readme() -> None:
-    run(SCRIPT + SLOW)
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_looked_up_behind_the_first_slide_of_larger_jobs(name: str) -> None:
+    run(SCRIPT + SLOW.replace("{call}", CALLS[name]))
