@@ -63,7 +63,7 @@ DENSE = "google_matrix", "to_numpy_array"  #: these return a number per pair of 
 #: Vertices and edges of graphs for NetworkX: loops of one thread, and of several.
 SIZES = ((1_000, 5_000), (20_000, 4 * LARGE))
 #: Kinds of windows, by columns of their events and options: names, weights and how they are combined, no window at all
-INTAKES = (
+INTAKES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ids", {}), ("ids weight", {}), ("ids weight", {"combine": "sum", "size": None}), ("names", {"combine": "count"}),
     *(("names weight", {"combine": rule}) for rule in ("last", "first", "sum", "min", "max")),
     ("numbers", {}), ("ids", {"size": None}), ("names weight kind", {}),
@@ -178,7 +178,7 @@ def steps(backend: str, device: Device, parts: tuple[str, ...] = ()) -> list[Ste
 
             chosen = [*PARTS]
         chosen = chosen or [*PARTS[:-1]]
-    found = [(f"{backend}: first batches", partial(_update, backend, device, None))]
+    found: list[Step] = [(f"{backend}: first batches", partial(_update, backend, device, None))]
     if {"graphs", "stream"} & {*chosen}:
         found += [("reading edge lists and CSV files", _read), ("names of vertices", rehearse_names)]
     return found + [step for part in chosen for step in makers[part](backend, device)]
