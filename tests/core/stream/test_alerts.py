@@ -189,3 +189,36 @@ def test_what_is_refused() -> None:
     plain.alert("edges", above=3)
     with pytest.raises(RequirementError, match="combine='count' makes some"):
         next(plain)
+
+
+def test_a_tracker_computed_once_in_a_while_has_rows_by_name(tmp_path: Any) -> None:
+    """As of the last slide for which it was computed, without names that have left since; also on going on."""
+    table, seen = events(1), 0
+    job = window(table, checkpoint=tmp_path, checkpoint_every=1)
+    tracker, then = job.track("degree", every=3), dict[str, int]()
+    with pytest.raises(RequirementError, match="no result before slide 3"):
+        tracker.top(2)
+    for _ in range(2):
+        for w in job:
+            now = fan_out(edges_of(table, w))
+            then = now if job.slides % 3 == 0 else {name: value for name, value in then.items() if name in now}
+            if job.slides < 3:
+                continue
+            frame = tracker.top(100)
+            assert dict(zip(frame["name"], frame["value"].tolist(), strict=True)) == then
+            assert frame["value"].tolist() == sorted(then.values(), reverse=True)
+            assert set(tracker.to_arrow().column("name").to_pylist()) == set(then)
+            name = min(then)
+            assert (tracker.at(names=name), tracker.at(name)) == (then[name], then[name])
+            for other in now.keys() - then.keys():
+                with pytest.raises(RequirementError, match="a vertex came after the last slide"):
+                    tracker.at(other)
+                seen += 1
+            changed = tracker.changed()
+            assert set(changed["name"][changed["change"] != "left"]) <= set(then)
+            assert job.slides % 3 == 0 or set(changed["change"]) <= {"left"} or job.slides in (3, 7)
+            if job.slides == 6:
+                break
+        job = window(table, checkpoint=tmp_path, checkpoint_every=1)
+        tracker = job.track("degree", every=3)
+    assert seen > 0

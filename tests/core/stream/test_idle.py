@@ -232,6 +232,34 @@ def test_a_resumed_job_merges_in_the_same_order(tmp_path: Path, seed: int) -> No
         assert again.slides >= min(len(found), most)
 
 
+@pytest.mark.parametrize("idle", [0.05, 0.7, 3.0])
+def test_an_alert_for_the_last_event_comes_when_the_clock_has_reached_it(idle: float) -> None:
+    """Within the longer one of ``idle``, and the rest of its slide with ``lateness``, and two polls of 20 ms."""
+    for last in (10.01, 10.5, 10.99):
+        now, arrived, fired = [9.0], [0.0], list[float]()
+
+        def read(position: int | None, last: float = last, now: Any = now, arrived: Any = arrived) -> Iterator[Any]:
+            for number, time in enumerate((9.0, 9.4, last)):
+                while now[0] < time:
+                    now[0] += 0.02
+                    yield number, NO_ROWS
+                arrived[0] = now[0]
+                yield number + 1, {"time": [time], "src": ["a"], "dst": [f"b{number}"]}
+            while now[0] < 20:
+                now[0] += 0.02
+                yield 3, NO_ROWS
+
+        source = st.source(read, time_unit="s")
+        job = st.Window(source, size="10s", slide="1s", lateness="300ms", idle=f"{idle * 1000:.0f}ms", graph=GRAPH,
+                        names=True)  # fmt: skip
+        job.silence.clock = lambda now=now: now[0]  # type: ignore[misc]
+        busy = job.alert(job.track("degree"), above=2)
+        for _ in job:
+            fired += [now[0]] * len(busy.fired)
+        (moment,) = fired
+        assert moment - arrived[0] <= max(idle, 11 - last + 0.3) + 0.05
+
+
 def test_bad_input_is_refused() -> None:
     events = {"time": [1, 2], "src": [0, 1], "dst": [1, 2]}
     for wrong in ("0s", "fast", -1, 3):

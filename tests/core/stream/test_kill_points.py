@@ -94,3 +94,20 @@ def compare(whole: Path, killed: Path) -> None:
     """Compare all files."""
     for path in (*whole.rglob("*.csv"), *whole.rglob("found.json")):
         assert (killed / path.relative_to(whole)).read_bytes() == path.read_bytes(), path.name
+
+
+def live(folder: Path, kills: int) -> None:
+    """Kill a job over merged, watched folders, with alerts and idle closes, so often, and compare with one run."""
+    command = [sys.executable, str(SUPPORT / "live_job.py"), str(folder), str(kills)]
+    done = subprocess.run(command, env=ENVIRON, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == {"kills": kills, "idle": True}
+
+
+def test_ten_kills_of_a_live_job_end_as_one_run(tmp_path: Path) -> None:
+    live(tmp_path, 10)
+
+
+@pytest.mark.soak
+def test_a_hundred_kills_of_a_live_job_end_as_one_run(tmp_path: Path) -> None:
+    live(tmp_path, 100)

@@ -14,7 +14,7 @@ from window_model import Event, model
 
 import suricate.stream as st
 from suricate.comm.messages import INLINE
-from suricate.errors import CapacityError, CommunicationError, ParameterError
+from suricate.errors import CapacityError, CommunicationError, ParameterError, RequirementError
 from suricate.parallel import Comm, run
 from suricate.stream import ranks
 from suricate.stream.checkpoint import Checkpoints
@@ -379,3 +379,48 @@ def test_a_source_that_is_quiet_for_longer_than_it_may_be(monkeypatch: pytest.Mo
 
     with pytest.raises(CommunicationError, match=r"rank 0 got nothing from its source within 0.1 s"):
         run(work, 2)
+
+
+def test_what_is_asked_of_a_live_job_is_that_of_one_process(tmp_path: Path) -> None:
+    """Alerts, trackers computed once in a while, frames of deltas, metrics, and going on; replay is refused."""
+    rng = np.random.default_rng(1)
+    ends = np.char.add("n", np.minimum(rng.geometric(0.15, (2, 300)), 30).astype(str))
+    table = {
+        "time": np.sort(rng.integers(0, 90, 300)),
+        "src": ends[0],
+        "dst": ends[1],
+        "weight": np.arange(300) % 7 + 1,
+    }
+
+    def slides(comm: Comm | None, folder: Path, most: int = 99) -> list[Any]:
+        options = {"checkpoint": folder / "state", "checkpoint_every": 1, "combine": "sum", "names": True}
+        window = job(comm, table if comm is None or comm.rank == 0 else [], "cpu", size="20", slide="10",
+                     graph={"num_vertices": 0}, **options)  # fmt: skip
+        degree, groups, often = window.track("degree"), window.track("wcc"), window.track("degree", every=3)
+        alerts = [window.alert(degree, above=3, sink=folder / "busy.csv"), window.alert(groups, merged=2),
+                  window.alert(often, grew=1), window.alert("edges", grew=2, sink=folder / "heavy.csv")]  # fmt: skip
+        port, found = window.serve(0), list[Any]()
+        for w in window:
+            delta = sorted(map(str, w.delta.to_arrow().to_pylist()))
+            seen = sorted(map(str, often.top(4))) if window.slides >= 3 else None
+            fired = [sorted(map(str, alert.fired)) for alert in alerts]
+            found.append([w.end, delta, seen, sorted(map(str, degree.top(4))), fired, window.metrics()["edges"]])
+            if comm is not None:
+                with pytest.raises(RequirementError, match=r"replay: not for .* graphs of several"):
+                    w.replay(degree, at="n1")
+            if window.slides > most:
+                break
+        return [port, found]
+
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    _, expected = slides(None, tmp_path / "one")
+    begun = run(lambda comm: slides(comm, tmp_path / "two", 4), 2)
+    assert begun[0] == begun[1]
+    assert begun[0][1] == expected[:5]
+    for port, rest in run(lambda comm: slides(comm, tmp_path / "two"), 2):
+        assert port > 0
+        assert rest == expected[4:]
+    for name in ("busy.csv", "heavy.csv"):
+        assert (tmp_path / "two" / name).read_text() == (tmp_path / "one" / name).read_text()
+        assert len((tmp_path / "one" / name).read_text().splitlines()) > 3
