@@ -175,7 +175,12 @@ class Alert:
             found = np.flatnonzero((sizes > self.rule.threshold) & (most <= self.rule.threshold))
             names = [_smallest(graph, members, None) for members in _members(now, found)]
             return {"group": _column(names), "size": sizes[found], "previous": most[found]}
-        large = stays & (before[np.where(stays, old, 0)] >= self.rule.threshold)
+        large = np.flatnonzero(stays & (before[np.where(stays, old, 0)] >= self.rule.threshold))
+        any_part = np.zeros(len(sizes), np.int64)
+        any_part[now.value[large]] = old[large]
+        joined = np.zeros(len(sizes), bool)  # of several parts
+        joined[now.value[large[old[large] != any_part[now.value[large]]]]] = True
+        large = large[joined[now.value[large]]]
         pairs = np.unique(np.stack((now.value[large], old[large])), axis=1)
         groups, counts = np.unique(pairs[0], return_counts=True)
         merged = pairs[:, np.isin(pairs[0], groups[counts > 1])]

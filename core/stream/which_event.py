@@ -82,7 +82,8 @@ def replayed(job: Window, tracker: JobTracker, at: Any) -> Frame:
     found = replay(copy, given, own, at=ids)
     rows = {name: np.concatenate((np.asarray(part)[None], fields_of(found.answers)[name]))
             for name, part in first.items()}  # fmt: skip
-    left = np.intersect1d(on_host(graph.deleted_vertices), copy.live_vertices)
+    left = on_host(graph.deleted_vertices)
+    left = left[copy.live[left]]
     if len(left):
         copy.delete_vertices(left)
         for name, part in fields_of(own.at(ids)).items():
@@ -134,6 +135,7 @@ def _followed(job: Window, events: Events) -> tuple[Any, ...]:
     start = np.concatenate((weights[stays], value[last]))
     value = value[len(old) :]
     ends_at, newest = np.unique(keys[::-1], return_index=True)  # sums of floats end as the graph has them
+    edges, weights = edges[~stays], weights[~stays]
     order = np.argsort(edges)
     spots = np.minimum(np.searchsorted(edges[order], ends_at), max(len(edges) - 1, 0))
     if len(edges):
@@ -149,8 +151,10 @@ def _copy(graph: Graph, keys: np.ndarray, weight: np.ndarray | None) -> Graph:
         self_loops=graph.self_loops, in_edges=graph.directed,
     )  # fmt: skip
     copy.insert_edges(*ends_of(keys), weight)
-    dead = np.setdiff1d(on_host(graph.deleted_vertices), np.concatenate(ends_of(keys)))
-    copy.delete_vertices(dead)
+    dead, has_edges = on_host(graph.deleted_vertices), np.zeros(graph.num_vertices, bool)
+    for ends in ends_of(keys):
+        has_edges[ends] = True
+    copy.delete_vertices(dead[~has_edges[dead]])
     copy.reserved = graph.reserved
     return copy
 
