@@ -13,13 +13,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from suricate.base.forks import in_child, renewed
 from suricate.base.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 PATIENCE = 2.0  #: seconds after which something is shown
 TICK, LINGER = 0.2, 5  #: seconds between looks, and looks at nothing before the thread ends
@@ -52,6 +55,20 @@ class working:  # noqa: N801 - used as contextmanager functions are
     def __call__(self, done: int, total: int) -> None:
         """Say that ``done`` of ``total`` are done."""
         self.done, self.total = done, total
+
+
+def worked(what: str) -> Callable[[F], F]:
+    """Return a decorator of functions: their calls are work called ``what``."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def shown(*args: Any, **kwargs: Any) -> Any:
+            with working(what):
+                return function(*args, **kwargs)
+
+        return cast(F, shown)
+
+    return decorate
 
 
 def can_show() -> bool:
@@ -116,7 +133,8 @@ class Display:
             if work.row is None:
                 work.row = self._rows.add_task("", total=None)
             what = visible(work.what if isinstance(work.what, str) else work.what())
-            self._rows.update(work.row, description=what, completed=work.done, total=work.total or None)
+            text = f"{what}, {time.monotonic() - work.began:.0f} s"
+            self._rows.update(work.row, description=text, completed=work.done, total=work.total or None)
         if self._rows is not None:
             self._rows.refresh()
 
@@ -128,11 +146,10 @@ class Display:
 def rows() -> Progress:
     """Return rows of ``rich`` on stderr; what the program prints meanwhile to the same terminal is above them."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
     options: dict[str, Any] = {"force_jupyter": False, "force_terminal": True, "width": 100} if is_notebook() else {}
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(),
-               TimeElapsedColumn())  # fmt: skip
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TaskProgressColumn()
     return Progress(
         *columns, console=Console(stderr=True, **options), transient=True, auto_refresh=False,
         redirect_stdout=sys.stdout is not None and sys.stdout.isatty(), redirect_stderr=not is_notebook(),

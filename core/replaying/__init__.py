@@ -13,6 +13,7 @@ import numpy as np
 
 from suricate.base.errors import DeviceError, ParameterError, ShapeError
 from suricate.base.parameters import shown
+from suricate.base.progress import working
 from suricate.base.public import listing
 from suricate.graph.naming import vertices_of
 from suricate.graph.tracker import Tracker
@@ -63,11 +64,13 @@ def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any
     given, answers, work = start[0], start[1], Work()
     pieces, calls = Pieces(graph, given, answers, work), SingleCalls(graph, given, answers, work)
     try:
-        while work.done < len(given):
-            if reason := pieces.run():
-                calls.make(reason)
-            elif work.done < len(given):
-                time.sleep(TURN)
+        with working(f"replaying {len(given):,} events") as progress:
+            while work.done < len(given):
+                if reason := pieces.run():
+                    calls.make(reason)
+                elif work.done < len(given):
+                    progress(work.done, len(given))
+                    time.sleep(TURN)
     except BaseException as error:
         ours = capacity_error(graph.device, error) if isinstance(error, MemoryError) else error
         ours.replayed = answers.result(work)  # type: ignore[attr-defined]

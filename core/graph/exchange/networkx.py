@@ -12,6 +12,7 @@ import numpy as np
 
 from suricate.base.errors import ParameterError
 from suricate.base.notice import caution
+from suricate.base.progress import worked
 from suricate.graph.edge_columns import attributes_of
 from suricate.graph.exchange import as_column
 from suricate.graph.interop import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
+@worked("reading a graph of NetworkX")
 def from_networkx(
     cls: type[Graph],
     graph: Any,
@@ -195,6 +197,7 @@ def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) ->
     return [edge.get(weight, 1) for edge in attributes]
 
 
+@worked("making a graph of NetworkX")
 @on_graph_device
 def to_networkx(graph: Graph, weight: Any = None) -> Any:
     """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices.

@@ -15,7 +15,7 @@ import pytest
 from patience import PATIENCE
 
 from suricate.base import progress
-from suricate.base.progress import DISPLAY, Display, working
+from suricate.base.progress import DISPLAY, Display, worked, working
 
 pytestmark = pytest.mark.plain
 
@@ -116,11 +116,11 @@ def test_nothing_is_shown_before_two_seconds_and_then_all_that_goes_on(monkeypat
     now[0] += 2
     display.refresh()
     assert [(row.description, row.completed, row.total) for row in rows.tasks] == [
-        ("other words", 3, 4),
-        ("inner", 0, None),
+        ("other words, 4 s", 3, 4),
+        ("inner, 2 s", 0, None),
     ]
     display.remove(inner)
-    assert [row.description for row in rows.tasks] == ["other words"]
+    assert [row.description for row in rows.tasks] == ["other words, 4 s"]
     display.remove(outer)
     assert display._rows is None
     assert not rows.live.is_started
@@ -191,3 +191,18 @@ def test_progress_of_ones_own_takes_its_place(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(progress, "can_show", lambda: pytest.fail("shown"))
     su.read(tmp_path / "a.txt", progress=lambda done, total: calls.append((done, total)))
     assert calls[-1] == (8, 8)
+
+
+def test_a_function_that_is_decorated_is_work_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "can_show", lambda: True)
+    seen: list[working] = []
+    monkeypatch.setattr(DISPLAY, "add", seen.append)
+    monkeypatch.setattr(DISPLAY, "remove", lambda work: None)
+
+    @worked("counting")
+    def count(most: int) -> int:
+        return most and 1 + count(most - 1)
+
+    assert count(3) == 3
+    assert len({*map(id, seen)}) == 4
+    assert {work.what for work in seen} == {"counting"}
