@@ -16,6 +16,7 @@ from suricate.testing import AlgorithmConformance, ReplayedConformance, Snapshot
 
 ODD = 0x9E3779B9
 PATIENCE = 8
+KEEP, EARLY = 30, 2
 
 
 class Labels:
@@ -46,7 +47,8 @@ class Labels:
         """Rounds: a vertex takes the most frequent label of its neighbours, unless it has to wait: see the module."""
         own = mixed(np.arange(len(self.rank), dtype=np.uint64), self.key)
         for _ in range(max_iter if len(active) else 0):
-            wishes = modes(arcs, self.rank, own, kept=self.rank)
+            first, kept = modes(arcs, self.rank, own), modes(arcs, self.rank, own, kept=self.rank)
+            wishes = np.where(self.wanted < EARLY, first, kept)
             lonely = np.isin(active, arcs.vertex, invert=True)
             differs = wishes[active] != self.rank[active]
             asks = active[differs & ~lonely]
@@ -83,7 +85,12 @@ class TestLabelPropagation(ReplayedConformance):
     def begin(self, first: Snapshot, *, max_iter: int = 100, seed: int = 0) -> Labels:
         state = Labels(seed)
         state.grow(first.num_vertices)
-        state.look(np.arange(first.num_vertices), self.arcs_of(first), max_iter)
+        every, arcs = np.arange(first.num_vertices), self.arcs_of(first)
+        state.wanted += np.uint64(EARLY)
+        state.look(every, arcs, KEEP)
+        state.wanted[:] = 0
+        state.look(every, arcs, max_iter - KEEP)
+        state.wanted = np.maximum(state.wanted, EARLY)
         return state
 
     def follow_on(
@@ -157,7 +164,7 @@ def test_labels_among_the_most_frequent_stay(device: su.devices.Device, size: in
     assert tracker.algorithm.iterations < 60
     loops = su.Graph(3, device=str(device), directed=False)
     loops.insert_edges([0, 0, 1, 2], [0, 1, 1, 2])  # each label is as frequent as the other at 0 and 1
-    assert loops.compute("label_propagation").tolist() == [0, 1, 2]
+    assert loops.compute("label_propagation").tolist() in ([0, 0, 2], [1, 1, 2])
 
 
 def test_stable_is_said_of_all_labels_or_none(device: su.devices.Device) -> None:
@@ -216,6 +223,20 @@ def test_too_few_rounds_are_noted(device: su.devices.Device) -> None:
     algorithm = LabelPropagation(max_iter=1)
     algorithm.compute(graph)
     assert (algorithm.iterations, algorithm.converged) == (1, False)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["grid", "groups"])
+def test_communities_are_as_good_as_those_of_one_vertex_after_the_other(device: su.devices.Device, name: str) -> None:
+    """igraph finds 0.71 to 0.72 and 0.47 to 0.48; with labels that are always kept the grid has 0.62."""
+    groups = nx.planted_partition_graph(40, 40, 0.18, 0.0045, seed=1)
+    other = nx.convert_node_labels_to_integers(nx.grid_2d_graph(48, 48) if name == "grid" else groups)
+    order = np.random.default_rng(1).permutation(len(other)).tolist()
+    other = nx.relabel_nodes(other, dict(enumerate(order)))
+    graph = undirected(device, "slabhash", other)
+    label = device.to_numpy(graph.compute("label_propagation", max_iter=1000))
+    parts = [set(np.flatnonzero(label == each).tolist()) for each in np.unique(label)]
+    assert nx.community.modularity(other, parts) >= (0.72 if name == "grid" else 0.46)
 
 
 def test_seeds_give_different_communities(device: su.devices.Device) -> None:
