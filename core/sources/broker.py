@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -18,6 +19,7 @@ from suricate.io.sources.source import Chunk, Source
 from suricate.io.sources.times import duration
 from suricate.sources.messages import Refused, Values
 
+LOGGER = logging.getLogger("suricate.sources")
 TRY = 0.5  #: seconds for one try to reach a broker
 STARTS = "earliest", "latest"
 
@@ -87,7 +89,7 @@ class Outage:
         self._name, self._most = name, most
         self._secrets = sorted({str(each) for each in secrets if each not in (None, "")}, key=len, reverse=True)
         self._since: float | None = None
-        self._reason = ""
+        self._reason, self._is_told = "", False
 
     def hidden(self, text: Any) -> str:
         """Return a text in one line, without secrets."""
@@ -106,14 +108,20 @@ class Outage:
         self._since, self._reason = self._since or time.monotonic(), self.hidden(reason)
 
     def note(self, reason: Any) -> None:
-        """Note that the broker was not reached; raises ``BrokerError`` if that has lasted for too long."""
+        """Note, and log, that the broker was not reached; raises ``BrokerError`` if that has lasted for too long."""
         self.begin(reason)
+        if not self._is_told:
+            self._is_told = True
+            LOGGER.warning("%s is not reached: %s; trying again for %g s", self._name, self._reason, self._most)
         if self._since is not None and time.monotonic() - self._since >= self._most:
             raise self.error(f"was not reached for {self._most:g} s: {self._reason}")
 
     def end(self) -> None:
         """Note that the broker was reached."""
         self._since = None
+        if self._is_told:
+            self._is_told = False
+            LOGGER.warning("%s is reached again", self._name)
 
     def error(self, problem: Any) -> BrokerError:
         """Return the error that names the broker and a ``problem``."""
@@ -172,7 +180,9 @@ class Broker(Source):
         self.live, self._ahead = flag("live", live), integer("prefetch", ahead, low=1)
         self.seconds = duration(timeout, "timeout", has_unit=True) / 1e9
         self._decode: Callable[[Any], Mapping[str, Any]] = decode or self.decoded
-        wanted = {name for name in self.columns.values() if isinstance(name, str) and name.startswith("@")}
+        if odd := [name for name in self.columns.values() if not isinstance(name, str)]:
+            raise ParameterError(f"columns: messages have names, no positions such as {odd[0]}")
+        wanted = {name for name in self.columns.values() if name.startswith("@")}
         unknown = wanted - set(self.facts_of)
         if unknown:
             raise ParameterError(f"columns: {min(unknown)!r} is not one of {', '.join(self.facts_of)}")

@@ -11,9 +11,8 @@ from typing import Any
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.intake.tables import library
-from suricate.sources.broker import TRY, Broker, Outage, Partition, lost
+from suricate.sources.broker import LOGGER, TRY, Broker, Outage, Partition, lost
 
-LOGGER = logging.getLogger("suricate.sources")
 CHECK = 30.0  #: seconds after which it is looked whether there are new partitions
 #: properties that a user may change, and those that the source needs
 USUAL = {"queued.max.messages.kbytes": 16_384, "reconnect.backoff.max.ms": 1000, "group.id": "suricate"}
@@ -29,10 +28,12 @@ class Kafka(Broker):
 
     def __init__(self, topic: str, servers: str, config: Mapping[str, Any] | None, **options: Any) -> None:
         self._library = library("confluent_kafka", "kafka")
-        self.facts_of = {"@time": lambda message: message.timestamp()[1], "@key": _key_of}
+        self.facts_of = {"@time": _time_of, "@key": _key_of}
         super().__init__(topic, **options)
         if not isinstance(servers, str) or not servers:
             raise ParameterError(f"kafka: servers must be a text such as 'localhost:9092', got {shown(servers)}")
+        if "@" in servers:  # not shown: it may be a password
+            raise ParameterError("kafka: servers must be 'host:port,host:port'; user and password belong to config")
         if not isinstance(config or {}, Mapping):
             raise ParameterError("kafka: config must be a dict of properties of librdkafka")
         given = dict(config or {})
@@ -40,16 +41,16 @@ class Kafka(Broker):
             raise ParameterError(f"kafka: config cannot have {clash[0]!r}: positions are in the checkpoint alone")
         self._config = {"bootstrap.servers": servers, **USUAL, **given, **NEEDED}
         self._servers = str(self._config["bootstrap.servers"])
-        self.consumer(self.outage()).close()  # to check the properties
+        self.consumer(self.outage(), log_level=0).close()  # to check the properties
 
     def outage(self) -> Outage:
         """Return what notes that no broker is reached."""
         secrets = [value for name, value in self._config.items() if any(word in name for word in SECRET)]
         return Outage(f"kafka at {self._servers}", self.seconds, secrets)
 
-    def consumer(self, outage: Outage) -> Any:
+    def consumer(self, outage: Outage, **properties: Any) -> Any:
         """Return a consumer that notes errors in ``outage``; raises ``ParameterError`` for bad properties."""
-        config = self._config | {"error_cb": lambda error: outage.begin(error.str())}
+        config = self._config | {"error_cb": lambda error: outage.begin(error.str())} | properties
         try:
             return self._library.Consumer(config, logger=_Logger(outage))
         except (self._library.KafkaException, TypeError, ValueError) as error:
@@ -110,14 +111,17 @@ class KafkaLog:
     def poll(self, partitions: Sequence[Partition], full: set[int], seconds: float) -> Iterable[tuple[Partition, Any]]:
         """Return new messages; errors of messages raise, and so do new partitions and offsets that are gone."""
         self._pause(full | {each.number for each in partitions if each.has_ended})
-        messages = self._consumer.consume(self._source.max_rows, seconds)
+        try:
+            messages = self._consumer.consume(self._source.max_rows, seconds)
+        except self._library.KafkaException as error:
+            raise self.outage.error(f"reports an error: {_text_of(error)}") from None
         if time.monotonic() >= self._checked + (1.0 if self.outage.lasts else CHECK):
             self._check()
         by_number, found = {each.number: each for each in partitions}, []
         for message in messages:
-            part, error = by_number[message.partition()], message.error()
-            if error is not None:
-                self._handle(part, message, error)
+            part, problem = by_number[message.partition()], message.error()
+            if problem is not None:
+                self._handle(part, message, problem)
             elif part.end is not None and message.offset() >= part.end:
                 part.has_ended = True
             else:
@@ -202,14 +206,21 @@ class KafkaLog:
 
 
 class _Logger:
-    """Passes on what the library logs, without secrets."""
+    """Passes on what the library logs, without secrets, for those who look for the reason of an outage."""
 
     def __init__(self, outage: Outage) -> None:
         self._outage = outage
 
     def log(self, level: int, text: str, *args: Any) -> None:
         """Log ``text`` with its arguments."""
-        LOGGER.log(level, "%s", self._outage.hidden(text % args))
+        LOGGER.log(logging.DEBUG, "%s", self._outage.hidden(text % args))
+
+
+def _time_of(message: Any) -> int:
+    kind, milliseconds = message.timestamp()
+    if not kind:
+        raise ValueError("it has no timestamp")
+    return int(milliseconds)
 
 
 def _key_of(message: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,10 +34,13 @@ def run(folder: Path, given: dict[str, Any], code: int = 0) -> list[str]:
 
 
 def killed(folder: Path, given: dict[str, Any], kills: int, seed: int = 1) -> int:
-    """Run a job again and again, killed at random moments after it began, and at last to its end; return the kills."""
-    rng, done = random.Random(seed), 0
+    """Kill a job at random moments after it began, again and again; return how often.
+
+    When it comes to its end, its files must be those of FOLDER/whole, and it begins again.
+    """
+    rng, done, target = random.Random(seed), 0, folder / "killed"
     while done < kills:
-        process = started(folder, given)
+        process = started(target, given)
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith(("ready", "slide")) and rng.random() < 0.3:
@@ -44,11 +48,12 @@ def killed(folder: Path, given: dict[str, Any], kills: int, seed: int = 1) -> in
         time.sleep(rng.uniform(0, 0.05))
         process.kill()
         process.communicate()
-        if process.returncode == 0:
-            break
-        assert process.returncode == -signal.SIGKILL
-        done += 1
-    run(folder, given)
+        assert process.returncode in (0, -signal.SIGKILL)
+        done += process.returncode != 0
+        if process.returncode == 0 or done == kills:
+            run(target, given)
+            assert files_of(target) == files_of(folder / "whole")
+            shutil.rmtree(target)
     return done
 
 

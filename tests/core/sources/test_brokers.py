@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import random
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -52,6 +53,9 @@ class Scripted(Broker):
         super().__init__("s", live=live, **(usual | options))
         self.script, self.rng = script, random.Random(seed)
         self.logs: list[ScriptedLog] = []
+
+    def describe(self) -> str:
+        return "script"
 
     def decoded(self, message: Any) -> Any:
         return json.loads(message[2])
@@ -234,6 +238,58 @@ def times_in(chunks: Any) -> list[int]:
     return np.concatenate(times).astype("M8[s]").astype(int).tolist()
 
 
+class Killed(Exception):  # noqa: N818 - it stands for a kill: there is no checkpoint behind it
+    """Raised by a source."""
+
+
+class Fed(Scripted):
+    """A live source whose script grows while it is read; the clock of the job stands, or goes on between two reads."""
+
+    def __init__(self, parts: Script, seed: int) -> None:
+        super().__init__([[] for _ in parts], seed, live=True)
+        self.parts, self.now = parts, 0.0
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Any]]:
+        for found, _ in zip(super().read(position), range(300), strict=False):
+            yield found
+            number = self.rng.randrange(3)
+            here, whole = self.script[number], self.parts[number]
+            if self.rng.random() < 0.2 and len(here) < len(whole):
+                here += whole[len(here) :][: self.rng.randrange(1, 6)]
+            elif self.rng.random() < 0.5:
+                self.now += self.rng.choice((0.1, 1.0))
+        raise Killed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slides_that_the_clock_closed_are_repeated_by_a_job_that_goes_on(tmp_path: Path, seed: int) -> None:
+    """The run that is killed has one checkpoint, from before its first event, and notes of what the clock did."""
+    live = Fed([[each for each in part if is_readable(each)] for part in script_of(seed, 30)], seed)
+
+    def slides_of(source: Broker, most: int) -> int:
+        job = st.Window(
+            source, size="12s", slide="4s", lateness="3s", idle="2s", combine="sum", names=True, graph=GRAPH,
+            late=tmp_path / "late.csv", checkpoint=tmp_path / "state", checkpoint_every="1h",
+        )  # fmt: skip
+        job.silence.clock = lambda: live.now
+        out = job.sink(tmp_path / "out.csv")
+        with job, contextlib.suppress(Killed):
+            for _, w in zip(range(most), job, strict=False):
+                ends = [w.graph.names[ends].tolist() for ends in w.graph.edges()[:2]]
+                edges = str(sorted(zip(*ends, strict=True)))
+                out.write({"events": w.events, "late": w.late, "by": w.closed_by, "edges": edges})
+        return job.slides
+
+    count = slides_of(live, 10**6)
+    whole = files_of(tmp_path)
+    assert count > 5
+    assert b",idle," in whole["out.csv"]
+    assert slides_of(Scripted(live.script, 7, live=True), count) == count
+    found = files_of(tmp_path)
+    assert found["out.csv"] == whole["out.csv"]
+    assert whole["late.csv"].startswith(found["late.csv"])  # it ends with the last slide
+
+
 def test_an_outage_is_no_silence() -> None:
     source = Scripted([[]], live=True)
     source.want((), names=True, first=FirstRow(), silence=Silence(0.001))
@@ -367,6 +423,7 @@ def test_a_missing_library_names_the_extra(name: str, package: str, monkeypatch:
         ({"time_unit": None}, "time_unit must be"),
         ({"on_error": "warn"}, "on_error must be"),
         ({"max_rows": 0}, "max_rows must be at least 1"),
+        ({"columns": {"src": 0}}, "columns: messages have names, no positions such as 0"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:
