@@ -73,7 +73,7 @@ def worked(what: str) -> Callable[[F], F]:
 
 def can_show() -> bool:
     """Return whether stderr is a terminal or a notebook, and nobody wants quiet."""
-    if os.environ.get("SURICATE_QUIET", "") not in ("", "0") or sys.stderr is None:
+    if DISPLAY.is_hidden or os.environ.get("SURICATE_QUIET", "") not in ("", "0") or sys.stderr is None:
         return False
     return sys.stderr.isatty() or is_notebook()
 
@@ -84,7 +84,12 @@ def is_notebook() -> bool:
 
 
 class Display:
-    """What is shown: a row for each work that has gone on for long, in the order in which they began."""
+    """What is shown: a row for each work that has gone on for long, in the order in which they began.
+
+    ``is_hidden``: nothing is, as something else has the screen.
+    """
+
+    is_hidden = False
 
     def __init__(self) -> None:
         self._lock = renewed(threading.RLock())

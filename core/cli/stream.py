@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import plugins
-from suricate.base.progress import can_show, working
+from suricate.base.progress import DISPLAY, can_show, working
 from suricate.cli.group import Failed
 from suricate.cli.run import literal, options_for
 from suricate.cli.sources import GRAPH_FILE, STDOUT, TARGET, ColumnsType, TargetType
@@ -385,6 +385,7 @@ def watching(report: Report | None) -> Iterator[Callable[[dict[str, Any], dict[s
         head = ", ".join(f"{name} {value}" for name, value in story.facts.items())
         return Text("\n".join(lines_of(head, story.panels, screen.width, bars)), no_wrap=True, overflow="crop")
 
+    DISPLAY.is_hidden = True
     with Live(console=screen, auto_refresh=False) as live:
 
         def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
@@ -393,8 +394,11 @@ def watching(report: Report | None) -> Iterator[Callable[[dict[str, Any], dict[s
                 live.update(text(), refresh=True)
                 shown_at = time.monotonic()
 
-        yield show
-        live.update(text(), refresh=True)
+        try:
+            yield show
+        finally:
+            DISPLAY.is_hidden = False
+            live.update(text(), refresh=True)
 
 
 @contextmanager

@@ -37,13 +37,13 @@ def warmup(backend: str | None, device: str, parts: tuple[str, ...], save: Path 
         if reason:
             click.echo(f"left out: {reason}")
         return
-    os.environ.setdefault("SURICATE_QUIET", "1")  # this command says itself what it compiles
     from suricate.cli.precompile import warm_up
 
     def report(what: str, seconds: float) -> None:
         click.echo(f"{seconds:6.1f} s  {what}")
 
     with working("compiling"):
+        os.environ.setdefault("SURICATE_QUIET", "1")  # this command says itself what it compiles
         seconds = warm_up(backend=backend, device=device, parts=parts, report=report)
     folder = kernel_cache(resolve_device(device).kind)
     click.echo(f"{seconds:6.1f} s  in all; kept in {folder}" if folder else f"{seconds:6.1f} s  in all; not kept")

@@ -126,6 +126,14 @@ def test_nothing_is_shown_before_two_seconds_and_then_all_that_goes_on(monkeypat
     assert not rows.live.is_started
 
 
+def test_what_has_the_screen_has_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "is_notebook", lambda: True)
+    monkeypatch.delenv("SURICATE_QUIET", raising=False)
+    assert progress.can_show()
+    monkeypatch.setattr(DISPLAY, "is_hidden", True)
+    assert not progress.can_show()
+
+
 def test_a_notebook_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = type("OutStream", (), {"__module__": "ipykernel.iostream", "isatty": lambda self: False})
     monkeypatch.delenv("SURICATE_QUIET", raising=False)
