@@ -60,6 +60,16 @@ def test_searches_by_levels_and_others_agree_on_the_cpu(monkeypatch: pytest.Monk
         np.testing.assert_array_equal(graph.compute("scc").label, canonical(FAMILIES[family], 600))
 
 
+@pytest.mark.parametrize("mean", [0.5, 1, 1.5, 3])
+def test_one_search_finds_the_components_of_random_graphs(mean: float) -> None:
+    for seed in range(12):
+        src, dst = np.random.default_rng(seed).integers(0, 80, (2, int(80 * mean)))
+        graph = su.Graph(80, device="cpu", in_edges=True, threads=1, self_loops="allow")
+        graph.insert_edges(src, dst)
+        other = nx.DiGraph(list(zip(src.tolist(), dst.tolist(), strict=True)))
+        np.testing.assert_array_equal(graph.compute("scc").label, canonical(other, 80))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_networkx_gives_the_same(device: su.devices.Device, backend: str, family: str) -> None:
     other = FAMILIES[family]
