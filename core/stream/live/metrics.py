@@ -30,7 +30,7 @@ NEWEST = {
     "lag": "How far past its end the event was that closed it", "published": "When it was handed out, seconds",
 }  # fmt: skip
 COUNTER_NAMES = {"events_total": "events", "late": "late_events", "skipped": "skipped_events"}
-GAUGE_NAMES = {"events": "slide_events"}
+GAUGE_NAMES = {"events": "slide_events", "end": "window_end", "published": "published_timestamp_seconds"}
 logger = logging.getLogger("suricate.stream")
 
 

@@ -74,7 +74,7 @@ def test_metrics_are_the_newest_row_of_the_history_and_totals() -> None:
         assert seen["suricate_slide_events"] == w.events
         assert seen["suricate_late_events_total"] == w.late
         assert seen["suricate_edges"] == w.graph.num_edges
-        assert seen["suricate_end"] == found["end"]
+        assert seen["suricate_window_end"] == found["end"]
         assert seen["suricate_part_secondsgraph"] == w.took["graph"]
         assert seen["suricate_part_byteswindow"] == found["window_bytes"]
     assert w.late > 0
