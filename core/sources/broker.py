@@ -178,6 +178,7 @@ class Broker(Source):
             raise ParameterError(f"{self.kind}: decode must be a function of a message, got {shown(decode)}")
         self.name, self.start = name, one_of("start", start, STARTS)
         self.live, self._ahead = flag("live", live), integer("prefetch", ahead, low=1)
+        self.endless = self.live
         self.seconds = duration(timeout, "timeout", has_unit=True) / 1e9
         self._decode: Callable[[Any], Mapping[str, Any]] = decode or self.decoded
         if odd := [name for name in self.columns.values() if not isinstance(name, str)]:

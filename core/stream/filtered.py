@@ -44,7 +44,7 @@ class Where(Source):
             raise ParameterError(f"where: fn must be a function of a chunk, got {shown(fn)}")
         self._source = inner = as_source(source)
         self._fn, self.time_unit, self.resumes, self.prefetch = fn, inner.time_unit, inner.resumes, inner.prefetch
-        self.live = inner.live
+        self.live, self.endless = inner.live, inner.endless
         self.want, self.reads, self.place = inner.want, inner.reads, inner.place  # type: ignore[method-assign]
         self.demand_used, self.is_untouched = inner.demand_used, inner.is_untouched  # type: ignore[method-assign]
         self.on_error, self.refusals, self.describe = inner.on_error, inner.refusals, inner.describe  # type: ignore[method-assign]

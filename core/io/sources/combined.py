@@ -38,6 +38,7 @@ class Several(Source):
         super().__init__(None, first.time_unit, None, first.on_error if on_error is None else on_error)
         self.resumes = all(source.resumes for source in self._sources)
         self.live = any(source.live for source in self._sources)
+        self.endless = any(source.endless for source in self._sources)
         self.prefetch = min((source.prefetch for source in self._sources), default=0)
 
     def want(self, attributes: Sequence[str], **wanted: Any) -> None:

@@ -37,7 +37,7 @@ class Folder(Scan):
 
     def __init__(self, folder: Any, format: str | None, *, watch: bool, settle: Any, **options: Any) -> None:
         super().__init__(folder, format, restarts=False, **options)
-        self.live = self._watches = watch
+        self.live = self.endless = watch
         self._settle = duration(settle, "settle", has_unit=True) / 1e9
         self.clock: Callable[[], float] = time.monotonic  #: tests set others
         self.sleep: Callable[[float], None] = time.sleep
@@ -73,7 +73,7 @@ class Folder(Scan):
                 yield parts.position, NOTHING
             if ready:
                 continue
-            if not (self._watches or waits):
+            if not (self.endless or waits):
                 return
             pause = self.clock() + max(TICK, SHARE * (self.clock() - begin))
             while self.clock() < pause:

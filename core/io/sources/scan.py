@@ -281,6 +281,8 @@ def ordered(source: Source, order: str | None, prefetch: int | None) -> Source:
         raise ParameterError(f"order must be None or 'time', got {shown(order)}")
     if prefetch:
         raise ParameterError(f"prefetch={prefetch}: a sorted source is read as a whole")
+    if source.endless:
+        raise ParameterError("order='time' sorts all events of a source; this one waits for further ones")
     return Sorted(source)
 
 

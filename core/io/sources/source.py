@@ -54,6 +54,7 @@ class Source:
     time_unit: str | None = None  #: of times that are numbers, ``"s"`` for instance; None if it is not known
     resumes = False  #: whether :meth:`read` can start at a position
     live = True  #: whether somebody may wait for its next event: it is neither files nor tables
+    endless = False  #: whether it is known to wait for further events when all were read
     prefetch = 0  #: about how many slides a thread reads before they are needed
     on_error: Any = "raise"
     columns: Mapping[str, Any] = {}

@@ -316,3 +316,5 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
     for options in ({"settle": "soon"}, {"settle": 3}, {"watch": 1}, {"format": "xls"}, {"on_error": 3}):
         with pytest.raises((ParameterError, KeyError), match=r"settle|watch|format|on_error"):
             st.files(tmp_path, **options)
+    with pytest.raises(ParameterError, match="order='time' sorts all events of a source"):
+        st.source(st.chain(st.scan(tmp_path / "a.csv"), st.files(tmp_path, watch=True)), order="time")
