@@ -138,6 +138,16 @@ def test_a_slide_meets_the_other_ranks_a_few_times(by_nccl: bool, monkeypatch: p
     run(work, 2)
 
 
+def test_a_report_is_of_one_process() -> None:
+    def work(comm: Comm) -> None:
+        window = job(comm, chunks_of(drawn(1, kinds=False, counted=False)), "cpu", size="8", slide="8")
+        with pytest.raises(RequirementError, match="several processes"):
+            window.report()
+        assert len([*window]) > 3
+
+    run(work, 2)
+
+
 def test_what_others_are_told_of_a_slide_fits_into_a_message() -> None:
     window = job(None, [], "cpu", size="1d", slide="1h")
     lists = *np.zeros((2, 2, 2**22), np.uint32), np.zeros(2**22), np.ones(2**22, bool)
