@@ -1,8 +1,5 @@
 """Progress of what takes longer than two seconds: lines on stderr, in a terminal or a notebook, never in a pipe.
 
->>> with working("reading a.csv") as progress:
-...     progress(1, 3)  # done, of all
-
 A thread looks at what is going on; it ends when nothing is. ``SURICATE_QUIET=1`` shows nothing.
 """
 
