@@ -20,7 +20,7 @@ from suricate.io.sources.times import duration
 from suricate.sources.messages import Refused, Values
 
 LOGGER = logging.getLogger("suricate.sources")
-TRY = 0.5  #: seconds for one try to reach a broker
+TRY = 1.0  #: seconds for one try to reach a broker
 STARTS = "earliest", "latest"
 
 

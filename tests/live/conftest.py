@@ -1,22 +1,15 @@
 """Tests with real brokers; they are collected only if this folder is named, as ``.ci/live`` does.
 
-Kafka is librdkafka's mock cluster in the process of the test, which jobs in other processes read; Redis is a
-``redis-server`` on a port of the loopback device. What is missing is an error, no skip.
+What is missing, a library or a server, is an error, no skip.
 """
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-PASSWORD = "pass w/ord"
+from brokers import MockKafka, RedisServer
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -25,67 +18,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if named else True
 
 
-class MockKafka:
-    """A cluster of one broker, which ends with its producer; a topic appears, with four partitions, when written to."""
-
-    def __init__(self) -> None:
-        from confluent_kafka import Producer
-
-        self.producer: Any = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "linger.ms": 1})
-        (node,) = self.producer.list_topics(timeout=10).brokers.values()
-        self.servers = f"{node.host}:{node.port}"
-
-    def write(self, topic: str, messages: list[tuple[int, bytes | None]]) -> None:
-        """Append messages, each to a partition."""
-        for partition, value in messages:
-            self.producer.produce(topic, value, partition=partition)
-            self.producer.poll(0)
-        assert self.producer.flush(30) == 0
-
-    def close(self) -> None:
-        self.producer = None
-
-
 @pytest.fixture
 def kafka() -> Iterator[MockKafka]:
     cluster = MockKafka()
     yield cluster
     cluster.close()
-
-
-class RedisServer:
-    """A server that can be stopped and started again; ``client`` writes to it."""
-
-    def __init__(self, folder: Path) -> None:
-        program = shutil.which("redis-server")
-        assert program is not None, "redis-server is not installed: .ci/live installs it"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "",
-                         "--appendonly", "yes", "--appendfsync", "always", "--requirepass", PASSWORD]  # fmt: skip
-        self._process: subprocess.Popen[bytes] | None = None
-        self.url = f"redis://:pass%20w%2Ford@127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        import redis
-
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-        self.client = redis.Redis(port=self.port, password=PASSWORD)
-        for _ in range(200):
-            try:
-                self.client.ping()
-                return
-            except redis.exceptions.ConnectionError:
-                time.sleep(0.05)
-        raise AssertionError("redis-server does not answer")
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(30)
-            self._process = None
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PASSWORD, MockKafka
+from brokers import PASSWORD, MockKafka
 from jobs import ended, files_of, killed, run, started
 
 import suricate.stream as st
@@ -182,8 +182,13 @@ def test_other_partitions_are_an_error(kafka: MockKafka, read_in_part: Any, tmp_
     while log.begin() is None:
         pass
     log._numbers = [0, 1]
-    with pytest.raises(RequirementError, match=r"had the partitions \[0, 1\]"):
+
+    def poll(_: int) -> None:
+        log._checked = 0.0  # it is time to look whether there are others
         log.poll([], set(), 0)
+
+    with pytest.raises(RequirementError, match=r"had the partitions \[0, 1\]"):
+        list(map(poll, range(20)))
 
 
 def test_a_topic_that_is_not_there_is_an_error(kafka: MockKafka) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PASSWORD, RedisServer
+from brokers import PASSWORD, RedisServer
 from jobs import files_of, killed, run, started
 
 import suricate.stream as st

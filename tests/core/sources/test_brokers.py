@@ -9,6 +9,7 @@ import random
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from suricate.io.sources.silence import Silence
 from suricate.sources import broker
 from suricate.sources.broker import Broker, Outage, Partition, merged
 from suricate.sources.messages import Refused, Values
+from suricate.sources.redis_log import After, RedisLog
 
 pytestmark = pytest.mark.plain
 GRAPH = {"device": "cpu"}
@@ -191,7 +193,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
 
 
-@pytest.mark.parametrize(("arrivals", "count"), [(2, 24), pytest.param(20, 60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("arrivals", "count"), [(2, 14), pytest.param(20, 60, marks=pytest.mark.slow)])
 def test_files_are_a_function_of_the_partitions_also_if_the_job_was_killed(
     tmp_path: Path, arrivals: int, count: int
 ) -> None:
@@ -315,6 +317,69 @@ def test_an_outage_ends_in_an_error_that_names_the_broker_and_no_secret(monkeypa
     with pytest.raises(BrokerError, match=r"^redis at h:1 was not reached for 30 s: again at \*\*\*$") as error:
         outage.note("again at pass word")
     assert isinstance(error.value, ConnectionError)
+
+
+def test_a_merge_is_not_silent_while_a_broker_is_not_reached() -> None:
+    event = b'{"time": 5, "src": "a", "dst": "b", "weight": 1}'
+    other = st.source(lambda position: iter([(1, {"src": [], "dst": []})] * 20), time_unit="s")
+    source = Scripted([[event]], live=True)
+    both = st.merge(source, other)
+    both.want((), names=True, first=FirstRow(), silence=Silence(0.001))
+    chunks = both.read()
+    assert all(next(chunks)[1] is WAITING for _ in range(2))
+    rest = [chunk for _, chunk in itertools.islice(chunks, 30)]
+    assert any(len(chunk["src"]) for chunk in rest)  # the other one is idle
+    assert rest[-1] is NOTHING
+
+
+def test_a_history_goes_before_a_broker(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("src,dst,time,weight\na,b,1,5\nb,c,2,5\n")
+    events = [json.dumps({"time": at, "src": "a", "dst": "d", "weight": 2}).encode() for at in (3, 9)]
+    chain = st.chain(st.scan(tmp_path / "old.csv"), Scripted([events]))
+    job = st.Window(chain, size="4s", slide="2s", names=True, combine="sum", graph=GRAPH)
+    assert [(w.events, int(w.graph.edges()[2].sum())) for w in job] == [(1, 5), (2, 12), (0, 7), (0, 0), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("last", "info", "reason"),
+    [
+        (("5-1", 5, "0-0"), {"first": "3-1", "added": 9, "length": 7}, None),
+        (("5-1", 5, "0-0"), {"first": "6-1", "added": 9, "length": 4}, None),
+        (
+            ("5-1", 5, "0-0"),
+            {"first": "7-1", "added": 9, "length": 3},
+            "begins at 7-1, and .* go on at 5-1: .* trimmed",
+        ),
+        (("5-1", None, "0-0"), {"first": "5-1", "length": 4}, None),
+        (("5-1", None, "0-0"), {"first": "6-1", "length": 4}, "begins at 6-1, and .* trimmed"),  # before Redis 7
+        (("5-1", 5, "0-0"), {"first": "1-1", "added": 9, "length": 8, "deleted": "6-1"}, "up to 6-1 were deleted"),
+        (("5-1", 5, "6-1"), {"first": "1-1", "added": 9, "length": 8, "deleted": "6-1"}, None),
+        (("5-1", 5, "0-0"), {"first": "1-1", "added": 9, "length": 8, "deleted": "4-1"}, None),
+        (("5-1", 5, "0-0"), {"first": None, "added": 5, "length": 0, "newest": "5-1"}, None),
+        (("5-1", 5, "0-0"), {"first": None, "added": 9, "length": 0}, "begins at nothing, and .* go on at 5-1"),
+        (("5-1", 5, "0-0"), {"first": "1-1", "added": 3, "length": 3}, "was made again, and .* behind 5-1"),
+        (
+            ("5-1", 5, "0-0"),
+            {"first": "1-1", "added": 3, "length": 3, "newest": "3-1"},
+            "ends at 3-1, and .* behind 5-1",
+        ),
+        (("5-1", 5, "0-0"), None, "is not there any more, and .* behind 5-1"),
+        (("0-0", 0, "0-0"), None, None),
+    ],
+)
+def test_entries_of_a_stream_that_are_gone(
+    last: tuple[str, int | None, str], info: dict[str, Any] | None, reason: str | None
+) -> None:
+    log = object.__new__(RedisLog)
+    log._source = SimpleNamespace(name="s")  # type: ignore[assignment]
+    if info is not None:
+        first = info["first"]
+        answer = {"first-entry": first and (first.encode(), {}), "length": info["length"],
+                  "last-generated-id": info.get("newest", "9-1").encode()}  # fmt: skip
+        if "added" in info:
+            answer |= {"entries-added": info["added"], "max-deleted-entry-id": info.get("deleted", "0-0").encode()}
+    with contextlib.nullcontext() if reason is None else pytest.raises(RequirementError, match=reason):
+        log._check(After(*last), None if info is None else answer)
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,68 @@
+"""Kafka as librdkafka's mock cluster in this process, which jobs in others read; Redis as a ``redis-server``."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+PASSWORD = "pass w/ord"
+
+
+class MockKafka:
+    """A cluster of one broker, which ends with its producer; a topic appears, with four partitions, when written to."""
+
+    def __init__(self) -> None:
+        from confluent_kafka import Producer
+
+        self.producer: Any = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "linger.ms": 1})
+        (node,) = self.producer.list_topics(timeout=10).brokers.values()
+        self.servers = f"{node.host}:{node.port}"
+
+    def write(self, topic: str, messages: list[tuple[int, bytes | None]]) -> None:
+        """Append messages, each to a partition."""
+        for partition, value in messages:
+            self.producer.produce(topic, value, partition=partition)
+            self.producer.poll(0)
+        assert self.producer.flush(30) == 0
+
+    def close(self) -> None:
+        self.producer = None
+
+
+class RedisServer:
+    """A server that can be stopped and started again; ``client`` writes to it."""
+
+    def __init__(self, folder: Path) -> None:
+        program = shutil.which("redis-server")
+        assert program is not None, "redis-server is not installed: .ci/live installs it"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "",
+                         "--appendonly", "yes", "--appendfsync", "always", "--requirepass", PASSWORD]  # fmt: skip
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"redis://:pass%20w%2Ford@127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        import redis
+
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        self.client = redis.Redis(port=self.port, password=PASSWORD)
+        for _ in range(200):
+            try:
+                self.client.ping()
+                return
+            except redis.exceptions.ConnectionError:
+                time.sleep(0.05)
+        raise AssertionError("redis-server does not answer")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
+            self._process = None
