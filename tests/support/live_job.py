@@ -84,6 +84,7 @@ def main(folder: Path, kills: int) -> None:
         for number in range(kills * step // STEPS, kills * (step + 1) // STEPS):
             running = child(parts, killed, watch=True)
             while number % 4 == 3 and not (killed / "idle").exists():
+                assert os.waitpid(running, os.WNOHANG) == (0, 0), "the job has ended"
                 time.sleep(0.005)
             time.sleep(rng.uniform(0, LONGEST))
             os.kill(running, signal.SIGKILL)
