@@ -222,3 +222,20 @@ def test_a_tracker_computed_once_in_a_while_has_rows_by_name(tmp_path: Any) -> N
         job = window(table, checkpoint=tmp_path, checkpoint_every=1)
         tracker = job.track("degree", every=3)
     assert seen > 0
+
+
+@pytest.mark.gpu
+def test_trackers_computed_once_in_a_while_and_alerts_on_cuda_are_those_on_the_cpu() -> None:
+    def slides(device: str) -> list[Any]:
+        job = window(events(3, count=120, ends=5), graph={"device": device})
+        often, degree = job.track("degree", every=2), job.track("degree")
+        busy, found = job.alert(degree, above=2), list[Any]()
+        for _ in job:
+            found.append(sorted(row[2:] for row in busy.fired))
+            if job.slides > 1:
+                changed = often.changed()
+                found += [[*often.top(3)], sorted(zip(changed["name"], changed["change"], strict=True))]
+                found.append(int(often.at(names=often.top(1)["name"][0])))
+        return found
+
+    assert slides("cuda") == slides("cpu")
