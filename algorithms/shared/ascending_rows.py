@@ -7,17 +7,21 @@ ascending order is the same on every backend and device, and reading it takes on
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from suricate.base.types import EMPTY
 from suricate.intake.arrays import on_host, sorted_distinct
+from suricate.kernels import loops_over, without_weights
+from suricate.store.fallbacks import CONTIGUOUS
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
 
+TRANSPOSED = Path(__file__).parent / "transposed_cpu.py"
 AT_A_TIME = 1 << 25  #: arcs that are sorted together; they take 28 bytes each meanwhile
 
 
@@ -44,7 +48,7 @@ class AscendingRows:
         self._used, self.dst = 0, self._xp.zeros(1, np.uint32)  # one more place, so that an empty row has an index
         self.offsets: Array | None = None
         if all_at_once:
-            self._copy_all(graph.num_vertices, graph.most_arcs)
+            self._copy_all(graph)
 
     def choose(self, vertices: Array, bits: Array) -> Array:
         """Return a random neighbour of each of ``vertices``, ``uint32[k]``; EMPTY if this rank has none.
@@ -59,18 +63,43 @@ class AscendingRows:
         place = self._begin[vertices] + (count * (bits >> np.uint64(32)) >> np.uint64(32)).astype(np.int64)
         return self._xp.where(count > 0, self.dst[place], np.uint32(EMPTY))
 
-    def _copy_all(self, num_vertices: int, most_arcs: int) -> None:
-        xp = self._xp
-        if most_arcs > AT_A_TIME:
+    def _copy_all(self, graph: Graph) -> None:
+        xp, num_vertices = self._xp, graph.num_vertices
+        if not graph.device.is_cuda and graph.partition is None and self._take_rows(graph):
+            return
+        if graph.most_arcs > AT_A_TIME:
             self._copy(xp.arange(num_vertices, dtype=np.uint32))
             self.offsets = xp.append(self._begin, self._used)
             return
         src, dst, _ = self._store.edges()
         self.dst = xp.zeros(len(dst) + 1, np.uint32)
         self.dst[:-1] = xp.sort(src.astype(np.uint64) << np.uint64(32) | dst)
-        self.offsets = xp.zeros(num_vertices + 1, np.int64)
-        xp.cumsum(self._count, dtype=np.int64, out=self.offsets[1:])
+        self._list_offsets()
+
+    def _list_offsets(self) -> None:
+        self.offsets = self._xp.zeros(len(self._count) + 1, np.int64)
+        self._xp.cumsum(self._count, dtype=np.int64, out=self.offsets[1:])
         self._begin = self.offsets[:-1]
+
+    def _take_rows(self, graph: Graph) -> bool:
+        """Take the rows without sorting, if they are stored in ascending order, or there are in-edges; return whether.
+
+        In a pass over the in-edges of all vertices, each one comes last in the rows of its in-neighbours.
+        """
+        view = graph.view("out")
+        is_sorted = view.cursor == CONTIGUOUS and view.ascending
+        if is_sorted and np.array_equal(view.data.begin[1:], view.data.end[:-1]) and view.num_vertices:
+            begin, end, dst = view.data[:3]
+            self.offsets, self.dst = np.append(begin, end[-1]), np.append(dst[: end[-1]], np.uint32(0))
+            self._begin = begin
+        elif graph.has_in_edges:
+            self._list_offsets()
+            into = graph.view("in")
+            self.dst = np.zeros(int(self._count.sum(dtype=np.int64)) + 1, np.uint32)
+            loops_over(into, TRANSPOSED).transpose(
+                without_weights(into), graph.num_vertices, self._begin.copy(), self.dst
+            )
+        return self.offsets is not None
 
     def _copy(self, vertices: Array) -> None:
         xp = self._xp
