@@ -69,6 +69,6 @@ def search(begin, end, dst, label, path, at, stack, is_root):
     for c in range(component, n):
         smallest[c] = n
     for v in range(n):
-        c = label[v] - 1
+        c = int(label[v]) - 1
         smallest[c] = min(smallest[c], v)
         label[v] = smallest[c]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.cpu.jit import EntryPoints
 from suricate.kernels import NO_ARCS, loops_over, plain_arcs, without_weights
 from suricate.plugins.step import Step, Walked
 
@@ -63,6 +62,8 @@ class SpanningForest:
     def __init__(self, graph: Graph) -> None:
         self._state, self._size = _new_state(0), 0
         self._seen: Callable[[], Any] = lambda: None  # returns the view that the loops were taken for
+        from suricate.cpu.jit import EntryPoints  # loads Numba
+
         self._loops, self._code = None, EntryPoints()  # type: tuple[Any, EntryPoints]
         self._grow(graph)
         self._build(graph)

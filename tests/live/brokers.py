@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
+
 PASSWORD = "pass w/ord"
 
 
@@ -19,7 +21,7 @@ class MockKafka:
         from confluent_kafka import Producer
 
         self.producer: Any = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "linger.ms": 1})
-        (node,) = self.producer.list_topics(timeout=10).brokers.values()
+        (node,) = self.producer.list_topics(timeout=PATIENCE).brokers.values()
         self.servers = f"{node.host}:{node.port}"
 
     def write(self, topic: str, messages: list[tuple[int, bytes | None]]) -> None:
@@ -64,5 +66,5 @@ class RedisServer:
     def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(30)
+            self._process.wait(PATIENCE)
             self._process = None

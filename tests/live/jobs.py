@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
+
 PROGRAM = Path(__file__).with_name("broker_job.py")
 
 
@@ -23,7 +25,7 @@ def started(folder: Path, given: dict[str, Any]) -> subprocess.Popen[str]:
 
 def ended(process: subprocess.Popen[str], code: int = 0) -> list[str]:
     """Wait for the end of a job; return the lines that it printed."""
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, output + errors
     return output.splitlines()
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from brokers import PASSWORD, MockKafka
 from jobs import ended, files_of, killed, run, started
+from patience import PATIENCE
 
 import suricate.stream as st
 from suricate.errors import BrokerError, ParameterError, RequirementError
@@ -97,7 +98,7 @@ def test_the_example_tells_of_fan_out(kafka: MockKafka, tmp_path: Path) -> None:
         assert process.stdout is not None
         first = process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
     assert "['spreader']" in first
     assert (tmp_path / "alerts.csv").read_text().count("spreader") == 1
     assert (tmp_path / "bad.csv").read_text().count("kafka topic 't', partition 0, offset 0: Expecting value") == 1
@@ -128,7 +129,7 @@ def test_latest_begins_behind_what_is_there_and_silence_closes_slides(kafka: Moc
         time.sleep(1.5)
         kafka.producer.produce("t", b"", key=b"ann", partition=1)
         kafka.producer.flush(10)
-        future.result(20)
+        future.result(PATIENCE)
     assert job.read == 1
     assert sorted(job.names) == ["ann", "t"]
 

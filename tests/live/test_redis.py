@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from brokers import PASSWORD, RedisServer
 from jobs import files_of, killed, run, started
+from patience import PATIENCE
 
 import suricate.stream as st
 from suricate.errors import BrokerError, ParameterError, RequirementError
@@ -154,7 +155,7 @@ def test_a_live_job_waits_for_entries_and_silence_closes_slides(server: RedisSer
         for at in (1, 2, 3):
             server.client.xadd("s", {"time": at, "src": f"n{at}", "dst": "hub"})
             time.sleep(0.05)
-        done.result(30)
+        done.result(PATIENCE)
         assert job.query(lambda w: (w.events, parts.result.num_components)).result() == (3, 1)
 
 
@@ -165,7 +166,7 @@ def test_latest_begins_behind_what_is_there(server: RedisServer) -> None:
         done = job.start(lambda w: job._stop.set())
         time.sleep(0.5)
         fill(server, "s", range(100, 120))
-        done.result(30)
+        done.result(PATIENCE)
     assert job.read - job.skipped == 20
 
 
@@ -185,13 +186,13 @@ def test_it_reconnects_and_slides_are_those_of_a_server_that_stayed(server: Redi
     fill(server, "t", range(200, 400), 2)
     lines = list(itertools.islice((line for line in process.stdout if line.startswith("slide")), 37))
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert len(lines) == 37
     steady = started(tmp_path / "steady", given | {"name": "t"})
     assert steady.stdout is not None
     lines = list(itertools.islice((line for line in steady.stdout if line.startswith("slide")), 38))
     steady.terminate()
-    steady.communicate(timeout=60)
+    steady.communicate(timeout=PATIENCE)
     texts = [files_of(tmp_path / name)["out.csv"].splitlines()[:38] for name in ("cut", "steady")]
     assert texts[0] == texts[1]
 
@@ -221,7 +222,7 @@ def test_a_server_that_is_gone_is_an_error_that_names_it(server: RedisServer, tm
     while not process.stdout.readline().startswith("slide"):
         pass
     server.stop()
-    (tmp_path / "output").write_text(process.stdout.read() + str(process.communicate(timeout=60)))
+    (tmp_path / "output").write_text(process.stdout.read() + str(process.communicate(timeout=PATIENCE)))
     text = (tmp_path / "output").read_text()
     assert f"BrokerError: redis at 127.0.0.1:{server.port} was not reached for 2 s: " in text
     for path in (path for path in tmp_path.rglob("*") if path.is_file()):
