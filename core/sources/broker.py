@@ -20,7 +20,7 @@ from suricate.io.sources.times import duration
 from suricate.sources.messages import Refused, Values
 
 LOGGER = logging.getLogger("suricate.sources")
-TRY = 1.0  #: seconds for one try to reach a broker
+TRY, PAUSE = 1.0, 0.1  #: seconds for one try to reach a broker, and between two
 STARTS = "earliest", "latest"
 
 
@@ -225,6 +225,7 @@ class Broker(Source):
         with closing(self.log(begin, ends)) as log:
             while (found := log.begin()) is None:
                 yield position, WAITING
+                time.sleep(PAUSE)
             parts, full = found, set[int]()
             ends = None if self.live else {each.number: each.end for each in parts}
             while True:

@@ -14,10 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.intake.tables import library
-from suricate.sources.broker import Broker, Outage, Partition, lost
+from suricate.sources.broker import PAUSE, Broker, Outage, Partition, lost
 
 FIRST = "0-0"  #: before all ids
-PAUSE = 0.1  #: seconds between two tries to reach the server
 
 
 class After(NamedTuple):
