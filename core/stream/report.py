@@ -271,6 +271,8 @@ def headline(tracker: JobTracker) -> dict[str, Any] | None:
         reached = seen.value[seen.has]
         return {"numbers": numbers | {"reached": len(reached), "farthest": _plain(reached.max(initial=0))}, "top": []}
     top = frames.top(graph, result, kind, TOP, None, True)
+    if top[top.columns[-1]].dtype == bool:
+        return {"numbers": numbers | {"members": int(seen.value[seen.has].sum())}, "top": []}
     called = top["name" if graph.names is not None else "vertex"]
     found = top["size" if kind.groups else next(each for each in top.columns if each not in ("rank", "vertex", "name"))]
     if kind.groups:
@@ -299,8 +301,10 @@ def tracker_panels(tracker: JobTracker, heads: list[dict[str, Any] | None]) -> l
         Line(name, _values([head and head["numbers"].get(name) for head in heads])) for name in known[-1]["numbers"]
     ]
     panels = comparable(tracker.label, lines)
-    if tracker.kind.groups or not top:  # these have numbers
+    if tracker.kind.groups:  # these have numbers
         return [*panels[:-1], panels[-1]._replace(columns=columns, rows=rows)]
+    if not top:
+        return panels
     values = [dict(map(tuple, head["top"])) if head else {} for head in heads]
     drawn = [Line(_text(name), _values([each.get(name) for each in values])) for name, _ in top]
     return [*panels, Panel(f"{tracker.label}: top {len(top)}", drawn, columns, rows)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import suricate.stream as st
+from suricate import plugins
 from suricate.errors import MissingLibraryError, ParameterError, RequirementError
 from suricate.stream import report as module
 from suricate.stream.report import Report
@@ -206,3 +207,23 @@ def test_what_a_report_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingLibraryError, match=r"suricate\[plot\]"):
         job.plot()
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_every_algorithm_can_be_shown(directed: bool) -> None:
+    rng = np.random.default_rng(3)
+    pairs = {name: rng.integers(0, 12, 60) for name in ("src", "dst")} | {"weight": np.ones(60)}
+    job = st.Window(pairs, size=40, slide=30, graph={**CPU, "directed": directed, "self_loops": "drop"})
+    kinds = [kind for kind in plugins.algorithms().values() if kind.requires.undirected in (None, not directed)]
+    for kind in kinds:
+        job.track(kind, **kind.sample_params(12, 0))
+    report = job.report()
+    assert len([*job]) == 2
+    found = lines(report)
+    assert {kind.name for kind in kinds} - {title.split()[0].rstrip(":") for title in found} == {"random_walks"}
+    for tracker in job.graphs.trackers:
+        label = tracker.label[:15]
+        values = [part for title, each in found.items() if title.startswith(label) for part in each.values()]
+        assert all(np.isfinite(part[-1]) for part in values), label
+    assert found["independent_set"]["members"][-1] == job.graphs.trackers[
+        [kind.name for kind in kinds].index("independent_set")].result.sum()  # fmt: skip
