@@ -164,6 +164,7 @@ def stream(
     With --follow it runs until then.
     """
     import suricate.stream as st
+    from suricate.stream.report import picture_of
 
     kinds = {name: plugins.algorithm(name) for name in algorithms}
     given = params_of(kinds, params, options["attributes"])
@@ -197,6 +198,8 @@ def stream(
     }  # fmt: skip
     if serve is not None:
         click.echo(f"metrics: http://127.0.0.1:{job.serve(serve)}/metrics", err=True)
+    if plot is not None:
+        picture_of(job, plot)  # what is wrong with it shows before the file is read
     report = job.report(html) if html is not None or plot is not None or watch else None
     lines: Printing = nullcontext(PRINTERS[form]([*trackers, *alerts]))
     is_watched = report is not None and watch and sys.stdout.isatty()

@@ -16,6 +16,7 @@ import numpy as np
 
 from suricate.base.errors import ParameterError, SuricateError
 from suricate.base.files import as_path, check_writable, replacing
+from suricate.base.parameters import shown
 from suricate.graph import frames
 from suricate.intake.tables import library
 from suricate.io.sources import times
@@ -36,6 +37,7 @@ MOST = 256  #: points
 TOP, DRAWN = 10, 5  #: vertices of each point that are kept, and lines of them that are drawn
 ALERTS = 10  #: newest alerts that are listed
 PATIENCE, SHARE = 10.0, 20  #: seconds between two pages at least, and how many times what one takes
+PICTURES = ".svg", ".png", ".pdf"
 UNITS = (86_400e9, "days"), (3_600e9, "hours"), (60e9, "minutes"), (1e9, "seconds"), (1e6, "ms")
 SCALE = 12  #: how many times as large as others a line may be to share their panel
 
@@ -185,6 +187,8 @@ class Report:
         target = self.path if path is None else as_path(path)
         if target is None:
             raise ParameterError("write: the report has no file, so name one")
+        if target != self.path:
+            self._job.outputs.demand_free(target)
         begin = time.monotonic()
         text = self.html().encode("utf-8", "replace")
         with replacing(target) as file:
@@ -215,6 +219,22 @@ def of_history(job: Window) -> Report:
     if current is not None and report._points:
         report._points[-1] |= {"vertices": job.graph.num_live, "alerts": [len(alert.fired) for alert in job.alerts]}
     return report
+
+
+def picture_of(job: Window, path: Any) -> Path:
+    """Return ``path`` as that of a picture of a job; raises what a later :func:`save` would raise, and if it is taken.
+
+    Raises:
+        MissingLibraryError: matplotlib is not installed. OSError: the file cannot be written.
+        ParameterError: it is no ``.svg``, ``.png`` or ``.pdf``; the job reads it, or writes something else there.
+    """
+    library("matplotlib", "plot")
+    path = as_path(path)
+    if path.suffix not in PICTURES:
+        raise ParameterError(f"a picture is one of {', '.join(PICTURES)}, got {shown(str(path))}")
+    check_writable(path)
+    job.outputs.demand_free(path)
+    return path
 
 
 def save(figure: Figure, path: Path) -> None:

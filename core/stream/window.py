@@ -17,7 +17,6 @@ import numpy as np
 
 from suricate.base.archives import state_in
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
-from suricate.base.files import as_path
 from suricate.base.parameters import flag, shown
 from suricate.base.progress import can_show, working
 from suricate.base.renamed import keywords
@@ -44,7 +43,7 @@ from suricate.stream.live.controls import Controls
 from suricate.stream.options import WindowOptions
 from suricate.stream.ranks import Ranks
 from suricate.stream.rehearsal import rehearse
-from suricate.stream.report import Report, of_history, save
+from suricate.stream.report import Report, of_history, picture_of, save
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
@@ -353,14 +352,16 @@ class Window(Controls):
         where the slide may be read: in the loop, after it, or in a question.
 
         Args:
-            path: a file to write it to; an ``.svg`` is drawn for light and dark, other formats as matplotlib has them.
+            path: a file to write it to: an ``.svg``, for light and dark, a ``.png`` or a ``.pdf``.
 
         Raises:
             MissingLibraryError: matplotlib is not installed. OSError: the file cannot be written.
+            ParameterError: it is of another kind, or belongs to something else.
         """
+        target = None if path is None else picture_of(self, path)
         figure = (self.record or of_history(self)).figure()
-        if path is not None:
-            save(figure, as_path(path))
+        if target is not None:
+            save(figure, target)
         return figure
 
     # -- in a loop -----------------------------------------------------------------------------------------------------

@@ -84,8 +84,15 @@ def test_a_page_and_its_errors(paid: Path, tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "<script" not in text
     assert "\x1b" not in text
-    result = call("stream", paid, *DAYS, "--html", tmp_path / "none" / "page.html")
-    assert result.exit_code == 2
+    for option, file in (
+        ("--html", "none/page.html"),
+        ("--plot", "none/a.svg"),
+        ("--plot", "paid.csv"),
+        ("--html", "paid.csv"),
+    ):
+        result = call("stream", paid, *DAYS, option, tmp_path / file)
+        assert result.exit_code == 2, option
+        assert not result.stdout
 
 
 def test_names_do_not_steer_the_terminal(paid: Path) -> None:

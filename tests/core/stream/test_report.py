@@ -198,6 +198,11 @@ def test_what_a_report_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         job.report(tmp_path / "no" / "folder.html")
     with pytest.raises(ParameterError, match="name one"):
         job.report().write()
+    for write in (job.report().write, job.plot):
+        with pytest.raises(ParameterError, match=r"belongs to another sink|is one of"):
+            write(tmp_path / "out.csv")
+    with pytest.raises(FileNotFoundError):
+        job.plot(tmp_path / "no" / "folder.svg")
     next(job)
     with pytest.raises(RequirementError, match="before"):
         job.report()
