@@ -32,7 +32,7 @@ from suricate.algorithms.shared.hash import key_of, mixed, mixed_ids, unmixed
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.parameters import flag, integer
 from suricate.graph.row_copies import copied_rows
-from suricate.operators import converge, neighbor_reduce
+from suricate.operators import converge, neighbor_reduce, vertex_map
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ class ArcTable(NamedTuple):
     vertex: np.ndarray
     num_vertices: int
     live: np.ndarray | None = None  # None: all vertices are live
+
+
+def own_rank(v, rank, key):
+    """Write the hash of ``v`` with ``key``, the rank of its first label, to ``rank[v]``."""
+    rank[v] = mixed(v, key)
 
 
 def label_of(u, v, w, label):
@@ -169,7 +174,11 @@ class LabelPropagation(Algorithm):
                 most = neighbor_reduce(graph, None, label_of, args=(self._rank,), reduce="mode", over="both")
                 self._rank = xp.where(most == NOBODY, self._rank, most).astype(np.uint32)
             return
-        self._rank = mixed_ids(xp, 0, n, self.key)
+        if graph.device.is_cuda and graph.partition is None:  # in one program: CuPy compiles each step of a hash
+            self._rank = xp.empty(n, np.uint32)
+            vertex_map(graph, None, own_rank, args=(self._rank, self.key))
+        else:
+            self._rank = mixed_ids(xp, 0, n, self.key)
         self._taken, self._wanted = xp.zeros(n, np.uint32), xp.full(n, EARLY, np.uint32)
         begun = int(self.max_iter > 1 and not graph.directed)
         if begun:

@@ -41,6 +41,7 @@ from suricate.base.types import EMPTY
 from suricate.graph.row_copies import copied_rows
 from suricate.kernels import loops_over, without_weights
 from suricate.operators import converge, vertex_map
+from suricate.operators.ahead import compile_ahead
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
@@ -300,12 +301,17 @@ class Coloring(Algorithm):
         if graph.directed:
             degree = graph.device.xp.maximum(degree, graph.degrees("in"))
         args = (word, *self._state[1:], self.key, degree)
-        for bound in bounds_of_classes(graph.num_vertices):
-            active = vertex_map(graph, None, undecided, args=(word, self._state[2], degree, self.key, bound))
+
+        def color(active: Any, most: int | None) -> None:
             converge(
                 graph, active, taken_at, args=args, reduce="or", over="both", then=speculate, commit=publish_try,
-                wake=None, max_steps=CLASS_ROUNDS if bound else None,
+                wake=None, max_steps=most,
             )  # fmt: skip
+
+        compile_ahead(graph, lambda: color(None, None), lambda: self._repair(graph, None))
+        for bound in bounds_of_classes(graph.num_vertices):
+            active = vertex_map(graph, None, undecided, args=(word, self._state[2], degree, self.key, bound))
+            color(active, CLASS_ROUNDS if bound else None)
         self._repair(graph, vertex_map(graph, None, unpack, args=(word, self._state[0], degree)))
 
     def _repair(self, graph: Graph, vertices: Any) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
+from suricate.algorithms.directed_triangles import pairs
 from suricate.algorithms.directed_triangles.counting import count_on_host
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.effects import atomic
@@ -29,13 +30,14 @@ from suricate.base.parameters import shown
 from suricate.base.types import EdgeList, edge_keys
 from suricate.errors import ParameterError
 from suricate.graph.exchange.parts import share_of
-from suricate.intake.arrays import sorted_distinct
 from suricate.operators import intersect
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 from suricate.state.edges.edge_set import EdgeSet
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
+    from suricate.base.types import StoreView
+    from suricate.cuda.program import Program
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
@@ -157,7 +159,7 @@ class DirectedTriangles(Algorithm):
         self._triangles, self._arcs, self._mutual = (xp.zeros(n, np.int64) for _ in range(3))
         self._near = near = _empty_near(graph)
         for low, high, arcs in _all_pairs(graph):
-            self._follow(near, low, high, arcs * 0, arcs)
+            self._follow(near, low, high, xp.zeros(len(arcs), np.int64), arcs)
         count = count_opposite if self.definition == "ldbc" else count_triangles
         for low, high, arcs in _all_pairs(graph):
             intersect(near, None, low * 2, high * 2, count, args=(near, arcs, self._triangles))
@@ -176,13 +178,13 @@ class DirectedTriangles(Algorithm):
         if self._near is None:
             before = _before(graph, low, high, deleted, inserted)
             self._near = near = _empty_near(graph)
-            for pairs in _all_pairs(graph):
-                _connect(near, *pairs[:2], pairs[2] * 0, pairs[2])
+            for ends in _all_pairs(graph):
+                _connect(near, *ends[:2], ends[2] * 0, ends[2])
             _connect(near, low, high, after, before)
         near = self._near
-        before = _held(near, low * 2, high * 2) + _held(near, low * 2, high * 2 + 1)
-        both = _both_ways(xp, low * 2, high * 2)
-        changed = near.edge_set(*both)
+        at, to = low * 2, high * 2
+        before = pairs.both_held(graph.device, near.has_edges(at, to), near.has_edges(at, to + 1))
+        changed = near.edge_set(xp.concatenate([at, to]), xp.concatenate([to, at]))
         self._change(near, changed, low, high, -before)
         self._follow(near, low, high, before, after)
         self._change(near, changed, low, high, after)
@@ -193,7 +195,7 @@ class DirectedTriangles(Algorithm):
         ``arcs`` (``int64[k]``) is plus or minus the number of arcs between the pair; ``changed`` is the edge set of all
         pairs, each in both directions, as vertices of ``near``, the graph of neighbours.
         """
-        sign = (arcs > 0) * np.int64(1) - (arcs < 0) * np.int64(1)
+        sign = self._xp.sign(arcs)
         change = change_opposite if self.definition == "ldbc" else change_triangles
         args = (near, changed, arcs, sign, self._triangles)
         intersect(near, None, low * 2, high * 2, change, args=args)
@@ -201,10 +203,7 @@ class DirectedTriangles(Algorithm):
     def _follow(self, near: Graph, low: Array, high: Array, before: Array, after: Array) -> None:
         """Update ``near``, and the numbers of arcs per vertex, for changed pairs, given as to :func:`_connect`."""
         _connect(near, low, high, before, after)
-        xp = self._xp
-        ends = xp.concatenate([low, high])
-        for array, change in ((self._arcs, after - before), (self._mutual, (after == 2) * 1 - (before == 2) * 1)):
-            _add_at(xp, array, ends, xp.concatenate([change, change]))
+        pairs.count_ends(near.device, low, high, before, after, self._arcs, self._mutual)
 
     def _grow(self, graph: Graph) -> None:
         missing = graph.num_vertices - len(self._triangles)
@@ -224,6 +223,11 @@ class DirectedTriangles(Algorithm):
         return DirectedTrianglesResult(self._triangles.copy(), shares)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def programs(cls, view: StoreView) -> list[Program]:
+        """Return the CUDA program of pairs of neighbours, which reads no graph; CI compiles it without a GPU."""
+        return [pairs.PROGRAM]
 
     @classmethod
     def reference(
@@ -278,12 +282,10 @@ def _connect(near: Graph, low: Array, high: Array, before: Array, after: Array) 
 
     They have ``after[i]`` now.
     """
-    for least in (1, 2):
-        gone, new = (before >= least) & (after < least), (before < least) & (after >= least)
-        for chosen, change in ((gone, near.delete_edges), (new, near.insert_edges)):
-            src, dst = _both_ways(near.device.xp, low[chosen] * 2, high[chosen] * 2)
-            arcs = EdgeList(src, dst + np.uint32(least - 1))
-            arcs = arcs if near.partition is None else share_of(near.partition.comm, arcs)
+    for first, second, change in ((after, before, near.delete_edges), (before, after, near.insert_edges)):
+        arcs = pairs.more_arcs(near.device, low, high, first, second)
+        arcs = arcs if near.partition is None else share_of(near.partition.comm, arcs)
+        if len(arcs.src) or near.partition is not None:  # all processes call
             change(arcs.src, arcs.dst)
 
 
@@ -322,29 +324,8 @@ def _pairs_of(graph: Graph, src: Array, dst: Array) -> tuple[Array, Array, Array
     Three arrays: the smaller ids, the larger ids (``uint32[k]``), the numbers of arcs (``int64[k]``). Self-loops are
     left out.
     """
-    xp = graph.device.xp
-    proper = src != dst
-    ends = src[proper].astype(np.uint64), dst[proper].astype(np.uint64)
-    keys = sorted_distinct(xp.minimum(*ends) << np.uint64(32) | xp.maximum(*ends), xp)
-    low, high = (keys >> np.uint64(32)).astype(np.uint32), (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-    return low, high, _held(graph, low, high) + _held(graph, high, low)
-
-
-def _held(graph: Graph, src: Array, dst: Array) -> Array:
-    """Return 1 for each edge ``src[i]`` to ``dst[i]`` that ``graph`` has, 0 for others, as ``int64[k]``."""
-    return graph.has_edges(src, dst).astype(np.int64)
-
-
-def _both_ways(xp: Any, src: Array, dst: Array) -> tuple[Array, Array]:
-    """Return ``src`` and ``dst`` of arcs, followed by the same arcs in the other direction."""
-    return xp.concatenate([src, dst]), xp.concatenate([dst, src])
-
-
-def _add_at(xp: Any, array: Array, at: Array, amounts: Array) -> None:
-    """Add the integers ``amounts`` to ``array`` at the indices ``at``, which may repeat, in place."""
-    places, which = xp.unique(at, return_inverse=True)
-    sums = xp.bincount(which, weights=amounts.astype(np.float64), minlength=len(places))
-    array[places] += sums.astype(np.int64)
+    low, high = pairs.distinct_pairs(graph.device, src, dst)
+    return low, high, pairs.held_arcs(graph, low, high)
 
 
 def _possible(definition: str, arcs: Array, mutual: Array) -> Array:

@@ -32,6 +32,7 @@ from suricate.base.types import EMPTY, EdgeList
 from suricate.cpu import threads
 from suricate.graph.row_copies import rows_of
 from suricate.operators import advance, iterate, propagate, vertex_map
+from suricate.operators.ahead import compile_ahead
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
@@ -164,6 +165,31 @@ def member(u, v, w):
     return u
 
 
+def _remove(graph: Graph, bare: Any, lost: Array, count: Array, root: Array, onward: str) -> None:
+    arguments = (lost, count, root)
+    propagate(graph, bare, takes_away, out=lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
+
+
+def _reach(graph: Graph, pivot: Any, reached: Array, onward: str) -> None:
+    propagate(graph, pivot, reach, out=reached, args=(), reduce="max", over=onward, once="equal")
+
+
+def _spread(graph: Graph, rest: Any, first: Array, region: Array, root: Array) -> None:
+    propagate(graph, rest, first_of, out=first, reduce="min", args=(first, region, root))
+
+
+def _gather(graph: Graph, roots: Any, first: Array, root: Array) -> None:
+    propagate(graph, roots, root_of, out=root, reduce="min", args=(first, root), over="in")
+
+
+def _compile_ahead(graph: Graph, some: Array, other: Array) -> None:
+    """Start to compile the four programs of ``propagate``; the arrays are ``uint32[n]``, any two that differ."""
+    before = lambda: _remove(graph, None, some, other, other, "out"), lambda: _reach(graph, None, some, "out")
+    rounds = lambda: _spread(graph, None, some, other, other), lambda: _gather(graph, None, some, other)
+    compile_ahead(graph, *before)
+    compile_ahead(graph, *rounds, repeated=True)
+
+
 def _is_narrow(graph: Graph) -> bool:
     """Return whether a depth-first search by one CPU thread is likely to be faster than a search by levels."""
     few = not graph.device.is_cuda and threads.limit() <= FEW_THREADS and graph.partition is None
@@ -221,13 +247,16 @@ class StronglyConnectedComponents(Algorithm):
         self._component = _by_one_search(graph) if _is_narrow(graph) else None
         if self._component is None:
             self._component = self._by_operators(graph)
-        self._count = (self._component == graph.device.xp.arange(graph.num_vertices)).sum()
+        own = self._component == graph.device.xp.arange(graph.num_vertices, dtype=np.uint32)
+        self._count = own.astype(np.int64).sum()  # CuPy brings this sum in machine code, that of bools it compiles
         self._deleted.note(graph)
         self._device = graph.device
 
     def _by_operators(self, graph: Graph) -> Array:
         root = graph.device.xp.full(graph.num_vertices, EMPTY, np.uint32)
         towards, away = (graph.device.xp.empty(graph.num_vertices, np.uint32) for _ in range(2))
+        if self._count is None:  # for the first time
+            _compile_ahead(graph, root, towards)
         vertex_map(graph, None, count_others, args=(graph, graph.degrees("in"), towards, away))
         self._trim(graph, root, towards, "out")
         self._trim(graph, root, away, "in")
@@ -244,8 +273,7 @@ class StronglyConnectedComponents(Algorithm):
         """
         lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
         bare = vertex_map(graph, None, is_bare, args=(count, root))
-        arguments = (lost, count, root)
-        propagate(graph, bare, takes_away, out=lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
+        _remove(graph, bare, lost, count, root, onward)
 
     def _join_pivot(self, graph: Graph, root: Array, towards: Array, away: Array) -> None:
         """Find the component of a vertex with many edges, usually the largest component, and write it to ``root``.
@@ -257,7 +285,7 @@ class StronglyConnectedComponents(Algorithm):
         vertex_map(graph, None, heaviest, args=(towards, away, root, best))
         pivot = vertex_map(graph, None, is_pivot, args=(towards, away, root, ahead, behind, best))
         for reached, onward in ((ahead, "out"), (behind, "in")):
-            propagate(graph, pivot, reach, out=reached, args=(), reduce="max", over=onward, once="equal")
+            _reach(graph, pivot, reached, onward)
         vertex_map(graph, None, joins_pivot, args=(root, ahead, behind, best))
 
     def _color(self, graph: Graph, root: Array) -> None:
@@ -268,9 +296,9 @@ class StronglyConnectedComponents(Algorithm):
 
         def color() -> None:
             rest = vertex_map(graph, None, remains, args=(first, region, root, left))
-            propagate(graph, rest, first_of, out=first, reduce="min", args=(first, region, root))
+            _spread(graph, rest, first, region, root)
             roots = vertex_map(graph, rest, is_first, args=(first, root))
-            propagate(graph, roots, root_of, out=root, reduce="min", args=(first, root), over="in")
+            _gather(graph, roots, first, root)
 
         iterate(color, until=left, max_steps=n + 1)
 

@@ -128,6 +128,30 @@ def test_what_is_launched_is_compiled_first_and_of_that_quick_builds(monkeypatch
     ]  # fmt: skip
 
 
+def test_a_caller_compiles_at_once_while_all_processes_make_what_was_rehearsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on, compiling = threading.Event(), list[tuple[str, threading.Thread]]()
+
+    def here(text: str, name: str, options: tuple[str, ...]) -> bytes:
+        compiling.append((name, threading.current_thread()))
+        return b"quick"
+
+    monkeypatch.setattr(compiler, "cores", lambda: 2)
+    monkeypatch.setattr(compiler.POOL, "run", lambda command, text: goes_on.wait(PATIENCE) and b"final")
+    monkeypatch.setattr(compiler, "compile_here", here)
+    monkeypatch.setattr(LOCAL, "rehearsing", True)
+    for i in range(4):
+        Compilation(text_of(40 + i), "rehearsed.cu", OPTIONS).soon(forget)
+    monkeypatch.setattr(LOCAL, "rehearsing", False)
+    ahead = threading.Event()
+    compiler.POOL.add(ahead.set)  # as Program.prepare does: it waits for a free thread, and nobody for it
+    assert Compilation(text_of(50), "called.cu", OPTIONS).soon(forget) == (b"quick", "mid")
+    assert compiling[-1] == ("called.cu", threading.main_thread())
+    assert not goes_on.is_set()
+    goes_on.set()
+    assert compiler.POOL.wait(PATIENCE)
+    assert ahead.is_set()
+
+
 def test_work_without_a_turn_comes_first_and_waiting_may_end(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on, order = threading.Event(), list[int]()
     monkeypatch.setattr(compiler, "cores", lambda: 1)

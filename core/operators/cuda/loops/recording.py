@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property, wraps
 from types import FrameType
@@ -73,15 +73,39 @@ def _within_view(frame: FrameType | None) -> bool:
     return False
 
 
-def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``operator`` wrapped so that its calls are recorded while the body of ``iterate`` runs."""
+def recorded(operator: Callable[..., Any], program: Callable[..., Program] | None = None) -> Callable[..., Any]:
+    """Return ``operator`` wrapped so that its calls are recorded while the body of ``iterate`` runs.
+
+    ``program`` returns the program that a call of the operator launches, of the same arguments: see
+    :func:`compile_ahead`.
+    """
 
     @wraps(operator)
     def call(*args: Any) -> Any:
+        ahead = getattr(_local, "ahead", "")
+        if ahead and program is not None:
+            return program(*(_guarded_if(ahead == "repeated", arg) for arg in args)).prepare()
         recording = current()
         return operator(*args) if recording is None else recording.call(operator, args)
 
     return call
+
+
+def compile_ahead(calls: Iterable[Callable[[], Any]], *, repeated: bool) -> None:
+    """Start to compile, in other threads, what ``calls`` launch; they call ``propagate`` or ``converge``, no others.
+
+    Nothing is launched. ``repeated``: they will be made in the body of ``iterate``.
+    """
+    _local.ahead = "repeated" if repeated else "once"
+    try:
+        for call in calls:
+            call()
+    finally:
+        _local.ahead = ""
+
+
+def _guarded_if(repeated: bool, given: Any) -> Any:
+    return given._replace(function=guarded(given.function)) if repeated and isinstance(given, Call) else given
 
 
 class Flag(NamedTuple):

@@ -37,9 +37,7 @@ def converge(
         return _passes(graph, call, over, max_steps, until, swap, NULL if after is None else after.address)
     pulled = walks_of(graph, over)
     active = walks_of(graph, wake or over, "out", "in")
-    symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
-    scans = (wake is not None or _is_of_all(start)) and over != "both" and schemes.passes_scan(graph, graph.view(over))
-    program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, scans=scans)
+    made, scans = _made_for(graph, call, start, over, wake, until)
     frontier = merged(graph, start)
     workspace, (heavy, capacity) = graph.workspace, split_memory(graph)
     outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
@@ -50,8 +48,26 @@ def converge(
         capacity, rounds, outcome.address, *launch_values(call),
     )  # fmt: skip
     grid = (_blocks(scans=scans) * multiprocessors(graph.device),)
-    program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
+    made.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
+
+
+def program(
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
+    most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
+) -> Program:  # fmt: skip
+    """Return the program that :func:`converge`, with the same arguments and without ``swap``, launches."""
+    return _made_for(graph, call, start, over, wake, until)[0]
+
+
+def _made_for(
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, until: Until | None
+) -> tuple[Program, bool]:
+    """Return the program of a call, and whether its rounds of many vertices scan the storage."""
+    symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
+    scans = (wake is not None or _is_of_all(start)) and over != "both" and schemes.passes_scan(graph, graph.view(over))
+    walk = walks_of(graph, over)[0]
+    return converge_program(walk, call, over, wake, until, symmetric=symmetric, scans=scans), scans
 
 
 def _passes(

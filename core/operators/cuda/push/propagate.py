@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList
 from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.program import Program
 from suricate.graph import Graph
 from suricate.kernels.arcs import ARCS, NO_VALUES, arc_values, packed_arcs
 from suricate.kernels.walking import Walk, walk_of
@@ -73,6 +74,28 @@ def propagate(
     return propagated(graph, outcome, kept)
 
 
+def program(
+    graph: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, layers: bool, once: str
+) -> Program:
+    """Return the program that :func:`propagate`, with the same arguments, launches."""
+    walks, pulls = _walks(graph, over, once, has_layers=layers)
+    return _program(walks[0], call, has_layers=layers, both=over == "both", pulls=pulls)
+
+
+def _program(walk: Walk, call: Call, *, has_layers: bool, both: bool, pulls: bool) -> Program:
+    return program_of(
+        "propagate.cu", walk, call, call.dtype,
+        PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(both), HAS_LAYERS=int(has_layers),
+        HAS_PULL=int(pulls), PROPAGATE_BLOCK=PROPAGATE_BLOCK,
+    )  # fmt: skip
+
+
+def _walks(graph: Graph, over: str, once: str, *, has_layers: bool) -> tuple[list[Walk], bool]:
+    """Return the walks of the views that a call reads, and whether its steps may pull."""
+    pulls = bool(once) and over != "both" and not has_layers and graph.has_in_edges
+    return [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]], pulls
+
+
 def _launch(
     graph: Graph,
     call: Call,
@@ -87,8 +110,7 @@ def _launch(
 ) -> Outcome:
     """Launch all steps of a propagation; return its outcome, which is on the device."""
     frontier, arcs = distinct_vertices(graph, start), [one for one in start.arcs if one.size]
-    pulls = bool(once) and over != "both" and layers is None and graph.has_in_edges
-    walks = [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]]
+    walks, pulls = _walks(graph, over, once, has_layers=layers is not None)
     target = array_of(out), launch_values(call)
     made, both = graph.workspace.state(_Loops), over == "both"
     types = call.function, call.then, call.reduce, call.dtype, call.layout
@@ -126,11 +148,7 @@ class _Loop:
         both: bool,
         pulls: bool,
     ) -> None:
-        program = program_of(
-            "propagate.cu", walks[0], call, call.dtype,
-            PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(both), HAS_LAYERS=int(layers is not None),
-            HAS_PULL=int(pulls), PROPAGATE_BLOCK=PROPAGATE_BLOCK,
-        )  # fmt: skip
+        program = _program(walks[0], call, has_layers=layers is not None, both=both, pulls=pulls)
         self._walks = walks
         self._arcs: list[tuple[int, ...]] = [NO_VALUES] * ARC_LISTS
         self._memory, self._steps = graph.workspace.state(LoopMemory).of(graph), (0, 0)
