@@ -68,7 +68,7 @@ def search(begin, end, dst, label, path, at, stack, is_root):
     smallest = path  # of each component, by its number less 1; a component of which no member was seen has ``n``
     for c in range(component, n):
         smallest[c] = n
-    for v in range(n):
-        c = int(label[v]) - 1
-        smallest[c] = min(smallest[c], v)
-        label[v] = smallest[c]
+    for each in range(n):
+        c = int(label[each]) - 1
+        smallest[c] = min(smallest[c], each)
+        label[each] = smallest[c]
