@@ -398,7 +398,10 @@ def _build(
         described["edge_columns"] = {name: (dtype_of(part), missing) for name, (part, missing) in columns.items()}
         weight = {name: part for name, (part, _) in columns.items()}
     try:
-        graph = cls(n, **described, **_hints(header, src, dst, options.get("comm")), **options)
+        hints = {}
+        if choose_backend(options["backend"], options["device"])[1].is_cuda:  # a CPU builds from the batch as quickly
+            hints = _hints(header, src, dst, options.get("comm"))
+        graph = cls(n, **described, **hints, **options)
     except CapacityError:
         raise
     except MemoryError as error:
@@ -413,7 +416,11 @@ def _build(
     except SuricateError as error:  # weights that are not finite, self-loops where there are none
         raise FileFormatError(path, None, f"the snapshot is damaged: {one_line(error)}") from error
     updater = graph._updater
-    deleted = np.setdiff1d(arrays["deleted"], np.concatenate((src, dst)))  # an end of an edge is live
+    deleted = np.unique(arrays["deleted"])
+    if len(deleted):
+        is_end = np.zeros(n, bool)  # an end of an edge is live
+        is_end[src] = is_end[dst] = True
+        deleted = deleted[~is_end[deleted]]
     if graph.partition is not None:
         held = [np.isin(arrays["deleted"], part) for part in graph.partition.comm.allgatherv(deleted)]
         deleted = arrays["deleted"][np.logical_and.reduce(held)]

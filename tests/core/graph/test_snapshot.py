@@ -316,3 +316,19 @@ def test_subnormal_weights_and_signed_zeros(tmp_path, backend, device):
     loaded = su.Graph.load(tmp_path / "g", device=device)
     weights = device.to_numpy(loaded.edge_weights([0, 1, 2], [1, 2, 3]))
     assert weights.tobytes() == np.array([1e-40, -0.0, 0.0], np.float32).tobytes()
+
+
+def test_a_loaded_graph_takes_the_memory_of_one_that_was_built(backend, tmp_path):
+    """On the CPU nothing is reserved beside the edges; deleted ids that edges name are live."""
+    rng = np.random.default_rng(3)
+    graph = su.Graph(200, backend=backend, device="cpu", in_edges=True)
+    graph.insert_edges(*rng.integers(0, 150, (2, 4_000)))
+    graph.delete_vertices([3, 180, 190])
+    graph.save(tmp_path / "graph.npz")
+    loaded = su.Graph.load(tmp_path / "graph.npz", device="cpu")
+    built = su.Graph(200, backend=backend, device="cpu", in_edges=True)
+    built.insert_edges(*graph.edges()[:2])
+    assert loaded.memory_usage().allocated <= built.memory_usage().allocated + 204  # the mask of live ones
+    assert loaded.deleted_vertices.tolist() == [3, 180, 190]
+    assert loaded.edges().src.tolist() == graph.edges().src.tolist()
+    loaded.check()
