@@ -98,7 +98,7 @@ class HITS(FixedPoint):
     """
 
     name = "hits"
-    recompute_share = 0.005
+    recompute_share, recompute_share_on_cpu = 0.005, 0.1
     pulls = 2
 
     def __init__(

@@ -80,7 +80,7 @@ class Katz(FixedPoint):
     """
 
     name = "katz"
-    recompute_share = 0.05
+    recompute_share, recompute_share_on_cpu = 0.05, 0.1
     fresh = 0.0
     nonnegative = False
     remedy = ": alpha must be below the reciprocal of the largest eigenvalue"

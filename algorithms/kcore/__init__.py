@@ -84,6 +84,8 @@ class KeptCores(Algorithm):
             self._numbers.compute(graph)
         elif not self._numbers.update(graph, deleted, inserted):
             self.recomputes("too many vertices may have another core number")
+            if self.pace is not None:
+                self.pace.gave_up()
 
     @property
     def result(self) -> KCoreResult:

@@ -18,9 +18,9 @@ After a batch (``method``):
 "dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
 "auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them (on the
             CPU those count less whose last step is below ``tol / 8``); from scratch after batches of more than 1 % of
-            the edges; else "nd". Where the change of a whole pass falls slowly, as on grids and roads, it extrapolates
-            (see ``steps.py``), which takes half the steps or less; on the CPU also where it falls like a
-            geometric series (see ``extrapolation.py``)
+            the edges (on the CPU of 6 %, or where earlier ones took more steps); else "nd". Where the change of a
+            whole pass falls slowly, as on grids and roads, it extrapolates (see ``steps.py``), which takes half the
+            steps or less; on the CPU also where it falls like a geometric series (see ``extrapolation.py``)
 ==========  ============================================================================================================
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
@@ -58,7 +58,7 @@ from suricate.algorithms.pagerank.steps import (
     undo_extrapolation,
     visit,
 )
-from suricate.algorithms.shared.convergence import tolerance
+from suricate.algorithms.shared.convergence import MORE_STEPS, tolerance
 from suricate.algorithms.shared.fixed_point import divided
 from suricate.algorithms.shared.sums import Weighting
 from suricate.algorithms.shared.vertex_values import optional_values
@@ -124,7 +124,7 @@ class PageRank(WholePasses):
     uses_weights = False
     suites = ("algorithms", "ablations", "crossover", "demo", "stream", "scaling")
     update_kind = "dynamic"
-    recompute_share = 0.01
+    recompute_share, recompute_share_on_cpu = 0.01, 0.06
 
     def __init__(  # noqa: PLR0913 - what a user may choose, by keyword
         self,
@@ -187,13 +187,19 @@ class PageRank(WholePasses):
             self._terms[KAPPA : KAPPA + 1] = self._dangling.total * self.alpha + (1 - self.alpha)
         if method not in LOCAL and not (self._by_edges(graph) or self._local_updates):
             self._warm(graph, ())
+            self._note_steps(graph, placed)
             return
         edges = tuple(arcs for arcs in map(delta.arcs, kinds) if arcs.size)
         if method not in LOCAL:
             self._warm(graph, edges)
             self._look(graph)
+            self._note_steps(graph, placed)
         elif edges:
             self._relax(graph, method, self._refresh(graph, edges))
+
+    def _note_steps(self, graph: Graph, placed: list[Any]) -> None:
+        if not graph.device.is_cuda:
+            self._starts.updated(sum([part.size for part in placed]), self.iterations)
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
         """Return the name of the method for a batch: ``"auto"`` and methods that do not apply are replaced.
@@ -206,6 +212,9 @@ class PageRank(WholePasses):
             if self.should_recompute(graph, None, *edges):
                 return "static"
             is_local = self._local_updates < RENEWAL and not differs and self._is_local(graph, edges)
+            if not (is_local or graph.device.is_cuda) and self._starts.lose(sum([part.size for part in edges])):
+                self.recomputes(MORE_STEPS)
+                return "static"
             method = "dfp" if is_local else "nd"
         needs_passes = differs or not graph.has_in_edges or self.jumps.apart
         return "nd" if method in LOCAL and needs_passes else method

@@ -24,7 +24,7 @@ from suricate.algorithms.pagerank.steps import (
     passes,
     undo_extrapolation,
 )
-from suricate.algorithms.shared.convergence import CutLoops, Progress, demand_floor
+from suricate.algorithms.shared.convergence import CutLoops, Progress, WarmStarts, demand_floor
 from suricate.algorithms.shared.fixed_point import divided
 from suricate.algorithms.shared.sums import Weighting
 from suricate.errors import ConvergenceError, ParameterError, WeightError
@@ -63,6 +63,7 @@ class WholePasses(VerifiedRanks):
     weighting: Weighting
 
     def __init__(self) -> None:
+        self._starts = WarmStarts()
         self._share: Array = None  # and other arrays: see _pagerank_steps
         self._error: Any = None  # and other scalars
         self._usable = True  # as far as somebody has looked
@@ -95,6 +96,8 @@ class WholePasses(VerifiedRanks):
         self._weigh_all(graph)
         self._iterate(graph)
         self._look(graph)
+        if not graph.device.is_cuda:
+            self._starts.computed(self.iterations)
 
     def _first(self, graph: Graph) -> Array:
         """Return the ranks that a computation starts from, ``float64[n]``: ``nstart``, or equal at live vertices."""

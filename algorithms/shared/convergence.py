@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 2**31 - 1
 AT_ONCE = 1024  #: steps of a contraction after which its progress is checked, at least
+NEAR = 1.1  #: sizes, and numbers of steps, within this factor count as one
+MORE_STEPS = "updates of such batches took more steps"  #: a reason to compute from scratch
 MOST_UNREAD = 256  #: outcomes of loops that are kept unread
 
 
@@ -62,6 +64,29 @@ class Progress:
             self.stalled = not change <= self._factor * self._last
             self._last = change
         return self.stalled
+
+
+class WarmStarts:
+    """Tells, on the CPU, whether an iteration from the previous result takes fewer steps than one from scratch.
+
+    On grids and roads changes spread slowly, and the start of a computation from scratch may be nearer to the result.
+    """
+
+    def __init__(self) -> None:
+        self._computed, self._lost, self._steps = 0, math.inf, 0
+
+    def computed(self, steps: int) -> None:
+        """Record the steps of a computation from scratch."""
+        self._computed = steps
+
+    def updated(self, size: int, steps: int) -> None:
+        """Record the steps after a batch of ``size`` arcs; if they were too many, they count for larger ones, too."""
+        if NEAR * self._computed < steps and size < self._lost:
+            self._lost, self._steps = size / NEAR, steps
+
+    def lose(self, size: int) -> bool:
+        """Return whether a batch of ``size`` arcs is likely to take more steps than a computation takes by now."""
+        return size >= self._lost and self._steps > NEAR * self._computed
 
 
 class CutLoops:

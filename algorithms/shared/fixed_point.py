@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from suricate.algorithms.shared.convergence import MOST_STEPS, tolerance
+from suricate.algorithms.shared.convergence import MORE_STEPS, MOST_STEPS, WarmStarts, tolerance
 from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.shared.sums import Weighting
 from suricate.algorithms.shared.vertex_values import optional_values, resized
@@ -49,7 +49,7 @@ class FixedPoint(Algorithm):
     """
 
     update_kind = "warm"
-    recompute_share = 0.02
+    recompute_share, recompute_share_on_cpu = 0.02, 0.06
     pulls: ClassVar[int] = 1  #: over all edges, per step
     fresh: ClassVar[float] = 0.01  #: share of the uniform vector in a warm start, from which new centres can grow
     nonnegative: ClassVar[bool] = True  #: whether a negative score is an error
@@ -64,6 +64,7 @@ class FixedPoint(Algorithm):
         self.converged = False
         self.slack = math.inf  #: by which factor the values of a vertex may grow faster than those of all
         self._change = math.nan  # the size of the last step
+        self._starts = WarmStarts()
         self._x: Array = None
         self._xp: Any = None
 
@@ -75,13 +76,20 @@ class FixedPoint(Algorithm):
         start = xp.ones(n) if self.nstart is None else self.nstart.on_device(graph, grown=self._x is not None)
         self._x = self.scaled(xp, of_live(graph, start))
         self._iterate(graph)
+        self._starts.computed(self.iterations)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Iterate from the previous values plus a little of the uniform vector.
 
         After large batches, compute from scratch.
         """
-        if not self.converged or self.should_recompute(graph, delta.edge_set("deleted"), delta.edge_set("inserted")):
+        changed = delta.edge_set("deleted"), delta.edge_set("inserted")
+        size = changed[0].size + changed[1].size
+        if not self.converged or self.should_recompute(graph, *changed):
+            self.compute(graph)
+            return
+        if not graph.device.is_cuda and self._starts.lose(size):
+            self.recomputes(MORE_STEPS)
             self.compute(graph)
             return
         xp, n = graph.device.xp, graph.num_vertices
@@ -94,6 +102,7 @@ class FixedPoint(Algorithm):
             steps = self.iterations
             self.compute(graph)
             self.iterations += steps
+        self._starts.updated(size, self.iterations)
 
     @abstractmethod
     def scaled(self, xp: Any, x: Array) -> Array:

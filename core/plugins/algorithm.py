@@ -82,6 +82,7 @@ class Algorithm(ABC):
         divided_kernels: for an algorithm with a parameter ``kernels``: whether its kernels also work on such a graph,
             over the rows of each process (``graph.partition``); if not, it runs there as with ``kernels=False``.
         recompute_share: after batches of more than this share of the graph's arcs :meth:`should_recompute` is true.
+        recompute_share_on_cpu: the same on the CPU; None: no other one.
         learns: whether :meth:`should_recompute` also depends on how long earlier batches took; only valid if an update
             and a computation from scratch give the same result.
         uses_weights: whether the graph's weights may change the result; False if they do so only with a parameter
@@ -103,6 +104,7 @@ class Algorithm(ABC):
     divided: ClassVar[str] = ""
     divided_kernels: ClassVar[bool] = False
     recompute_share: ClassVar[float] = math.inf
+    recompute_share_on_cpu: ClassVar[float | None] = None
     learns: ClassVar[bool] = False
     uses_weights: ClassVar[bool] = True
     groups: ClassVar[str] = ""
@@ -169,7 +171,8 @@ class Algorithm(ABC):
         for part in others:
             gained += 0 if part is None else part.size
         size, arcs = times * lost + each * gained, max(graph.most_arcs, 1)
-        bound = self.recompute_share * arcs
+        share = None if graph.device.is_cuda else self.recompute_share_on_cpu
+        bound = (self.recompute_share if share is None else share) * arcs
         answer = (
             size > bound if self.pace is None else self.pace.should_recompute((lost > 0, gained > 0), size, bound, arcs)
         )

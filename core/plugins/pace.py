@@ -26,6 +26,7 @@ WATCHED = 8  #: batches larger than 1/WATCHED of the declared share are timed
 REACH = 8  #: batches up to REACH times the declared share are updated on trial
 GROWTH = 2  #: batches up to GROWTH times the largest size that won are updated on trial
 SLACK = 1.1  #: an update that takes at most SLACK times as long as a computation counts as won
+NEAR = 1.1  #: batches of sizes within this factor count as of one size
 LOSSES = 2  #: slower updates in a row after which a size has lost, if it is below the declared share or not CLEAR
 CLEAR = 2  #: above the declared share, one update that takes CLEAR times as long as a computation is enough
 PATIENCE = 16  #: computations after which a size that lost is tried again, for each computation that an update takes
@@ -69,10 +70,14 @@ class _Side:
         self.losses += 1
         if size < self.lost and self.losses < LOSSES and (size <= bound or seconds <= CLEAR * computed):
             return
+        self.lose(size, seconds / computed)
+
+    def lose(self, size: float, times: float = 1.0) -> None:
+        """Record that updates of ``size`` are not worth while: they take so many ``times`` as long as a computation."""
         self.trials += 1
-        self.patience = math.ceil(PATIENCE * min(seconds / computed, FAR)) << (self.trials - 1)
+        self.patience = math.ceil(PATIENCE * min(times, FAR)) << (self.trials - 1)
         self.losses, self.skipped = 0, 0
-        self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
+        self.lost, self.won = min(self.lost, size / NEAR), min(self.won, size / GROWTH)
 
     def is_due(self) -> bool:
         """Return whether to update after a batch of a size at which updates were slower; counts it in ``skipped``."""
@@ -114,6 +119,7 @@ class Pace:
         self._computed: tuple[float, int] | None = None  # seconds of the last timed computation, arcs at that time
         self._sides: dict[tuple[bool, ...], _Side] = {}
         self._timed: _Span | None = None
+        self._last: tuple[_Side, float] | None = None  # of the last batch: its kind, and its size
         self._running = False
         self.comparing = False
 
@@ -129,9 +135,11 @@ class Pace:
             arcs: number of arcs of the graph.
         """
         if WATCHED * size <= bound:
+            self._last = None
             return False
         self._take_time()
         side, computed = self._sides.setdefault(kind, _Side()), self._seconds(arcs)
+        self._last = side, size
         self.comparing = computed is None and bound < size <= REACH * bound
         if self._is_lost(side, size, bound, computed):
             self._start(_Span(None, size, bound, arcs))
@@ -142,6 +150,12 @@ class Pace:
         if size > side.won or side.losses > 0 or side.seconds > CLOSE * computed or side.calm % CALM == 0:
             self._start(_Span(side, size, bound, arcs))
         return False
+
+    def gave_up(self) -> None:
+        """Record that the update of the last batch began, and went over to a computation from scratch."""
+        if self._last is not None:
+            self._last[0].lose(self._last[1])
+        self.discard()
 
     def computes(self, arcs: int) -> None:
         """Start the clock for a computation from scratch, of a stale result say, on a graph of ``arcs`` arcs."""
@@ -168,7 +182,7 @@ class Pace:
     def _is_lost(side: _Side, size: float, bound: float, computed: float | None) -> bool:
         """Return whether an update is likely slower than a computation; from ``side.lost`` on this counts the batch."""
         if computed is None:
-            return size > bound
+            return size > bound or (size >= side.lost and not side.is_due())
         if size > max(REACH * bound, GROWTH * side.won):
             return True
         return size >= side.lost and not side.is_due()

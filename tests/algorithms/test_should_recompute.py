@@ -10,6 +10,7 @@ from counting_backend import counting_store
 from turns import few
 
 import suricate as su
+from suricate.algorithms.shared.convergence import WarmStarts
 from suricate.bench.verify.results import on_host
 from suricate.plugins import algorithm
 from suricate.plugins.algorithm import LARGE
@@ -164,3 +165,27 @@ def test_batches_that_visit_many_vertices_are_computations_with_a_reason(
     assert [one.kind for one in found].count("recomputed") == tracker.updates.computed - before <= 2
     assert (found[0] == ("recomputed", LARGE)) == (share > 1)
     assert all(one.reason != LARGE for one in found[1:])
+
+
+def test_warm_starts_that_took_more_steps_are_not_made_again() -> None:
+    starts = WarmStarts()
+    starts.computed(20)
+    starts.updated(100, 22)
+    assert not starts.lose(100), "a tie"
+    starts.updated(50, 10)
+    starts.updated(200, 30)
+    assert [starts.lose(size) for size in (100, 180, 190, 5000)] == [False, False, True, True]
+    starts.computed(40)  # as the graph has changed
+    assert not starts.lose(5000)
+
+
+@pytest.mark.usefixtures("may_recompute")
+def test_the_share_of_the_cpu_counts_there() -> None:
+    graph = su.Graph(1_000, device="cpu", in_edges=True)
+    rng = np.random.default_rng(1)
+    graph.insert_edges(*rng.integers(0, 1_000, (2, 20_000)))
+    ranks = graph.track("pagerank")
+    for size, kind in ((800, "updated"), (2_000, "recomputed")):
+        graph.insert_edges(*rng.integers(0, 1_000, (2, size)))
+        assert ranks.last.kind == kind
+        assert ranks.result.sum() == pytest.approx(1)

@@ -136,7 +136,19 @@ def test_sizes_above_the_share_are_tried() -> None:
     assert timed.batch(REACH * BOUND + 1, 0.1) == "compute", "too large to try"
     assert [timed.batch(size, 0.1) for size in (700, 1400, 2900, 2500)] == ["update", "update", "compute", "update"]
     assert timed.batch(2600, 3.0) == "update"
-    assert [timed.batch(size, 3.0) for size in (2600, 3000, 2500, 1200)] == ["compute", "compute", "update", "update"]
+    assert [timed.batch(size, 3.0) for size in (2600, 3000, 2500, 2300)] == ["compute"] * 3 + ["update"]
+
+
+def test_an_update_that_gave_up_is_not_tried_again_soon() -> None:
+    """Whether or not a computation was timed; batches of about its size, and larger ones, are computed at once."""
+    timed = Timed()
+    assert timed.batch(60, 1.3) == "update"
+    timed.pace.gave_up()
+    assert [timed.batch(size, 1.3) for size in (60, 57, 90, 20)] == ["compute"] * 3 + ["update"]
+    assert [timed.batch(60, 1.3) for _ in range(PATIENCE - 3)] == ["compute"] * (PATIENCE - 3)
+    assert timed.batch(60, 1.3) == "update"
+    timed.pace.gave_up()
+    assert [timed.batch(60, 1.3) for _ in range(2 * PATIENCE + 1)] == ["compute"] * 2 * PATIENCE + ["update"]
 
 
 def test_few_updates_of_sizes_that_won_are_timed() -> None:
