@@ -327,7 +327,9 @@ def run_first(
         from suricate.cli.terminal import show
 
     say = console(stderr=True).print
-    show(table_format, [first.run(where, None if output == STDOUT else output, int(scale), workloads, say)])
+    grid = first.run(where, None if output == STDOUT else output, int(scale), workloads, say)
+    show(table_format, [grid])
+    raise SystemExit(1 if any(row[-1] for row in grid.rows) else 0)
 
 
 def run_session(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -42,7 +41,9 @@ took = time.perf_counter() - begin
 used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 told["cpu_s"], told["wall_s"] = sum(each.ru_utime + each.ru_stime for each in used), took
 from suricate.cli import carry
+from suricate.cuda.compiler import POOL
 if {save!r}:
+    POOL.wait()  # for final builds
     carry.save(Path({save!r}))
 print(json.dumps(told))
 """
@@ -87,39 +88,41 @@ def run(device: Device, output: Path | None, scale: int, only: tuple[str, ...], 
         if only and not any(part in name for part in only):
             continue
         for row in measured(name, script):
-            rows.append({"suite": "first", "device": str(device), "machine": platform.node(), **row})
-            say(f"{name}, {row['state']}: " + ", ".join(f"{each} {row[each]}" for each in row if each[-2:] == "_s"))
+            rows.append({"suite": "first", "device": str(device), **row})
+            told = (f"{each} {row[each]}" for each in row if each.endswith("_s") or each == "error")
+            say(f"{name}, {row['state']}: {', '.join(told)}")
             if output is not None:
                 output.parent.mkdir(parents=True, exist_ok=True)
                 with open(output, "a") as file:
                     file.write(json.dumps(rows[-1]) + "\n")
-    columns = "case", "state", "cpu_s", "wall_s", "compilations", "first_s", "next_s", "final_s"
+    columns = "case", "state", "cpu_s", "wall_s", "compilations", "first_s", "next_s", "final_s", "error"
     return Grid("first", columns, [tuple(row.get(each) for each in columns) for row in rows])
 
 
 def measured(name: str, script: str) -> Iterator[dict[str, Any]]:
-    """Yield a row of the case ``name`` for each state of the caches: times in seconds, and compilations."""
+    """Yield a row of the case ``name`` for each state of the caches: seconds, and compilations; or an error."""
     with tempfile.TemporaryDirectory() as scratch:
         saved, code = Path(scratch) / "saved.zip", Path(scratch) / "code"
         packages = any(packaged.installed(module) for module in packaged.MODULES.values())
         for state in STATES:
             folder = Path(scratch) / ("ahead" if state == "ahead" else "cache")
-            own = {"SURICATE_CACHE_DIR": str(folder), "SURICATE_QUIET": "1", "SURICATE_CODE": "", "SURICATE_AHEAD": "1"}
-            if state == "ahead" and not packages:
-                own["SURICATE_CODE"] = str(code)
+            made = str(code) if state == "ahead" and not packages else ""
+            own = {
+                "SURICATE_CACHE_DIR": str(folder),
+                "SURICATE_QUIET": "1",
+                "SURICATE_CODE": made,
+                "SURICATE_AHEAD": "1",
+            }
+            own["CUPY_CACHE_DIR"] = str(folder / "cupy")
             before = entries_of(folder)
             program = AROUND.format(
                 packages=state == "ahead" and packages, script=script, save=str(saved) if state == "empty" else ""
             )
-            done = subprocess.run(
-                [sys.executable, "-P", "-c", program],
-                env={**os.environ, **own},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            command, environment = [sys.executable, "-P", "-c", program], {**os.environ, **own}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise RuntimeError(f"{name}, {state}: {done.stderr[-2000:]}")
+                yield {"case": name, "state": state, "error": "".join(done.stderr.splitlines()[-1:])}
+                return
             if state == "empty":
                 with zipfile.ZipFile(saved) as archive:
                     archive.extractall(code)

@@ -18,8 +18,10 @@ SUPPORT = Path(__file__).resolve().parents[2] / "support"
 PART = """
 import compiled, first_calls
 from suricate.base.devices import resolve_device
+from suricate.cli import precompile
 from suricate.cli.precompile import steps
 
+precompile.WEIGHTS = None, "float32"
 made = [run() for what, run in steps("slabhash", resolve_device("cpu"), ("graphs",)) if what == "slabhash: degree"]
 assert len(made) == 1
 found = compiled.Compiled()
