@@ -181,7 +181,9 @@ class _Walk:
     def _new(self, value: Any) -> None:
         if isinstance(value, _DISPATCHER):
             self.add("dispatcher", repr(value.locals))
-            self.value(value._compiler.pipeline_class)
+            compiler = value._compiler.pipeline_class
+            self.value(compiler)
+            self.value(getattr(compiler, "lowering", None))
             for name, option in sorted(value.targetoptions.items()):
                 self.add(name)
                 self.value(option)

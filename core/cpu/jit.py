@@ -30,13 +30,16 @@ from numba.core.compiler import Compiler, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
+from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import builtin_registry
 from numba.extending import register_jitable
 
 from suricate.base import cache
 from suricate.base.forks import awaited
 from suricate.base.notice import NOTICE
+from suricate.cpu import shortcuts
 from suricate.cpu.code_key import NoKeyError, digests_of
+from suricate.cpu.lowering import ShortLowering, make_known
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -124,6 +127,9 @@ def _with_inherited(context: Any, args: Any, kws: Any, flags: Any) -> tuple[Any,
 class _InnerLibrary(JITCodeLibrary):
     """The LLVM code of an inner function. It is linked into kernels, and no machine code is made of it alone."""
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
     def _optimize_final_module(self) -> None:
         """Do nothing, where Numba would optimise the code: that happens in each kernel that includes the function."""
 
@@ -135,6 +141,11 @@ class _InnerLibrary(JITCodeLibrary):
         """Return 0 as the address of the function ``name``: it has no machine code of its own."""
         return 0
 
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add the code ``ir_module``, and take it apart, since its parts refer to each other."""
+        super().add_ir_module(ir_module)
+        _take_apart(ir_module)
+
     @property
     def codegen(self) -> Any:
         """A stand-in that ignores the environment, which :func:`_set_environments` passes on to the kernels."""
@@ -142,13 +153,32 @@ class _InnerLibrary(JITCodeLibrary):
 
 
 class _KernelLibrary(JITCodeLibrary):
-    """The code of a kernel and of the wrapper that unpacks its arguments; both are optimised once, together."""
+    """The code of a kernel, its inner functions and the wrapper that unpacks its arguments, all optimised at once.
+
+    Numba optimises each function, then all cheaply, so that it can remove reference counts, then all. Here are none.
+    """
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        if ll_module.name == "wrapper":
-            ll_module.data_layout = self._codegen._data_layout
-        else:
-            super()._optimize_functions(ll_module)
+        ll_module.data_layout = self._codegen._data_layout
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add the code ``ir_module``, and take it apart, since its parts refer to each other."""
+        super().add_ir_module(ir_module)
+        _take_apart(ir_module)
+
+    def _optimize_final_module(self) -> None:
+        made = self._codegen._module_pass_manager()
+        passes, *builder = made if isinstance(made, tuple) else (made,)  # one before Numba 0.62
+        passes.run(self._final_module, *builder)
+
+
+def _take_apart(module: Any) -> None:
+    """Leave no circles of references in a ``module`` of llvmlite; the garbage collector would have to find them."""
+    for function in module.functions:
+        for block in function.blocks:
+            block.instructions.clear()
+            block.terminator = None
+        function.blocks.clear()
 
 
 class _LoadedLibrary(JITCodeLibrary):
@@ -186,6 +216,7 @@ class _KernelCompiler(Compiler):
     """A Numba compiler that skips passes over closures, ``with`` and literal arguments for functions that have none."""
 
     library_type: type[JITCodeLibrary] = _KernelLibrary
+    lowering = ShortLowering  #: the keys of machine code cover the source file of this class, too
 
     def __init__(self, typing: Any, target: Any, library: Any, *given: Any) -> None:
         if library is None:
@@ -193,12 +224,22 @@ class _KernelCompiler(Compiler):
             library.enable_object_caching()
         super().__init__(typing, target, library, *given)
 
+    def compile_extra(self, func: Any) -> Any:
+        """Compile the function ``func``, and let go of what was needed for it."""
+        try:
+            return super().compile_extra(func)
+        finally:
+            self.state.pipeline = None
+
     def define_pipelines(self) -> Any:
         """Return Numba's passes, without those in ``UNNEEDED`` if the function is plain (see :func:`_is_plain`)."""
         pipelines = super().define_pipelines()
-        if _is_plain(self.state.func_id.code):
-            for one in pipelines:
-                one.passes[:] = [each for each in one.passes if each[0].__name__ not in UNNEEDED]
+        unneeded = UNNEEDED if _is_plain(self.state.func_id.code) else frozenset[str]()
+        if not self.state.flags.nrt:
+            unneeded |= {"IRLegalization"}  # which writes where variables end
+        for one in pipelines:
+            steps = [each for each in one.passes if each[0].__name__ not in unneeded]
+            one.passes[:] = [(self.lowering, text) if kind is NativeLowering else (kind, text) for kind, text in steps]
         return pipelines
 
 
@@ -249,7 +290,9 @@ class MachineCode(caching._Cache):
         if found is None:
             return None
         try:
-            return _rebuilt(target_context, *pickle.loads(found[1]))
+            loaded = _rebuilt(target_context, *pickle.loads(found[1]))
+            make_known(target_context, loaded)
+            return loaded
         except MemoryError:
             raise
         except Exception:  # whatever unpickling raises: what it names may be gone
@@ -349,6 +392,7 @@ class _Listener(event.Listener):
             if self._depth == 1:
                 self._collects = gc.isenabled()
                 gc.disable()
+                shortcuts.begin()
 
     def on_end(self, event: Any) -> None:
         compiled = event.data["dispatcher"].overloads.get(tuple(event.data["args"]))
@@ -357,8 +401,10 @@ class _Listener(event.Listener):
         if event.data["dispatcher"].py_func.__module__ in _modules:
             NOTICE.end()
             self._depth -= 1
-            if self._depth == 0 and self._collects:
-                gc.enable()
+            if self._depth == 0:
+                shortcuts.end()
+                if self._collects:
+                    gc.enable()
 
 
 def _free_pass_managers() -> None:
