@@ -198,7 +198,7 @@ class PageRank(WholePasses):
             self._relax(graph, method, self._refresh(graph, edges))
 
     def _note_steps(self, graph: Graph, placed: list[Any]) -> None:
-        if not graph.device.is_cuda:
+        if not (graph.device.is_cuda or self._in_one_loop(graph)):  # where steps cost next to nothing
             self._starts.updated(sum([part.size for part in placed]), self.iterations)
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
