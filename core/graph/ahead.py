@@ -242,7 +242,7 @@ class Unpaced:
     def ignore(self, *_: Any) -> None:
         """Do nothing, where a time would be measured."""
 
-    computes = finish = discard = ignore
+    computes = finish = discard = gave_up = ignore
 
 
 def _read(tracker: Tracker) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from suricate.base.errors import SuricateError
 from suricate.base.types import DELETE, INSERT, SET
-from suricate.graph.ahead import PLAIN, REHEARSALS, SHAPES, VERTICES, Kind, following, updates
+from suricate.graph.ahead import EDGES, FIRST, PLAIN, REHEARSALS, SHAPES, VERTICES, Kind, following, updates, vertices
 from suricate.intake.name_values import TEXT
 from suricate.intake.names import Names
 from suricate.primitives.sorting import LARGE
@@ -92,7 +92,13 @@ def _slides(job: Window, *, kinds: bool) -> Iterator[None]:
         kind = Kind(type(graph), graph.options, graph.device)
         for shape in SHAPES:
             yield from following(kind, one.kind, _params(one, shape[0]), *shape)
-    yield from updates(Kind(type(tiny.graph), tiny.graph.options, tiny.graph.device))
+    kind = Kind(type(tiny.graph), tiny.graph.options, tiny.graph.device)
+    for size, first in ((EDGES, FIRST), (LARGE, LARGE)):
+        yield from updates(kind, size, first)
+    graph = kind.graph(16 * VERTICES)  # with room for new edges at many vertices, which is then given back
+    graph.insert_edges(*kind.edges(np, 2 * LARGE, 16 * VERTICES))
+    graph.compact()
+    yield from vertices(kind)
 
 
 def rehearse_names() -> None:

@@ -127,3 +127,11 @@ def test_the_first_update_waits_for_rehearsals_and_later_ones_do_not(monkeypatch
     assert len(steps) == 4
     go.set()
     rehearsals.wait()
+
+
+def test_rehearsals_have_all_that_a_pace_offers():
+    from suricate.graph.ahead import Unpaced
+    from suricate.plugins.pace import Pace
+
+    methods = {name for name, each in vars(Pace).items() if callable(each) and not name.startswith("_")}
+    assert methods <= {*dir(Unpaced)}

@@ -56,6 +56,7 @@ def run(time, slide, tracked, *, vertices=1_000, names=False, weights=False, siz
         if before is None:
             before = len(looked_up)
     assert slides > 3
+    assert not REHEARSALS.failed, REHEARSALS.failed
     assert looked_up[before:] == [], (count, size, slide, tracked, looked_up[before:])
 """
 QUICK = """
