@@ -64,11 +64,11 @@ def test_equal_trackers_share_one_update_per_batch(graph):
     assert late.algorithm.calls == 3
     assert first.updates == late.updates == UpdateCounts(computed=3)
     assert first.recomputations == {"it has no update of its own": 2}
-    assert late.last == ("recomputed", "it has no update of its own")
+    assert late.last[:2] == ("recomputed", "it has no update of its own")
     assert listed(first) == listed(second) == listed(late) == [2, 2, 0, 2, 0, 0]
     first.refresh()
     assert second.updates.computed == 4
-    assert second.last == ("computed", "")
+    assert second.last[:2] == ("computed", "")
 
 
 @pytest.mark.parametrize(

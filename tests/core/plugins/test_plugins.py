@@ -136,7 +136,9 @@ def test_brokers_are_sources_of_plugins() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:suricate plugin")
-@pytest.mark.parametrize("source", [5, lambda: None, type("Nameless", (), {"__call__": len})()], ids=repr)
+@pytest.mark.parametrize(
+    "source", [5, lambda: None, type("Nameless", (), {"__call__": len})()], ids=["number", "lambda", "object"]
+)
 def test_sources_without_a_name_are_refused(source: object) -> None:
     module = ModuleType("odd")
     module.suricate_sources = su.hookimpl(lambda: [source], specname="suricate_sources")  # type: ignore[attr-defined]

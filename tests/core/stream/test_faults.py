@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import itertools
 import os
 import random
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from window_of import window_of
 
 import suricate.stream as st
@@ -401,6 +404,11 @@ def test_a_resume_reads_what_it_has_to(tmp_path: Path, monkeypatch: pytest.Monke
         stream.run(8)
         if touched:
             os.utime(stream.part(0))
+        readers = [thread for thread in threading.enumerate() if thread.name == "suricate reader"]
+        del stream.job  # with it ends its reader, which may be reading ahead
+        gc.collect()
+        for reader in readers:
+            reader.join(PATIENCE)
         read.clear()
         stream.run()
         assert read == {name: size for name, size in sizes.items() if touched or name != "p9.csv"}
