@@ -170,6 +170,8 @@ def stream(
     given = params_of(kinds, params, options["attributes"])
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
+    if options["alert_output"] is not None and not options["alerts"]:
+        raise click.UsageError("--alert-output writes what alerts tell: give --alert")
     html, plot, watch = (options.pop(name) for name in ("html", "plot", "watch"))
     if watch and (form != "table" or output == STDOUT):
         raise click.UsageError("--watch takes the screen: it goes without --format, and without --output -")
@@ -198,9 +200,9 @@ def stream(
     }  # fmt: skip
     if serve is not None:
         click.echo(f"metrics: http://127.0.0.1:{job.serve(serve)}/metrics", err=True)
+    report = job.report(html) if html is not None or plot is not None or watch else None
     if plot is not None:
         picture_of(job, plot)  # what is wrong with it shows before the file is read
-    report = job.report(html) if html is not None or plot is not None or watch else None
     lines: Printing = nullcontext(PRINTERS[form]([*trackers, *alerts]))
     is_watched = report is not None and watch and sys.stdout.isatty()
     with watching(report) if is_watched else lines as show, job, progress_line(shows=not is_watched) as progress:

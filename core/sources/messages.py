@@ -75,6 +75,8 @@ class Values:
         if type(kind) not in (int, str, type(None)) or any(type(each) not in _SCALARS for each in further):
             raise ValueError("a value is neither a number nor a text")
         src, dst = self._end(row, "src"), self._end(row, "dst")
+        for text in (src, dst, *further):
+            str(text).encode()  # JSON may have half a pair of surrogates, which UTF-8 cannot write
         weight = weight if weight is None else _number(weight, "weight")
         return self._ticks(time), (src, dst, weight, INSERT if kind is None else kind, *further)
 

@@ -102,7 +102,7 @@ class Report:
 
     def save(self) -> dict[str, np.ndarray]:
         """Return the state for a checkpoint, as an array of bytes."""
-        state = {"first": self.first, "points": self._points, "stride": self._stride, "last": [*self._last],
+        state = {"first": self.first, "points": self._known(), "stride": self._stride, "last": [*self._last],
                  "trackers": self._labels}  # fmt: skip
         return {"state": np.frombuffer(json.dumps([self._slide, self._late, state]).encode(), np.uint8)}
 
@@ -120,13 +120,18 @@ class Report:
     def _labels(self) -> list[str]:
         return [tracker.label for tracker in self._job.graphs.trackers]
 
+    def _known(self) -> list[Point]:
+        """Return the points, the newest one with headlines even if further slides will be joined to it."""
+        job, points = self._job, [*self._points]
+        if points and points[-1]["heads"] is None and job.current is not None and self._slide == job.slides:
+            points[-1] = points[-1] | {"heads": [headline(each) for each in job.graphs.trackers]}
+        return points
+
     # -- what is shown -------------------------------------------------------------------------------------------------
 
     def story(self) -> Story:
         """Return what there is to show."""
-        job, points = self._job, [*self._points]
-        if points and points[-1]["heads"] is None and job.current is not None and self._slide == job.slides:
-            points[-1] = points[-1] | {"heads": [headline(each) for each in job.graphs.trackers]}
+        job, points = self._job, self._known()
         ends = np.array([point["end"] for point in points], np.int64)
         facts = {"newest slide": shown_moment(points[-1]["end"], job.has_unit)} if points else {}
         facts |= {"slides": f"{self._slide:,}", "events": f"{job.past.events:,}"}

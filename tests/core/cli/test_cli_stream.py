@@ -129,6 +129,7 @@ def test_malformed_rows_and_rows_that_are_not_valid_go_to_one_file(tmp_path: Pat
         (("--slide", "one", "--window", "2d"), "slide"),
         (("--slide", "3d", "--window", "2d"), "longer than"),
         (("--slide", "1d", "--output", "x.csv"), "--track"),
+        (("--slide", "1d", "--alert-output", "x.csv"), "--alert"),
         (("--slide", "1d", "--names", "--directed", "--track", "kcore"), "undirected"),
         (("--slide", "1d", "--backend", "none"), "none"),
         (("--slide", "1d"), "names=True (--names) takes them"),

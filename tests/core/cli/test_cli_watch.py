@@ -93,6 +93,9 @@ def test_a_page_and_its_errors(paid: Path, tmp_path: Path) -> None:
         result = call("stream", paid, *DAYS, option, tmp_path / file)
         assert result.exit_code == 2, option
         assert not result.stdout
+    result = call("stream", paid, *DAYS, "--html", tmp_path / "a.svg", "--plot", tmp_path / "a.svg")
+    assert result.exit_code == 2
+    assert not result.stdout
 
 
 def test_names_do_not_steer_the_terminal(paid: Path) -> None:

@@ -421,6 +421,7 @@ def test_times_are_numbers_or_texts(time: Any, ticks: int) -> None:
         ({"time": 1, "src": 1, "dst": 2, "weight": []}, "weight is []"),
         ({"time": 1, "src": 1, "dst": 2, "kind": []}, "a value is neither a number nor a text"),
         ({"time": 1, "src": 1, "dst": 2, "fee": {}}, "a value is neither a number nor a text"),
+        ({"time": 1, "src": 1, "dst": 2, "fee": "\ud800"}, "surrogates not allowed"),
         ([1, 2], "it is no object of names and values, but [1, 2]"),
     ],
 )
@@ -430,6 +431,16 @@ def test_what_cannot_be_read_is_refused(row: Any, reason: str) -> None:
     assert isinstance(refused, Refused)
     assert reason in refused.reason
     assert len(refused.text) == 60
+
+
+def test_a_name_that_is_no_unicode_is_refused() -> None:
+    _, refused = values_of().read(lambda each: each, {"time": 1, "src": "a\ud800", "dst": "b"}, b"")
+    assert isinstance(refused, Refused)
+    assert "surrogates not allowed" in refused.reason
+    assert values_of().read(dict, {"time": 1, "src": "\u00e9", "dst": "\U0001f600"}, b"")[1][:2] == (
+        "\u00e9",
+        "\U0001f600",
+    )
 
 
 def test_the_first_event_says_what_weights_and_names_are() -> None:
