@@ -102,7 +102,7 @@ def includes_baseline(features: str) -> bool:
 def portable_versions() -> dict[str, str]:
     """Return, by name, the versions that code from another machine must have been made with."""
     numpy = ".".join(np.__version__.split(".")[:2])
-    tag = str(sys.implementation.cache_tag)
+    tag = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"  # with "t" without a GIL
     return {"python": tag, "numba": numba.__version__, "llvmlite": llvmlite.__version__, "numpy": numpy}
 
 

@@ -387,24 +387,24 @@ class _Listener(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if event.data["dispatcher"].py_func.__module__ in _modules:
-            NOTICE.start()
             self._depth += 1
+            NOTICE.start()
             if self._depth == 1:
                 self._collects = gc.isenabled()
                 gc.disable()
                 shortcuts.begin()
 
     def on_end(self, event: Any) -> None:
-        compiled = event.data["dispatcher"].overloads.get(tuple(event.data["args"]))
-        if compiled is not None:  # it did not fail
-            _set_environments(compiled)
         if event.data["dispatcher"].py_func.__module__ in _modules:
-            NOTICE.end()
             self._depth -= 1
-            if self._depth == 0:
+            if self._depth == 0:  # first of all, whatever fails or is interrupted then
                 shortcuts.end()
                 if self._collects:
                     gc.enable()
+            NOTICE.end()
+        compiled = event.data["dispatcher"].overloads.get(tuple(event.data["args"]))
+        if compiled is not None:  # it did not fail
+            _set_environments(compiled)
 
 
 def _free_pass_managers() -> None:

@@ -9,6 +9,7 @@ the way that Numba gives it.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import itertools
@@ -33,11 +34,32 @@ types: Any = numba_types
 _BIT, _BYTE, _INT, _WORD = (llvm.IntType(bits) for bits in (1, 8, 32, 64))
 _POINTER = _BYTE.as_pointer()
 _ARRAY_TYPE = "suricate_type_of_arrays"  #: the symbol of NumPy's type of arrays
-#: where CPython and NumPy keep these fields of objects, types and data types, in bytes; a test compares them
-TYPE, SIZE, DATA, NDIM, SHAPE, DTYPE, ITEMSIZE = (object.__basicsize__ + at for at in (-8, 0, 0, 8, 16, 40, 24))
-FLAGS, TUPLES = 168, 26  #: of a type, and the bit of tuples among them
+#: where CPython and NumPy keep these fields of objects, arrays, data types and types, in bytes
+_PLACES = -8, 0, 0, 8, 16, 40, 24, 152
+TYPE, SIZE, DATA, NDIM, SHAPE, DTYPE, ITEMSIZE, FLAGS = (object.__basicsize__ + at for at in _PLACES)
+TUPLES = 26  #: the bit of tuples among the flags of a type
 _error_context = vars(errors)["new_error_context"]
 _NUMBERS = (types.Integer, types.Float, types.Boolean)
+
+
+def _are_fields_known() -> bool:
+    """Return whether the fields are where they are read; if not, Numba's own code reads arguments."""
+
+    def word(of: int, at: int, kind: Any = ctypes.c_ssize_t) -> Any:
+        return kind.from_address(of + at).value
+
+    array, items = np.empty((2, 3), "S6"), ("item", None)  # aligned to 1, so that no field is like another
+    own, pair = id(array), id(items)
+    head = word(own, TYPE), word(own, DATA), word(own, NDIM, ctypes.c_int), word(own, DTYPE), word(pair, SIZE)
+    if head != (id(np.ndarray), array.ctypes.data, 2, id(array.dtype), 2):
+        return False
+    shape = word(own, SHAPE)  # an address, as its neighbours are what they should be
+    read = word(shape, 0), word(shape, 8), word(id(array.dtype), ITEMSIZE), word(pair, tuple.__basicsize__)
+    flags = word(id(tuple), FLAGS, ctypes.c_ulong)
+    return read == (2, 3, 6, id(items[0])) and flags == tuple.__flags__ and bool(flags >> TUPLES & 1)
+
+
+IS_KNOWN = _are_fields_known()
 
 
 def _is_read_directly(kind: Any) -> bool:
@@ -132,7 +154,7 @@ class _Lowering(Lower):
         longer = context.enable_nrt, context.enable_debuginfo, context.enable_boundscheck, self.generator_info
         self._is_short = not (any(longer) or config.DEBUG_JIT)
         passed = tuple(map(_passed, self.fndesc.argtypes))
-        self._is_borrowing = self._is_short and all(map(_is_borrowed, passed))
+        self._is_borrowing = IS_KNOWN and self._is_short and all(map(_is_borrowed, passed))
         if self._is_borrowing or (self._is_short and self.flags.no_cpython_wrapper):
             self.fndesc.argtypes = passed
 

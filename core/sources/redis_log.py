@@ -136,7 +136,8 @@ class RedisLog:
 
     def _wait(self, behind: str, seconds: float) -> None:
         """Wait for an entry behind an id, and as long again for others that may join it."""
-        milliseconds = max(int(seconds * 1000), 1)
+        most = self._client.connection_pool.connection_kwargs.get("socket_timeout")  # longer ones are outages
+        milliseconds = max(int(min(seconds, most / 2 if most else seconds) * 1000), 1)
         stream = self._source.name
         answers = self._ask(lambda calls: calls.xread({stream: behind}, count=1, block=milliseconds), wait=True)
         if answers and answers[0]:

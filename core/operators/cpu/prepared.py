@@ -106,7 +106,7 @@ class Passes(_Bound):
             self._loop = instance("passes", walk, call, loop=(swap, self._until)).passes
             self._seen = weakref.ref(walk.view)
         tables = NO_VERTICES, NO_VERTICES  # sums need none
-        rounds = self.called(self._loop, ((g, h, self.size), max_steps, bound, tables, *self.values()))
+        rounds = self.called(self._loop, ((g, h, self.size), max_steps, float(bound), tables, *self.values()))
         if rounds & 1:
             exchange_contents(call.values, swap, rounds)
         return Propagated.of(rounds, rounds * self.size, False)

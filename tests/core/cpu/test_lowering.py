@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
+import gc
 from collections import namedtuple
 
 import numpy as np
 import pytest
 from numba.core import event, types
+from numba.core.errors import TypingError
 
 from suricate.cpu import jit, lowering, shortcuts
 from suricate.cpu.jit import inner, kernel
@@ -91,22 +92,41 @@ def test_a_call_of_the_code_for_some_types_refuses_others(given):
         code(*given)
 
 
-def test_fields_are_where_cpython_and_numpy_keep_them():
-    array = np.arange(6, dtype=np.int16).reshape(2, 3)
-
-    def word(of, at, kind=ctypes.c_ssize_t):
-        return kind.from_address(of + at).value
-
-    assert word(id(array), lowering.TYPE) == id(np.ndarray)
-    assert word(id(array), lowering.DATA) == array.ctypes.data
-    assert word(id(array), lowering.NDIM, ctypes.c_int) == 2
-    assert [word(word(id(array), lowering.SHAPE), 8 * i) for i in range(2)] == [2, 3]
-    assert word(word(id(array), lowering.DTYPE), lowering.ITEMSIZE) == 2
-    assert word(id((1, 2, 3)), lowering.SIZE) == 3
-    assert word(id(tuple), lowering.FLAGS, ctypes.c_ulong) == tuple.__flags__
-    assert tuple.__flags__ >> lowering.TUPLES & 1
+def test_fields_are_where_cpython_and_numpy_keep_them(monkeypatch):
+    assert lowering.IS_KNOWN
     assert Pair.__flags__ >> lowering.TUPLES & 1
     assert not list.__flags__ >> lowering.TUPLES & 1
+    for name in ("TYPE", "DATA", "NDIM", "DTYPE", "SIZE", "ITEMSIZE", "FLAGS"):
+        with monkeypatch.context() as other:
+            other.setattr(lowering, name, getattr(lowering, name) + 8)
+            assert not lowering._are_fields_known(), name
+
+
+def test_where_fields_are_elsewhere_numba_reads_the_arguments(monkeypatch):
+    monkeypatch.setattr(lowering, "IS_KNOWN", False)
+
+    @kernel
+    def add(pair, i, into):
+        into[0] += both(pair, i)
+        return len(into)
+
+    add._cache.disable()
+    into = np.zeros(2, np.int64)
+    assert add(arrays(), -1, into) == 2
+    assert into.tolist() == [4 + 14, 0]
+
+
+def test_numba_is_as_before_after_a_loop_does_not_compile():
+    @kernel
+    def wrong(values):
+        return values.nothing_of_this_name
+
+    jit._modules.add(wrong.py_func.__module__)
+    with pytest.raises(TypingError):
+        wrong(np.arange(3))
+    assert "get_call_type" not in vars(types.Function)
+    assert not shortcuts._restore
+    assert gc.isenabled()
 
 
 def test_numba_is_as_before_after_a_loop_is_compiled():

@@ -86,6 +86,13 @@ def test_more_vertices_and_other_arrays_are_noticed(backend_class) -> None:
     assert case.x[N:].tolist() == [0] * 5
 
 
+def test_a_bound_may_be_a_whole_number_at_first_and_then_none(backend_class) -> None:
+    case = Case(backend_class)
+    case.graph.insert_edges([0], [1])
+    assert case.passes(2, 0).steps == 1
+    assert case.passes(3, float("inf")).steps == 1
+
+
 def test_long_calls_are_shared_by_threads(backend_class, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "GRAIN", 16)
     case = Case(backend_class, over_threads=2)

@@ -513,3 +513,19 @@ def test_the_error_of_positions_that_are_gone_names_both() -> None:
     error = broker.lost("kafka: partition 2 of 'pay'", "offset 500", 100, "retention has removed the messages between")
     assert isinstance(error, RequirementError)
     assert "begins at offset 500, and reading was to go on at 100" in str(error)
+
+
+@pytest.mark.parametrize(("timeout", "milliseconds"), [(5, 2500), (None, 20_000), (60, 20_000)])
+def test_redis_is_not_asked_to_wait_until_its_connection_gives_up(timeout, milliseconds) -> None:
+    asked: list[int] = []
+    log = RedisLog.__new__(RedisLog)
+    log._source, log.outage = SimpleNamespace(name="s"), Outage("redis", 1, [])  # type: ignore[assignment]
+    pool = SimpleNamespace(connection_kwargs={"socket_timeout": timeout})
+    log._client = SimpleNamespace(connection_pool=pool, xread=lambda streams, count, block: asked.append(block))
+    log._library = SimpleNamespace(
+        exceptions=SimpleNamespace(
+            ConnectionError=OSError, TimeoutError=OSError, RedisError=OSError, ResponseError=OSError
+        )
+    )
+    log._wait("0-0", 20.0)
+    assert asked == [milliseconds]
