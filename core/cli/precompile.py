@@ -128,25 +128,33 @@ class _Helpers:
             thread.start()
         for thread in self._threads:
             thread.join()
+        self._failed += [f"{what}: no process was left to make it" for _, what in self._left]
         if self._failed:
             raise SuricateError("\n".join(self._failed))
 
     def _work(self) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
         command = [sys.executable, "-P", "-c", "from suricate.cli.precompile import help_out; help_out()"]
-        with subprocess.Popen(
-            [*command, *self._arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        ) as process:
+        with (
+            suppress(BrokenPipeError),
+            subprocess.Popen(
+                [*command, *self._arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            ) as process,
+        ):
             assert process.stdin is not None
             assert process.stdout is not None
             while (step := self._next()) is not None:
                 start = time.perf_counter()
-                print(step[0], file=process.stdin, flush=True)
-                answer = json.loads(process.stdout.readline() or '{"failed": "the process ended", "used": {}}')
+                with suppress(BrokenPipeError):
+                    print(step[0], file=process.stdin, flush=True)
+                line = process.stdout.readline()
+                answer = json.loads(line or '{"failed": "the process ended", "used": {}}')
                 with self._lock:
                     cache.USED.update(answer["used"])
                     self._failed += [f"{step[1]}: {answer['failed']}"] if answer["failed"] else []
                     self._report(step[1], time.perf_counter() - start)
+                if not line:
+                    return
 
     def _next(self) -> tuple[int, str] | None:
         with self._lock:

@@ -81,6 +81,18 @@ def test_parts_have_steps_of_their_own():
     ]
 
 
+def test_steps_that_no_process_is_left_to_make_have_failed(tmp_path, monkeypatch):
+    (tmp_path / "python").write_text("#!/bin/sh\nread step\nexit 3\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(precompile.sys, "executable", str(tmp_path / "python"))
+    helpers = precompile._Helpers(2, [], ["one", "two", "three"], lambda what, seconds: None)
+    with pytest.raises(SuricateError) as error:
+        helpers.wait()
+    assert sorted(str(error.value).splitlines()) == [
+        "one: the process ended", "three: no process was left to make it", "two: the process ended",
+    ]  # fmt: skip
+
+
 def test_processes_share_the_steps_and_say_which_failed(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(STEPS)
     monkeypatch.syspath_prepend(tmp_path)
