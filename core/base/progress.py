@@ -9,7 +9,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -70,9 +71,17 @@ def worked(what: str) -> Callable[[F], F]:
 
 def can_show() -> bool:
     """Return whether stderr is a terminal or a notebook, and nobody wants quiet."""
-    if DISPLAY.is_hidden or os.environ.get("SURICATE_QUIET", "") not in ("", "0") or sys.stderr is None:
+    if DISPLAY.is_hidden or os.environ.get("SURICATE_QUIET", "") not in ("", "0"):
         return False
-    return sys.stderr.isatty() or is_notebook()
+    return is_terminal(sys.stderr) or is_notebook()
+
+
+def is_terminal(stream: Any) -> bool:
+    """Return whether a stream is a terminal; programs close them, or put objects that only write in their place."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def is_notebook() -> bool:
@@ -110,7 +119,8 @@ class Display:
             if self._rows is not None and work.row is not None:
                 self._rows.remove_task(work.row)
                 if not self._rows.tasks:
-                    self._rows.stop()
+                    with self._while_there_is_a_terminal():
+                        self._rows.stop()
                     self._rows = None
 
     def _watch(self) -> None:
@@ -122,7 +132,16 @@ class Display:
                 if idle > LINGER:
                     self._is_watched = False
                     return
-                self.refresh()
+                with self._while_there_is_a_terminal():
+                    self.refresh()
+
+    @contextmanager
+    def _while_there_is_a_terminal(self) -> Iterator[None]:
+        """Show nothing from now on if stderr cannot be written to any more: the terminal of a job may be closed."""
+        try:
+            yield
+        except (OSError, ValueError):
+            self.is_hidden, self._works = True, []
 
     def refresh(self) -> None:
         """Show what has gone on for long, as far as it is."""
@@ -154,7 +173,7 @@ def rows() -> Progress:
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TaskProgressColumn()
     return Progress(
         *columns, console=Console(stderr=True, **options), transient=True, auto_refresh=False,
-        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(), redirect_stderr=not is_notebook(),
+        redirect_stdout=is_terminal(sys.stdout), redirect_stderr=not is_notebook(),
     )  # fmt: skip
 
 

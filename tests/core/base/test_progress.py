@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -214,3 +215,39 @@ def test_a_function_that_is_decorated_is_work_at_each_call(monkeypatch: pytest.M
     assert count(3) == 3
     assert len({*map(id, seen)}) == 4
     assert {work.what for work in seen} == {"counting"}
+
+
+class Gone(io.StringIO):
+    """A terminal that was closed while a program writes to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        raise OSError(5, "Input/output error")
+
+
+def test_work_goes_on_when_its_terminal_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SURICATE_QUIET", raising=False)
+    monkeypatch.setattr(sys, "stderr", Gone())
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    display, failed = Display(), list[Any]()
+    monkeypatch.setattr(progress, "DISPLAY", display)
+    monkeypatch.setattr(progress, "TICK", 0.01)
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    with working("reading"):
+        deadline = time.monotonic() + PATIENCE
+        while not display.is_hidden and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert display.is_hidden
+    assert not failed
+
+
+def test_what_takes_the_place_of_stderr_need_be_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SURICATE_QUIET", raising=False)
+    closed = io.StringIO()
+    closed.close()
+    for other in (None, closed, object()):
+        monkeypatch.setattr(sys, "stderr", other)
+        with working("reading"):
+            assert not progress.can_show()
