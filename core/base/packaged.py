@@ -11,8 +11,8 @@ import json
 import os
 import site
 import sysconfig
-import zipfile
 import zlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,17 @@ from typing import Any
 ENTRIES, ABOUT = "entries", "about.json"  #: in an archive: the folder of the entries, and what they were made with
 ARCHIVE = "code.zip"
 MODULES = {".nbc": "suricate_code_cpu", ".cubin": "suricate_code_cuda"}  #: by the end of the names of entries
-HEADER = 30  #: bytes of a member's header, before its name
+HEADER, STORED = 30, 0  #: bytes of a member's header, before its name; the code of members that are not packed
 
 
 class Archive:
     """The entries of the archive at ``path``; threads and forks may read it at the same time."""
 
     def __init__(self, path: Path) -> None:
+        from zipfile import ZipFile  # loads lzma
+
         self.path = path
-        with zipfile.ZipFile(path) as archive:
+        with ZipFile(path) as archive:
             self._members = {each.filename: each for each in archive.infolist()}
 
     def read(self, member: str) -> bytes | None:
@@ -44,7 +46,7 @@ class Archive:
                     int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), os.SEEK_CUR
                 )
                 data = file.read(known.compress_size)
-            return data if known.compress_type == zipfile.ZIP_STORED else zlib.decompress(data, -zlib.MAX_WBITS)
+            return data if known.compress_type == STORED else zlib.decompress(data, -zlib.MAX_WBITS)
         except (OSError, zlib.error):
             return None
 
@@ -74,10 +76,11 @@ def installed(module: str) -> Archive | None:
     """Return the archive of ``module``; None if it is not installed or cannot be read."""
     for folder in _folders():
         path = Path(folder) / module / ARCHIVE
-        try:
-            return Archive(path)
-        except (OSError, zipfile.BadZipFile):  # it is not there, or damaged
-            continue
+        if path.exists():
+            from zipfile import BadZipFile  # loads lzma
+
+            with suppress(OSError, BadZipFile):  # a damaged one counts as none
+                return Archive(path)
     return None
 
 

@@ -22,10 +22,11 @@ from suricate.cli.sources import FILE, TARGET
 @click.option("--save", metavar="FILE", type=TARGET, help="Write what was compiled to FILE, for machines of this kind.")
 @click.option("--load", metavar="FILE", type=FILE, help="Compile nothing: load what --save wrote elsewhere.")
 def warmup(backend: str | None, device: str, parts: tuple[str, ...], save: Path | None, load: Path | None) -> None:
-    """Compile ahead what updates, queries, algorithms, readers, windows, replays and functions of NetworkX need.
+    """Compile ahead what graphs, streams and NetworkX need.
 
-    Then nothing compiles in these, at any size of batches, windows and slides, on graphs of the backend without weights
-    or with float32, float64 or int32, directed or not. It is cached on disk: once per machine and version of suricate.
+    Then nothing compiles in updates, queries, algorithms, readers, windows, replays and functions of NetworkX, at any
+    size of batches, windows and slides, on graphs of the backend without weights or with float32, float64 or int32,
+    directed or not. It is cached on disk: once per machine and version of suricate.
     """
     from suricate.cli import carry
 

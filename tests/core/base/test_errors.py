@@ -27,6 +27,7 @@ BUILT_IN = {
     "MissingLibraryError": ImportError,
     "LateEventError": ValueError,
     "CommunicationError": RuntimeError,
+    "BrokerError": ConnectionError,
     "PluginError": RuntimeError,
     "BackendError": RuntimeError,
     "FileFormatError": ValueError,

@@ -348,7 +348,7 @@ def test_warmup(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("suricate.cli.precompile.warm_up", warm_up)
     result = call("warmup", "--device", "cpu", "--backend", "csr_baseline")
-    assert asked == {"backend": "csr_baseline", "device": "cpu", "networkx": False}
+    assert asked == {"backend": "csr_baseline", "device": "cpu", "parts": ()}
     lines = result.stdout.splitlines()
     assert lines[0] == "   1.2 s  a step"
     assert lines[1].startswith("   2.5 s  in all; kept in ")
