@@ -527,7 +527,11 @@ class Window(Controls):
             elif isinstance(chunk, int):
                 self.contents.reach(self.silence.closes.popleft()[1])
             elif len(chunk["src"]):  # lists without entries have no type
-                self.contents.take(chunk)
+                try:
+                    self.contents.take(chunk)
+                except RequirementError as error:  # of its columns, by which one file may differ from others
+                    place = self._source.place(self._position if position is INSIDE else position)
+                    raise RequirementError(f"{place}: {error}") from error
                 self.silence.rows += len(chunk["src"])
                 if not self._is_rehearsed:
                     self._is_rehearsed = True

@@ -71,7 +71,8 @@ class Scan(Source):
             found = [as_path(path)] if matched is None else matched
         missing = next((each for each in found if not each.exists() or each.is_dir()), None)
         if not found or missing is not None:
-            raise ParameterError(f"scan: there is no file {shown(str(missing or path))}")
+            where = "in the folder " if missing is None and os.path.isdir(str(path)) else ""
+            raise ParameterError(f"scan: there is no file {where}{shown(str(missing or path))}")
         return found
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:

@@ -135,3 +135,17 @@ def test_counts_of_sorted_events_and_steps_that_cannot_be_sorted() -> None:
     for chunks in ([events, st.MARK], [{"src": [0], "dst": [1]}]):
         with pytest.raises(RequirementError, match="order='time' needs events with times"):
             list(st.Window(st.source(chunks, order="time"), size=1, slide=1, graph=CPU))
+
+
+@pytest.mark.parametrize("odd", ["src,dst\n1,2\n", "time,src,dst\n9,1,2\n"])
+def test_a_file_that_lacks_a_column_is_named(tmp_path: Path, odd: str) -> None:
+    (tmp_path / "1.csv").write_text("time,src,dst,weight\n1,0,1,3\n")
+    (tmp_path / "2.csv").write_text(odd)
+    for source in (st.files(tmp_path), st.scan([tmp_path / "1.csv", tmp_path / "2.csv"])):
+        with pytest.raises(RequirementError, match=r"2\.csv: .*column of"):
+            list(st.Window(source, size="10s", slide="5s", graph={"device": "cpu"}))
+
+
+def test_an_empty_folder_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="there is no file in the folder"):
+        st.scan(tmp_path)
