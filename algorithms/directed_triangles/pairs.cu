@@ -16,7 +16,8 @@ extern "C" __global__ void mark_pairs(const uint64_t* keys, long long* is_first,
 }
 
 // low[pairs], high[pairs]: the ends of each distinct pair; ends[size] are the running sums of is_first.
-extern "C" __global__ void list_pairs(const uint64_t* keys, const long long* ends, uint32_t* low, uint32_t* high, long long size) {
+extern "C" __global__ void list_pairs(const uint64_t* keys, const long long* ends, uint32_t* low, uint32_t* high,
+                                      long long size) {
     for (long long i = wide_thread_id(); i < size; i += wide_thread_count()) {
         const long long end = ends[i];
         if (end == (i == 0 ? 0 : ends[i - 1])) continue;
@@ -31,16 +32,17 @@ extern "C" __global__ void count_held(const bool* ahead, const bool* back, long 
 }
 
 // more[size]: by how much the second number of arcs of a pair is above the first.
-extern "C" __global__ void count_more(const long long* first, const long long* second, long long* more, long long size) {
-    for (long long i = wide_thread_id(); i < size; i += wide_thread_count()) more[i] = second[i] > first[i] ? second[i] - first[i] : 0;
+extern "C" __global__ void count_more(const long long* first, const long long* second, long long* more,
+                                      long long size) {
+    for (long long i = wide_thread_id(); i < size; i += wide_thread_count())
+        more[i] = second[i] > first[i] ? second[i] - first[i] : 0;
 }
 
 // The arcs of the graph of neighbours that pairs have with the second numbers of arcs and not with the first, both ways: src, dst
 // [2 * ends[size - 1]], where ends[size] are the running sums of ``more``.
-extern "C" __global__ void list_more(
-    const uint32_t* low, const uint32_t* high, const long long* first, const long long* second, const long long* ends, uint32_t* src,
-    uint32_t* dst, long long size
-) {
+extern "C" __global__ void list_more(const uint32_t* low, const uint32_t* high, const long long* first,
+                                     const long long* second, const long long* ends, uint32_t* src, uint32_t* dst,
+                                     long long size) {
     for (long long i = wide_thread_id(); i < size; i += wide_thread_count()) {
         long long at = 2 * (i == 0 ? 0 : ends[i - 1]);
         const uint32_t u = 2 * low[i], v = 2 * high[i];
@@ -52,10 +54,8 @@ extern "C" __global__ void list_more(
 }
 
 // Update the numbers of arcs and of mutual neighbours of both ends of each pair. Atomics: up to four per pair.
-extern "C" __global__ void count_ends(
-    const uint32_t* low, const uint32_t* high, const long long* before, const long long* after, uint64_t* arcs, uint64_t* mutual,
-    long long size
-) {
+extern "C" __global__ void count_ends(const uint32_t* low, const uint32_t* high, const long long* before,
+                                      const long long* after, uint64_t* arcs, uint64_t* mutual, long long size) {
     for (long long i = wide_thread_id(); i < size; i += wide_thread_count()) {
         const uint64_t more = (uint64_t)(after[i] - before[i]), both = (uint64_t)((after[i] == 2) - (before[i] == 2));
         if (more) atomicAdd(&arcs[low[i]], more), atomicAdd(&arcs[high[i]], more);
