@@ -5,7 +5,8 @@ positions in the source, the sinks and the files of refused events, counters), t
 the events that wait for their slide, and the names. The graph is not in it: it is built from the events. A file gets
 its final name when it is complete on the disk. Beside it, a file ``.idle`` has a line of JSON for each slide that the
 wall clock closed between this checkpoint and the next (the number of events read, the end, the position in the source),
-and for each time that a merge stopped or began to wait for a source (see ``Turns``).
+and for each time that a merge stopped or began to wait for a source (see ``Turns``). A file ``owner`` is of the job
+that goes on from the folder, from its first sink or slide on; an earlier one is refused its next slide or row.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import numbers
 import time
+import uuid
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +32,7 @@ from suricate.stream.ranks import Head
 if TYPE_CHECKING:
     from suricate.stream.window import Window
 
-FORMAT, VERSION, ABOUT = "suricate stream", 3, "about"
+FORMAT, VERSION, ABOUT, OWNER = "suricate stream", 3, "about", "owner"
 GRAPH = {"directed": True, "weight_dtype": "by default", "self_loops": "allow"}  #: options that must not change
 KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
 
@@ -51,12 +53,30 @@ class Checkpoints:
         self._saved_slides, self._saved_at = 0, time.monotonic()
         self._damaged: list[Path] = []
         self._newest = 0  # the number of the newest checkpoint that this job knows
+        self._token = ""  # what the owner's file says if this job is the owner
 
     def is_due(self, slides: int) -> bool:
         """Return whether a checkpoint is due after ``slides`` slides of the job."""
         if self._slides is not None:
             return slides - self._saved_slides >= self._slides
         return slides > self._saved_slides and time.monotonic() - self._saved_at >= self._seconds
+
+    def claim(self) -> None:
+        """Make this job the owner of the folder, if it has not been yet; raise if another has become it since.
+
+        Raises:
+            RequirementError: another job has continued from this folder meanwhile.
+            OSError: the folder cannot be written.
+        """
+        path = self.folder / OWNER
+        if self._token and path.exists():
+            if path.read_text() != self._token:
+                raise RequirementError(f"checkpoint: another job has gone on from {self.folder}; this one cannot, too")
+            return
+        self._token = self._token or uuid.uuid4().hex
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(self._token.encode())
 
     def save(self, job: Window, slides: int) -> None:
         """Write the state of a job after ``slides`` slides, and remove all older checkpoints but one.
@@ -66,13 +86,12 @@ class Checkpoints:
             RequirementError: another job has continued from this folder meanwhile.
             ParameterError: the source's position is not made of numbers, texts, None, tuples, lists and dicts.
         """
+        self.claim()
         about, arrays = state_of(job)
         fields = {"format": FORMAT, "version": VERSION, "slides": slides, "arrays": [*arrays], **about}
         members: dict[str, Any] = {ABOUT: as_member(fields), **arrays}
         self.folder.mkdir(parents=True, exist_ok=True)
         found = self._files()
-        if found and found[-1][0] > self._newest:
-            raise RequirementError(f"checkpoint: another job has gone on from {self.folder}; this one cannot, too")
         number = self._newest = found[-1][0] + 1 if found else 1
         with replacing(self.folder / f"{number:08}.npz") as file:
             np.savez(file, **members)

@@ -45,13 +45,14 @@ class Sink:
         """Write a table of the current slide.
 
         Raises:
-            RequirementError: no slide has closed.
+            RequirementError: no slide has closed; another job goes on from the checkpoints of this one.
             ShapeError: columns differ in length.
             ParameterError: ``table`` is not a table, or its columns differ from those of the table before.
             OSError: the disk is full, say; it names the file.
         """
         if self._job.current is None:
             raise RequirementError("there is nothing to write before the first slide")
+        self._job._claim()
         with in_errors(self.target):
             self._put(self._job.current.end, columns_of_table(table))
 
@@ -197,6 +198,7 @@ def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink
     if saved is not None and str(path) not in saved and (has_bytes or part_name(path, 0).exists()):
         known = ", ".join(saved) or "none"
         raise ParameterError(f"checkpoint: {path} is there, but no sink of the job that goes on (those are: {known})")
+    job._claim()  # an earlier job over the same checkpoints writes no more rows
     sink = kinds[path.suffix](job, path, (saved or {}).get(str(path)))
     job.outputs.add(path, "another sink")
     return sink

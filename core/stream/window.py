@@ -477,8 +477,14 @@ class Window(Controls):
         if self.record is not None:
             self.record.close()
 
+    def _claim(self) -> None:
+        """Be the job that goes on from the checkpoints; ``RequirementError`` if a later one is it already."""
+        if self._checkpoints and self._ranks.is_first:
+            self._checkpoints.claim()
+
     def _keep(self, *, at_once: bool) -> None:
         """Write a checkpoint if one is due or ``at_once``, but not while the newest slide is not in the graph yet."""
+        self._claim()
         between = self._pending is None and not self._inside
         if self._checkpoints and between and (at_once or self._checkpoints.is_due(self.slides)):
             self._checkpoints.save(self, self.slides)

@@ -137,7 +137,11 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path) -> None:
     saved = int(newest.stem)
     assert run(job, tmp_path, 0) == []
     files = {path.name for path in (tmp_path / "state").iterdir()}
-    assert files == {f"{saved - 1:08}.npz", f"{saved + 1:08}.npz"}  # the one that was used, not the damaged one
+    assert files == {
+        "owner",
+        f"{saved - 1:08}.npz",
+        f"{saved + 1:08}.npz",
+    }  # the one that was used, not the damaged one
     seen = run(job_of(tmp_path, chunks(found)), tmp_path)
     assert seen == whole[-len(seen) :]
     for path in (tmp_path / "state").glob("*.npz"):
@@ -271,6 +275,25 @@ def test_of_two_jobs_over_one_folder_the_later_one_goes_on(tmp_path: Path) -> No
             next(first)
     assert seen[0][4] == seen[1][0]  # a slide that is not done comes again
     assert len(seen[1]) == 6
+
+
+def test_the_earlier_of_two_jobs_writes_nothing_once_the_later_one_has_cut_its_files(tmp_path: Path) -> None:
+    def made() -> tuple[st.Window, Any]:
+        job = job_of(tmp_path, chunks(events(1)), checkpoint_every=4)
+        return job, job.sink(tmp_path / "out.csv")
+
+    first, out = made()
+    with pytest.raises(RequirementError, match="another job has gone on"):  # noqa: PT012 - in the loop, at the row
+        for w in first:
+            if first.slides == 7:
+                second, other = made()
+            out.write({"edges": w.graph.num_edges})
+    with pytest.raises(RequirementError, match="another job has gone on"):
+        next(first)
+    for w in second:
+        other.write({"edges": w.graph.num_edges})
+    ends = [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
+    assert len(ends) == len(set(ends)) == second.slides > 7
 
 
 def test_kept_results_of_named_sources_go_on(tmp_path: Path) -> None:
