@@ -102,8 +102,9 @@ def test_little_waits():
 
 def test_errors_come_at_their_place_and_threads_end(tmp_path):
     def readers():
-        return [thread for thread in threading.enumerate() if thread.name == "suricate reader"]
+        return {thread for thread in threading.enumerate() if thread.name == "suricate reader"}
 
+    others = readers()  # of other tests, over sources that say nothing
     files = str(write(tmp_path, bad=(3999,)) / "*.csv")
     seen = []
     with pytest.raises(FileFormatError, match=r"part3.csv:1001"):
@@ -114,9 +115,9 @@ def test_errors_come_at_their_place_and_threads_end(tmp_path):
     del job
     for _ in range(1200):
         gc.collect()
-        if not readers():
+        if readers() <= others:
             break
         time.sleep(0.05)
-    assert not readers()
+    assert readers() <= others
     with pytest.raises(ParameterError, match="prefetch"):
         st.Window(st.scan(files, prefetch=-1), size="20s", slide="5s", graph=CPU)
