@@ -18,7 +18,7 @@ QUICK_CACHE ?= $(CURDIR)/.cache/quick
 QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE) PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/bytecode
 COMMIT ?= $(shell git rev-parse HEAD)
 
-.PHONY: demo test test-all test-share soak faults lint format wheel-check code-wheel compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
+.PHONY: demo docs test test-all test-share soak faults lint format wheel-check code-wheel compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
 
 # What both call is compiled ahead, side by side, for 20 s at most; what is left of the second goes on beside the first.
 DEMO = $(BIN)/suricate demo --graph examples/demo/mathoverflow.txt.xz --algorithm bfs --algorithm wcc
@@ -69,8 +69,8 @@ format: $(VENV)/.dev
 wheel-check: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
 
-# The packages of machine code, suricate-code-cpu and suricate-code-cuda, in dist/ (minutes; the second has all programs where
-# there is a GPU, or with PROGRAMS=FILE, the texts that a machine with one has kept there).
+# The packages of machine code, suricate-code-cpu and suricate-code-cuda, in dist/ (minutes; the second has all programs with
+# PROGRAMS=FILE, which `.ci/code_wheel.py record` writes on a machine with a GPU).
 code-wheel: $(VENV)/.dev
 	$(BIN)/python -P .ci/code_wheel.py cpu
 	$(BIN)/python -P .ci/code_wheel.py cuda $(if $(PROGRAMS),--programs $(PROGRAMS))
@@ -94,6 +94,10 @@ SANITIZE = SURICATE_LINE_INFO=1 compute-sanitizer --kernel-name-exclude kernel_s
 sanitize: $(VENV)/.dev
 	$(SANITIZE) memcheck $(BIN)/python .ci/sanitize.py
 	$(SANITIZE) racecheck $(BIN)/python .ci/sanitize.py --part tour --part answers
+
+# The site, in build/site; a warning is an error. The first time takes a minute or two on a quiet machine.
+docs: $(VENV)/.docs
+	CUDA_VISIBLE_DEVICES= $(BIN)/sphinx-build -q -W --keep-going -c docs -d build/doctrees -b html . build/site
 
 bench: $(VENV)/.dev
 	$(BIN)/suricate bench $(ARGS)
@@ -122,5 +126,9 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable ".[dev$(if $(CUDA_EXTRA),$(comma)$(CUDA_EXTRA))]"
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable ".[docs]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) build dist docs/reference *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -78,7 +78,8 @@ def generated() -> str:
     kinds = built_in()
     results = {(kind.__module__, result_of(kind)) for kind in kinds}
     imports = sorted((module, name) for module, name in results if name not in ("ReturnedArray", "Any"))
-    found = {name: getattr(sys.modules[module], name).__module__ for module, name in imports}
+    homes = {name: (module, getattr(sys.modules[module], name).__module__) for module, name in imports}
+    found = {name: module if home == "types" else home for name, (module, home) in homes.items()}  # "types" of unions
     parts = [HEAD, *(f"from {module} import {name}\n" for name, module in sorted(found.items())), "\n", WEIGHT]
     for kind in kinds:
         parameters = inspect.signature(kind).parameters.items()

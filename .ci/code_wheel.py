@@ -1,15 +1,18 @@
 """Build the packages ``suricate-code-cpu`` and ``suricate-code-cuda``: machine code made before the user comes.
 
 Usage: ``python .ci/code_wheel.py cpu [--output FOLDER] [--load FILE]``,
-``python .ci/code_wheel.py cuda [--output FOLDER] [--programs FILE] [--only TEXT] [--arch sm_90 ...]``
+``python .ci/code_wheel.py cuda [--output FOLDER] [--programs FILE] [--only TEXT] [--arch sm_90 ...] [--nvrtc FILE]``,
+``python .ci/code_wheel.py record --programs FILE [--processes N]``
 
 ``cpu``: what ``suricate warmup`` compiles, for processors with the features of x86-64-v3, and none besides; for this
 Python's minor version. ``--load`` packs a file of ``suricate warmup --save`` instead, made with ``ENVIRONMENT``.
 
-``cuda``: machine code for ``ARCHITECTURES``, for CUDA of NVRTC's major version, by any Python. On a machine with a GPU
-the programs are those that ``suricate warmup --device cuda`` compiles; ``--programs FILE`` also keeps their texts in
-that file. Without a GPU they are read from it; if there is none, they are those that need no graph to be known: the
-default backend's and the algorithms' own. ``--only``: programs whose name contains the text.
+``cuda``: machine code for ``ARCHITECTURES``, for CUDA of the major version of the NVRTC that is installed, by any
+Python. The programs are those that ``record`` has kept in ``--programs FILE``; without one they are those that need no
+graph to be known: the default backend's and the algorithms' own. ``--only``: programs whose name contains the text.
+
+``record``, on a machine with a GPU: write the text of each program that ``suricate warmup --device cuda`` compiles to a
+line of the file, as it is met, so that a run that is stopped leaves what it has found. N processes share the steps.
 """
 
 from __future__ import annotations
@@ -23,15 +26,18 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import suricate
 from suricate.base import cache, packaged
+from suricate.cpu.threads import cores
 from suricate.cuda.compiler import Compilation
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -131,12 +137,17 @@ def machine_code(content: bytes) -> bytes:
 Text = tuple[str, str, tuple[str, ...]]  #: of a program: its text, its name, and options without the architecture
 
 
-def build_cuda(folder: Path, programs: Path | None, only: str, architectures: tuple[str, ...]) -> Path:
-    """Return the wheel with the machine code of all programs, or those whose names contain ``only``."""
+def build_cuda(
+    folder: Path, programs: Path | None, only: str, architectures: tuple[str, ...], library: str = ""
+) -> Path:
+    """Return the wheel with the machine code of all programs, or those whose names contain ``only``.
+
+    ``library``: path of the NVRTC library; empty: the oldest one that is installed.
+    """
     from suricate.testing.nvrtc import library_file
 
     texts = [each for each in all_texts(programs) if only in each[1]]
-    library = str(library_file())
+    library = library or str(library_file())
     major = re.search(r"\.so\.(\d+)", library)
     assert major is not None
     jobs = [(library, major[1], text, architecture) for text, architecture in product(texts, architectures)]
@@ -173,16 +184,10 @@ def portable_name(text: str, name: str, options: tuple[str, ...], major: str) ->
 
 
 def all_texts(kept: Path | None) -> list[Text]:
-    """Return the programs to compile, see the module; write them to the file ``kept`` where there is a GPU."""
-    from suricate.base.devices import cuda_device_count
-
-    if cuda_device_count():
-        texts = recorded()
-        if kept is not None:
-            kept.write_text(json.dumps(texts))
-        return texts
+    """Return the programs to compile, see the module."""
     if kept is not None:
-        return [(text, name, tuple(options)) for text, name, options in json.loads(kept.read_text())]
+        lines = map(json.loads, kept.read_text().splitlines())
+        return [(text, name, tuple(options)) for text, name, options in lines]
     sys.path.insert(0, str(ROOT / ".ci"))
     from compile_cuda import all_programs
 
@@ -192,41 +197,77 @@ def all_texts(kept: Path | None) -> list[Text]:
     return list(dict.fromkeys((each.text, each.source.name, each.options) for each in found))
 
 
-def recorded() -> list[Text]:
-    """Return the programs that ``suricate warmup`` compiles on this machine's GPU."""
-    from suricate.cli.precompile import warm_up
+def record(kept: Path, processes: int) -> int:
+    """Write the programs that ``suricate warmup`` compiles on this machine's GPU to ``kept``; return the failures.
 
+    Only quick builds are made, and each process compiles in its own thread.
+    """
+    os.environ |= {"SURICATE_BUILDS": "quick", "SURICATE_AHEAD": "0"}
+    known: set[Text] = set()
+    failed = 0
+    labels = [what for what, _ in _steps()]
+    with kept.open("w") as file, ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(record_step, number) for number in range(len(labels))]):
+            number, seconds, failure, texts = done.result()
+            failed += bool(failure)
+            print(f"{seconds:6.1f} s  {len(texts):3} programs  {labels[number]} {failure}", flush=True)
+            file.writelines(json.dumps(text) + "\n" for text in texts if text not in known)
+            file.flush()
+            known.update(texts)
+    print(f"{len(known)} programs, {failed} steps failed")
+    return failed
+
+
+def record_step(number: int) -> tuple[int, float, str, list[Text]]:
+    """Return a step's number, its seconds, why it failed, and what programs it made that this process had not met."""
     texts: dict[Text, None] = {}
     made: Any = Compilation.__init__
 
-    def record(self: Compilation, text: str, name: str, options: tuple[str, ...]) -> None:
+    def noted(self: Compilation, text: str, name: str, options: tuple[str, ...]) -> None:
         texts[text, name, tuple(options)] = None
         made(self, text, name, options)
 
-    Compilation.__init__ = record  # type: ignore[method-assign]
+    Compilation.__init__ = noted  # type: ignore[method-assign]
+    begun, failure = time.perf_counter(), ""
     try:
-        warm_up(device="cuda", report=lambda what, seconds: print(f"{seconds:6.1f} s  {what}", flush=True))
+        _steps()[number][1]()
+    except Exception as error:  # the others are still worth having
+        failure = f"FAILED {error!r}"
     finally:
         Compilation.__init__ = made  # type: ignore[method-assign]
-    return [*texts]
+    return number, time.perf_counter() - begun, failure, [*texts]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Build one wheel and say where it is."""
+def _steps() -> list[tuple[str, Callable[[], None]]]:
+    from suricate.base.devices import resolve_device
+    from suricate.cli.precompile import steps
+
+    device = resolve_device("cuda")
+    return steps(suricate.plugins.default_backend(device).name, device)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build one wheel and say where it is; or record programs. Return how many steps failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("device", choices=("cpu", "cuda"))
+    parser.add_argument("device", choices=("cpu", "cuda", "record"))
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
     parser.add_argument("--load", type=Path)
     parser.add_argument("--programs", type=Path)
+    parser.add_argument("--processes", type=int, default=cores())
     parser.add_argument("--only", default="")
+    parser.add_argument("--nvrtc", default="")
     parser.add_argument("--arch", dest="architectures", action="append")
     given = parser.parse_args(arguments)
+    if given.device == "record":
+        return record(given.programs, given.processes)
     if given.device == "cpu":
         wheel = build_cpu(given.output, given.load)
     else:
-        wheel = build_cuda(given.output, given.programs, given.only, tuple(given.architectures or ARCHITECTURES))
+        architectures = tuple(given.architectures or ARCHITECTURES)
+        wheel = build_cuda(given.output, given.programs, given.only, architectures, given.nvrtc)
     print(f"{wheel}: {wheel.stat().st_size / 1e6:.1f} MB")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(bool(main()))

@@ -24,11 +24,15 @@ from typing import Any
 import numpy as np
 
 import suricate as su
+from suricate.algorithms.time import walks
 from suricate.cuda import clock
 from suricate.cuda.program import Program, own_programs
+from suricate.events import index_cuda, taking_cuda
+from suricate.events.sampling import cuda as samples
 from suricate.graph import liveness
 from suricate.graph.edge_columns.weighing import by_row
 from suricate.intake import id_checks, ingest
+from suricate.operators.contraction import on_device
 from suricate.placement import split
 from suricate.state import union_find, words
 from suricate.state.edges import edge_set_cuda
@@ -67,6 +71,11 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         *split.programs(),
         device_ring.PROGRAM,
         *arrivals.programs(),
+        *taking_cuda.programs(),
+        *index_cuda.programs(),
+        *samples.programs(),
+        *on_device.programs(),
+        walks.PROGRAM,
     ):
         yield "core", program, ARCHES
     for values in (None, *map(np.dtype, ("float32", "uint64"))):

@@ -193,6 +193,43 @@ def union_find() -> None:
     assert components.num_components == VERTICES - 3
 
 
+def later(u, v, event, time):
+    """The time of an event."""
+    return time[event]
+
+
+def events() -> None:
+    """Drive logs of events: what comes is merged, removed, let go and sampled, all of it checked."""
+    rng = np.random.default_rng(5)
+    for over in ("in", "both"):
+        log, now = su.Events(VERTICES, device=DEVICE, over=over), 0
+        xp = log.device.xp
+        for size in (BATCH, BATCH, LARGE):
+            time = now + np.sort(rng.integers(0, 50, size))
+            now = int(time[-1])
+            ends = (VERTICES * rng.random((2, size)) ** 2).astype(np.int64)
+            log.append(xp.asarray(time), *map(xp.asarray, ends))
+            log.expire(now - 60)
+            log.remove(xp.arange(log.first, log.next, 97))
+            log.check()
+            roots, at = xp.arange(VERTICES), xp.asarray(rng.integers(0, now, VERTICES))
+            for options in ({}, {"span": 20}, {"hops": "back"}, {"take": "recent"}, {"replace": True}):
+                sample = log.sample(roots, [10, 3], at=at, **options)
+                assert int((sample.time >= at[sample.batch[sample.col]]).sum()) == 0
+            assert log.sample(roots[:9], [-1, 2], at=now).edges_per_hop[0] > 0
+            last = su.neighbor_reduce(log.between(now - 30, now), None, later, args=("time",), reduce="max", over=over)
+            assert int(last.max()) < now
+            if over == "both":
+                continue
+            sent = su.Events(VERTICES, device=DEVICE, over="out")
+            sent.append(xp.asarray(time), *map(xp.asarray, ends))
+            walks = su.temporal_walks(sent, roots, 5, bias="linear")
+            assert int((walks.time[:, 1:] - walks.time[:, :-1])[walks.event[:, 1:] >= 0].min()) > 0
+            for through in (False, True):
+                assert int(su.earliest_arrival(sent, 0, through=through).time[1:].min()) >= int(time[0])
+                assert int(su.latest_departure(log, 0, through=through).time[1:].max()) <= now
+
+
 def divided(backend: str, directed: bool) -> None:
     """Two ranks that share the device search in every form, rank and join a graph, after each of two batches."""
     rng = np.random.default_rng(13)
@@ -238,6 +275,7 @@ def main() -> None:
                 divided(name, directed)
             print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
     union_find()
+    events()
 
 
 if __name__ == "__main__":

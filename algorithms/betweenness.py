@@ -152,9 +152,15 @@ class Betweenness(Algorithm):
         WeightError: ``weighted``, and a weight is 0 or negative; with a tracker also when such a weight is inserted.
         DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. If one is deleted later,
             reading a tracker's result raises until the vertex is live again.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], directed=False, device="cpu")
+        >>> g.compute("betweenness", normalized=False).tolist()
+        [0.0, 1.0, 0.0]
     """
 
     name = "betweenness"
+    scale_free = True
     uses_weights = False
 
     def __init__(
@@ -207,25 +213,11 @@ class Betweenness(Algorithm):
         vertices on these paths are NaN, that of the source included; with ``overflows`` factors and powers of 2 avoid
         that.
         """
-        n, xp = graph.num_vertices, graph.device.xp
         if self.weighted:
-            distance, credit = credits(graph, source, overflows=overflows)
+            distance, credit, _ = credits(graph, source, overflows=overflows)
+            xp = graph.device.xp
             return xp.where(distance < math.inf, np.uint32(0), np.uint32(UNREACHED)), credit
-        level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
-        level[source], paths[source] = 0, 1
-        state = (paths, level)
-        found = propagate(
-            graph, [source], paths_through, out=paths, args=state, reduce="sum", then=reached, layers=True
-        )
-        assert found.layers is not None
-        back = found.layers.reversed
-        if overflows:
-            part, power = _scaled_paths(graph, found.layers, level)
-            neighbor_reduce(
-                graph, back, scaled_credit_from, args=(part, power, level, credit), reduce="sum", out=credit
-            )
-        else:
-            neighbor_reduce(graph, back, credit_from, args=(*state, credit), reduce="sum", out=credit)
+        level, credit, _ = searched(graph, source, overflows=overflows)
         return level, credit
 
     @property
@@ -281,6 +273,26 @@ class Betweenness(Algorithm):
         """Return how many bytes all searches and adding up credits move at least, numbers of paths included."""
         pushes, visits = int((self._count * graph.degrees()).sum()), int(self._count.sum())
         return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
+
+
+def searched(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array, tuple[Array, Array | None]]:
+    """Return levels and credits, as :meth:`Betweenness._credits`, and the numbers of shortest paths, ``float64[n]``.
+
+    The latter are factors and exponents of 2 with ``overflows``, else numbers and None.
+    """
+    n, xp = graph.num_vertices, graph.device.xp
+    level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
+    level[source], paths[source] = 0, 1
+    state = (paths, level)
+    found = propagate(graph, [source], paths_through, out=paths, args=state, reduce="sum", then=reached, layers=True)
+    assert found.layers is not None
+    back = found.layers.reversed
+    if overflows:
+        part, power = _scaled_paths(graph, found.layers, level)
+        neighbor_reduce(graph, back, scaled_credit_from, args=(part, power, level, credit), reduce="sum", out=credit)
+        return level, credit, (part, power)
+    neighbor_reduce(graph, back, credit_from, args=(*state, credit), reduce="sum", out=credit)
+    return level, credit, (paths, None)
 
 
 def _reference_credits(

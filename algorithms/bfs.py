@@ -86,6 +86,11 @@ class BFS(Algorithm):
         DTypeError, ShapeError: ``sources`` are not ids.
         VertexRangeError: a source is not a vertex of the graph, or deleted. If it is deleted later, reading a
             tracker's result raises until the vertex is live again.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], num_vertices=4, device="cpu")
+        >>> g.compute("bfs", source=0).level.tolist()
+        [0, 1, 2, -1]
     """
 
     name = "bfs"

@@ -65,6 +65,11 @@ class Closeness(Algorithm):
         WeightError: ``weighted``, and a weight is negative; with a tracker also when such a weight is inserted.
         DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. If one is deleted later,
             reading a tracker's result raises until the vertex is live again.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], directed=False, device="cpu")
+        >>> g.compute("closeness").round(3).tolist()
+        [0.667, 1.0, 0.667]
     """
 
     name = "closeness"

@@ -30,6 +30,11 @@ class DirectedKCore(KeptCores):
 
     Raises:
         RequirementError: an undirected graph, or one without in-edges.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2, 0], [1, 2, 0, 3], in_edges=True, device="cpu")
+        >>> g.compute("directed_kcore").core.tolist()
+        [2, 2, 2, 1]
     """
 
     name = "directed_kcore"

@@ -88,9 +88,15 @@ class Eigenvector(FixedPoint):
         ShapeError, VertexRangeError: ``nstart`` does not fit the graph.
         WeightError: negative weights make a score negative, or a sum overflows, now or after a later batch.
         ConvergenceError: the result was read, and the last iteration did not converge.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], directed=False, device="cpu")
+        >>> g.compute("eigenvector").round(3).tolist()
+        [0.577, 0.577, 0.577]
     """
 
     name = "eigenvector"
+    scale_free = True
 
     def __init__(
         self,

@@ -95,9 +95,15 @@ class HITS(FixedPoint):
         ShapeError, VertexRangeError: ``nstart`` does not fit the graph.
         WeightError: negative weights make a score negative, or a sum overflows, now or after a later batch.
         ConvergenceError: the result was read, and the last iteration did not converge.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [2, 2], in_edges=True, device="cpu")
+        >>> g.compute("hits").authorities.round(3).tolist()
+        [0.0, 0.0, 1.0]
     """
 
     name = "hits"
+    scale_free = True
     recompute_share, recompute_share_on_cpu = 0.005, 0.1
     pulls = 2
 
@@ -149,7 +155,7 @@ class HITS(FixedPoint):
         """The current scores in new arrays."""
         xp, hubs, authorities = self._xp, self._x, self._authorities
         if self.normalized:
-            found = HITSResult(hubs.copy(), divided(xp, authorities, authorities.sum()))
+            found = HITSResult(hubs.copy() if self.is_kept else hubs, divided(xp, authorities, authorities.sum()))
         else:
             length = xp.sqrt((authorities * authorities).sum())
             found = HITSResult(divided(xp, self._hubs, length), divided(xp, authorities, length))

@@ -140,6 +140,11 @@ class IndependentSet(Algorithm):
         DTypeError, ShapeError, VertexRangeError: ``nodes`` are not ids of live vertices. If one is deleted later,
             reading a tracker's result raises until the vertex is live again.
         RequirementError: a directed graph without in-edges.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], directed=False, device="cpu")
+        >>> int(g.compute("independent_set").sum())
+        1
     """
 
     name = "independent_set"

@@ -77,6 +77,11 @@ class Katz(FixedPoint):
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``beta`` or ``nstart`` does not fit the graph.
         ConvergenceError: the result was read, and the last iteration did not converge.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [2, 2], in_edges=True, device="cpu")
+        >>> int(g.compute("katz").argmax())
+        2
     """
 
     name = "katz"
@@ -137,7 +142,7 @@ class Katz(FixedPoint):
     def result(self) -> ReturnedArray:
         """The current centralities in a new array."""
         if not self.normalized:
-            return self._demand_convergence(self._x.copy())
+            return self._demand_convergence(self._x.copy() if self.is_kept else self._x)
         return self._demand_convergence(divided(self._xp, self._x, length_of(self._xp, self._x)))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------

@@ -139,6 +139,12 @@ class LabelPropagation(Algorithm):
     Raises:
         ParameterError: a parameter is of the wrong type or out of range.
         RequirementError: a directed graph without in-edges.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2, 3], [1, 2, 0, 4], directed=False, device="cpu")
+        >>> label = g.compute("label_propagation").tolist()
+        >>> label[0] == label[1] == label[2] != label[3]
+        True
     """
 
     name = "label_propagation"

@@ -181,9 +181,15 @@ class RandomWalks(Algorithm):
         DTypeError, ShapeError, VertexRangeError: ``starts`` are not ids of live vertices. If one is deleted later,
             reading a tracker's result raises until the vertex is live again.
         RequirementError: ``weighted=True`` on a graph without weights.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], device="cpu")
+        >>> g.compute("random_walks", starts=[0, 1], length=4).tolist()
+        [[0, 1, 2, 0, 1], [1, 2, 0, 1, 2]]
     """
 
     name = "random_walks"
+    scale_free = True
 
     def __init__(
         self,
@@ -373,8 +379,8 @@ class RandomWalks(Algorithm):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return parameters for the benchmark: walks from the first thousand vertices; ``centre`` is not read."""
-        return {"starts": np.arange(min(num_vertices, 1000))}
+        """Return parameters for the benchmark: walks from half of all vertices, or a thousand, whatever ``centre``."""
+        return {"starts": np.arange(min(num_vertices // 2 + 1, 1000))}
 
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes are moved at least: the edges of all vertices that walks were at, and the walks."""

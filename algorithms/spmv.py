@@ -63,6 +63,11 @@ class SpMV(Algorithm):
         ParameterError: a parameter is of the wrong type or not finite.
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``x`` does not fit the graph.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu")
+        >>> g.compute("spmv", x=[1.0, 10.0, 100.0]).tolist()
+        [110.0, 100.0, 0.0]
     """
 
     name = "spmv"
@@ -86,7 +91,7 @@ class SpMV(Algorithm):
     def compute(self, graph: Graph) -> None:
         """Compute all entries of the product."""
         self.weighting.demand(graph)
-        self._x = self.x.on_device(graph, grown=self._y is not None)
+        self._x = self.x.on_device(graph, grown=self._y is not None, shared=True)
         self._y = graph.device.xp.zeros(graph.num_vertices)
         self._multiply(graph)
 
@@ -94,7 +99,7 @@ class SpMV(Algorithm):
         """Recompute the entries of both ends of edges that were inserted, deleted, or given another weight."""
         xp = graph.device.xp
         if graph.num_vertices > len(self._y):
-            self._x = self.x.on_device(graph, grown=True)
+            self._x = self.x.on_device(graph, grown=True, shared=True)
             self._y = resized(xp, self._y, graph.num_vertices, 0)
         weighted = self.weighting.applies(graph)
         changed = tuple(
@@ -113,7 +118,7 @@ class SpMV(Algorithm):
     @property
     def result(self) -> ReturnedArray:
         """The product in a new array."""
-        return self._y.copy()
+        return self._y.copy() if self.is_kept else self._y
 
     def _multiply(self, graph: Graph) -> None:
         multiply = self.weighting.sum_over_out if self.over == "out" else self.weighting.sum_over_in

@@ -160,6 +160,11 @@ class SSSP(Algorithm):
             tracker's result raises until the vertex is live again.
         WeightError: a reachable edge has a negative weight; after an update on CUDA it is raised when the result is
             read.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], [1.0, 4.0, 2.0], device="cpu")
+        >>> g.compute("sssp", source=0).distance.tolist()
+        [0.0, 1.0, 3.0]
     """
 
     name = "sssp"

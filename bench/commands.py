@@ -56,11 +56,12 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
         "ablations",
         "stream",
         "replay",
+        "events",
         SCALING,
     ),
     "edges": ("window",),
     "knobs": ("sweep", "ablations"),
-    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations", "stream", "replay", SCALING),
+    "algorithms": ("algorithms", "methods", "quality", "crossover", "short", "ablations", "stream", "replay", SCALING),
     "quick": ("stream",),
     "ranks": (SCALING,),
 }
@@ -413,11 +414,11 @@ def default_graphs(
     if is_drawn(suite, 0):
         return (drawn.spec_of(edges or constants.DRAWN_EDGES, SUITES[suite].edges_per_vertex),)
     usual = next(each.graphs for each in SUITES.values() if each.graphs)
+    further = SUITES[suite].on_cuda if suite != "all" and device is not None and device.is_cuda else ()
     if suite != "all" and SUITES[suite].temporal:
         generated = SUITES[suite].quick if quick else SUITES[suite].graphs or ()
-        return (*generated, *((str(constants.COLLEGEMSG),) if quick else inputs.temporal_graphs()))
+        return (*generated, *further, *((str(constants.COLLEGEMSG),) if quick else inputs.temporal_graphs()))
     chosen = usual if suite == "all" else SUITES[suite].graphs
-    further = SUITES[suite].on_cuda if suite != "all" and device is not None and device.is_cuda else ()
     return (*chosen, *further) if chosen else tuple(inputs.real_graphs()) or usual
 
 

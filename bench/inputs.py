@@ -35,6 +35,7 @@ class Input:
         temporal: whether the edges are in the order of their times.
         sha256: the digest of the file, or of the generated arrays.
         centre: the vertex in the middle of a grid; None for other graphs.
+        time: the times of the edges, int64[m], ascending; None if the file has none, or the edges are generated.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Input:
     temporal: bool
     sha256: str
     centre: int | None = None
+    time: np.ndarray | None = None
     _models: dict[tuple[bool, bool], EdgeModel] = field(default_factory=dict, repr=False, compare=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  #: what tasks of all backends share
 
@@ -175,33 +177,33 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:
     """
     spec = parse(spec) if isinstance(spec, str) else spec
     if spec.kind:
-        name, temporal = spec.text, False
+        name, time = spec.text, None
         num_vertices, src, dst, centre = _generate(spec.kind, spec.numbers, seed)
         digest = hashlib.sha256(src.tobytes() + dst.tobytes()).hexdigest()
     else:
         name, centre = Path(spec.text).name.partition(".")[0], None
-        num_vertices, src, dst, temporal, digest = _read(Path(spec.text))
+        num_vertices, src, dst, time, digest = _read(Path(spec.text))
     if not len(src):
         raise ValueError(f"{spec.text} has no edges: there is nothing to measure")
     weight = np.random.default_rng([seed, 1]).uniform(0.5, 1.5, len(src)).astype(np.float32)
-    return Input(name, num_vertices, src, dst, weight, temporal, digest, centre)
+    return Input(name, num_vertices, src, dst, weight, time is not None, digest, centre, time)
 
 
-def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
-    """Return number of vertices, sources, destinations, whether the edges are ordered by time, and the file's digest.
+def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, np.ndarray | None, str]:
+    """Return number of vertices, sources, destinations, ascending times or None, and the file's digest.
 
     Edges of an undirected file without times are returned in both directions.
     """
     from suricate import io
 
     file = io.read(path)
-    src, dst = file.src, file.dst
-    if file.time is not None:
-        order = np.argsort(file.time, kind="stable")
-        src, dst = src[order], dst[order]
+    src, dst, time = file.src, file.dst, file.time
+    if time is not None:
+        order = np.argsort(time, kind="stable")
+        src, dst, time = src[order], dst[order], time[order]
     elif file.directed is False:
         src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
-    return file.num_vertices, src, dst, file.time is not None, file.sha256
+    return file.num_vertices, src, dst, time, file.sha256
 
 
 def _generate(kind: str, numbers: tuple[int, ...], seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:

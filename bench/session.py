@@ -21,9 +21,8 @@ from suricate.bench.machine.sources import identities
 from suricate.bench.reports import comparison, crossover, dynamic, maps, tables, text
 from suricate.bench.reports.results import ResultsFile, Row, grid, latest_of_files, new_run, to_line
 from suricate.bench.runner import Limits, Task, measure
-from suricate.bench.streams.curve import IGRAPH
 from suricate.bench.suites import Selection
-from suricate.bench.workloads.references import SCIPY
+from suricate.bench.workloads.references import LIBRARIES
 from suricate.cli.terminal import show, show_rich
 
 Rows = list[dict[str, Any]]
@@ -127,7 +126,7 @@ def run_tasks(
         graph, task = tasks.pop(0)
         starting(task)
         found = measure(task, limits)
-        row = Row.of(run_id, graph, task, found, None if task.backend in (SCIPY, IGRAPH) else peak)
+        row = Row.of(run_id, graph, task, found, None if task.backend in LIBRARIES else peak)
         finished(row)
         rows.append(row)
     return rows

@@ -13,10 +13,12 @@ from suricate.bench.defaults import ALL, BASELINE, SUITES
 from suricate.bench.drawn import DrawnFixture, DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
+from suricate.bench.logs.passes import EarliestArrival, TimeWalks, WindowWithLog
+from suricate.bench.logs.tasks import LogAppend, LogBuild, LogSample, LogSingles, LogSlide
 from suricate.bench.runner import Task
 from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.streams.events import shares, slide_of
-from suricate.bench.workloads import methods, references
+from suricate.bench.workloads import methods, qualities, references
 from suricate.bench.workloads.ablations import ABLATIONS, ComponentsByEdges, NewDegrees
 from suricate.bench.workloads.algorithms import (
     DELETION_SHARES,
@@ -262,6 +264,16 @@ def _methods(selection: Selection, fixture: Fixture) -> list[Task]:
     return tasks
 
 
+def _quality(selection: Selection, fixture: Fixture) -> list[Task]:
+    names = selection.algorithms_of("quality")
+    return [task for name in names for task in qualities.tasks_of(fixture, name, peers=False)]
+
+
+def _quality_peers(selection: Selection, data: Input) -> list[Task]:
+    fixture, names = selection.fixture(selection.main_backend, data), selection.algorithms_of("quality")
+    return [task for name in names for task in qualities.tasks_of(fixture, name, peers=True)]
+
+
 def _crossover(selection: Selection, fixture: Fixture) -> list[Task]:
     return _cells(selection, fixture, Crossing)
 
@@ -301,7 +313,8 @@ def _algorithm_references(selection: Selection, data: Input) -> list[Task]:
 
 
 def _peers(fixture: Fixture, name: str) -> list[Task]:
-    return [references.Peer(fixture, name)] if algorithm(name).has_peer() else []
+    found: list[Task] = [references.Peer(fixture, name)] if algorithm(name).has_peer() else []
+    return found + [references.LibraryPeer(fixture, name, each) for each in references.libraries_of(algorithm(name))]
 
 
 def _reduce(selection: Selection, fixture: Fixture) -> list[Task]:
@@ -427,15 +440,35 @@ def _window(selection: Selection, fixture: Fixture) -> list[Task]:
     return [LongWindow(fixture, size) for size in selection.updates or (None,)]
 
 
+def _events(selection: Selection, fixture: Fixture) -> list[Task]:
+    """Return tasks on logs, which have no backend, and on windows, for the main backend alone."""
+    if fixture.backend != selection.main_backend:
+        return []
+    on_cuda = fixture.device.is_cuda
+    sizes = selection.updates or (constants.CUDA_EVENTS if on_cuda else constants.EVENTS,)
+    tasks: list[Task] = [LogBuild(fixture), LogSingles(fixture)]
+    tasks += [kind(fixture, size) for size in sizes for kind in (LogAppend, LogSlide, WindowWithLog)]
+    tasks += [
+        LogSample(fixture, seeds, [*constants.FAN], take)
+        for seeds in constants.EVENT_SEEDS
+        for take in ("uniform", "recent")
+    ]
+    if not on_cuda:
+        walks = (TimeWalks(fixture, *constants.WALKS, bias) for bias in ("uniform", "exponential"))
+        tasks += [EarliestArrival(fixture), *walks]
+    return tasks
+
+
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "sweep": _sweep,
     "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window,
     "usage": _usage, "short": _short, "ablations": _ablations, "stream": _stream,
-    "replay": _replay,
+    "replay": _replay, "quality": _quality, "events": _events,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,
     "crossover": _rebuilds, "stream": _stream_references,
+    "quality": _quality_peers,
 }  # fmt: skip
 
 

@@ -12,7 +12,8 @@ Importing the package loads neither Numba nor CuPy; that happens when a graph ne
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from suricate import errors
 from suricate.base import public, renamed
@@ -23,18 +24,21 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Advice": "suricate.plugins.advice",
     "Algorithm": "suricate.plugins.algorithm",
     "Batch": "suricate.graph.delta",
+    "Contraction": "suricate.operators.contraction",
     "Delta": "suricate.graph.delta",
     "Device": "suricate.base.devices",
     "EMPTY": "suricate.base.types",
     "EdgeFunction": "suricate.edgefn",
     "EdgeList": "suricate.base.types",
     "EdgeSet": "suricate.state.edges.edge_set",
+    "Events": "suricate.events",
     "Forest": "suricate.repair.forest",
     "Frontier": "suricate.state.frontier",
     "Graph": "suricate.graph",
     "Names": "suricate.intake.names",
     "Repeated": "suricate.operators.repeated",
     "Requirements": "suricate.plugins.algorithm",
+    "Sample": "suricate.operators.sampling",
     "Scalar": "suricate.state.scalar",
     "Step": "suricate.plugins.step",
     "Stop": "suricate.operators",
@@ -47,6 +51,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "algorithm": "suricate.plugins.manager",
     "arcs": "suricate.operators",
     "atomic": "suricate.base.effects",
+    "contract": "suricate.operators.contraction",
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
     "estimate_memory": "suricate.graph.estimates",
@@ -57,6 +62,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "io": "suricate.io",
     "iterate": "suricate.operators",
     "kernels": "suricate.kernels",
+    "mixed": "suricate.base.mixing",
     "neighbor_reduce": "suricate.operators",
     "networkx": "suricate.networkx",
     "parallel": "suricate.parallel",
@@ -64,10 +70,12 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "propagate": "suricate.operators",
     "read": "suricate.io",
     "replay": "suricate.replaying",
+    "sample": "suricate.operators.sampling",
     "stream": "suricate.stream",
     "testing": "suricate.testing",
     "unite": "suricate.base.effects",
     "vertex_map": "suricate.operators",
+    "wedges": "suricate.operators.wedges",
     "write": "suricate.io",
 }
 _OLD = {
@@ -76,10 +84,17 @@ _OLD = {
     "words": "graph.words(keys, payload)",
 }
 
+
+def _functions() -> Mapping[str, Any]:
+    from suricate.plugins import functions
+
+    return functions()
+
+
 __all__ = ["__version__", "errors", *_HOME]
 __dir__ = public.listing(__all__)
 if not TYPE_CHECKING:
-    __getattr__ = public.on_use(__name__, _HOME, old=_OLD)
+    __getattr__ = public.on_use(__name__, _HOME, old=_OLD, others=_functions)
 sys.meta_path.append(renamed.Imports(__name__, _OLD))
 
 
@@ -95,9 +110,11 @@ if TYPE_CHECKING:
     from suricate.base.devices import Device as Device
     from suricate.base.effects import atomic as atomic
     from suricate.base.effects import unite as unite
+    from suricate.base.mixing import mixed as mixed
     from suricate.base.types import EMPTY as EMPTY
     from suricate.base.types import EdgeList as EdgeList
     from suricate.edgefn import EdgeFunction as EdgeFunction
+    from suricate.events import Events as Events
     from suricate.graph import Graph as Graph
     from suricate.graph.delta import Batch as Batch
     from suricate.graph.delta import Delta as Delta
@@ -117,7 +134,12 @@ if TYPE_CHECKING:
     from suricate.operators import neighbor_reduce as neighbor_reduce
     from suricate.operators import propagate as propagate
     from suricate.operators import vertex_map as vertex_map
+    from suricate.operators.contraction import Contraction as Contraction
+    from suricate.operators.contraction import contract as contract
     from suricate.operators.repeated import Repeated as Repeated
+    from suricate.operators.sampling import Sample as Sample
+    from suricate.operators.sampling import sample as sample
+    from suricate.operators.wedges import wedges as wedges
     from suricate.plugins import hookimpl as hookimpl
     from suricate.plugins.advice import Advice as Advice
     from suricate.plugins.advice import advise as advise

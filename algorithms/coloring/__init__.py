@@ -260,6 +260,11 @@ class Coloring(Algorithm):
     Raises:
         ParameterError: ``seed`` is not an integer.
         RequirementError: a directed graph without in-edges.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], directed=False, device="cpu")
+        >>> sorted(g.compute("coloring").tolist())
+        [0, 1, 2]
     """
 
     name = "coloring"

@@ -39,6 +39,11 @@ class Degree(SpMV):
     Raises:
         ParameterError: a parameter is of the wrong type.
         RequirementError: ``weighted=True`` on a graph without weights.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu")
+        >>> g.compute("degree").tolist()
+        [2, 1, 0]
     """
 
     name = "degree"

@@ -130,6 +130,11 @@ class DirectedTriangles(Algorithm):
     Raises:
         ParameterError: there is no such definition.
         RequirementError: an undirected graph.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], in_edges=True, device="cpu")
+        >>> g.compute("directed_triangles").triangles.tolist()
+        [1, 1, 1]
     """
 
     name = "directed_triangles"

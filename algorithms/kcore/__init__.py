@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
+    from suricate.plugins.step import Step
 
 USUAL_ROW = 32  #: arcs per vertex of the graphs on which ``recompute_share`` was measured
 MOST_WEIGHT = 16  #: of an insertion on graphs with fewer arcs per vertex, whose levels are large
@@ -113,6 +114,11 @@ class KCore(KeptCores):
 
     Raises:
         ParameterError: ``kernels`` is neither True nor False.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2, 2], [1, 2, 0, 3], directed=False, device="cpu")
+        >>> g.compute("kcore").core.tolist()
+        [2, 2, 2, 1]
     """
 
     name = "kcore"
@@ -126,6 +132,13 @@ class KCore(KeptCores):
 
     def _has_loops(self, graph: Graph) -> bool:
         return self.kernels
+
+    def event_step(self, graph: Graph) -> Step | str:
+        """Return how ``suricate.replay`` updates the numbers edge by edge; a text, the reason, if it cannot."""
+        if not isinstance(self._numbers, CoreNumbers):
+            return "kcore has no step without its kernels"
+        self._largest = None
+        return self._numbers.event_step(graph, KCoreResult)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

@@ -52,14 +52,19 @@ from suricate.kernels import (
     resident_blocks,
     without_weights,
 )
+from suricate.plugins.step import Step
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from suricate.cuda.program import Program
     from suricate.graph import Graph
 
 Arcs: TypeAlias = ArcList | PlacedArcs | None
 HERE = Path(__file__).parent
 PEEL, CHANGES, TEMPLATE = HERE / "core_numbers.cu", HERE / "core_changes.cu", HERE / "core_numbers_cpu.py"
+EVENTS = HERE / "core_events_cpu.py"
+LISTED = ("_support", "_place", "_later")  #: what lists of levels have of each vertex, in this order
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
@@ -110,10 +115,12 @@ class CoreNumbers:
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
         self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_changes.cu
+        self._listed: Any = None  # levels as lists, for single edges, while no batch has changed their order
         self._updates: tuple[Graph, Array, ArcLaunch, ArcLaunch] | None = None  # and what they were made for
 
     def compute(self, graph: Graph) -> None:
         """Compute all core numbers from scratch."""
+        self._unlist()
         self.grow(graph.num_vertices)
         if not graph.num_vertices:
             return
@@ -130,6 +137,7 @@ class CoreNumbers:
             False if they were computed from scratch; on CUDA, where the device decides that, always True.
         """
         n = graph.num_vertices
+        self._unlist()
         self.grow(n)
         if self.device.is_cuda:
             maintain, peel = self._updates_of(graph)
@@ -156,6 +164,36 @@ class CoreNumbers:
             return True
         self._peel(graph)
         return False
+
+    def event_step(self, graph: Graph, answer: Callable[..., Any]) -> Step | str:
+        """Return how ``suricate.replay`` updates the numbers edge by edge; a text, the reason, if it cannot.
+
+        ``answer`` makes the algorithm's result of the recorded core numbers and the largest ones. After a batch the
+        order of levels is made again, by a peel.
+        """
+        from suricate.algorithms.kcore.core_events_cpu import LEAST, MOST, State
+
+        n, loops = graph.num_vertices, loops_over(graph.view(), EVENTS)
+        if n >= LEAST:
+            return "kcore has no step for so many vertices"
+        if self._listed is None:
+            self._peel(graph)
+            node, held = np.zeros((n, 8), np.uint32), np.empty(n + 1, np.int64)
+            first, last = np.empty((2, n + 1), np.uint32)
+            for column, name in enumerate(LISTED):
+                node[:, column] = getattr(self, name)
+            heap, listed, queue = np.empty((3, n), np.uint32)
+            self._listed = State(self.core, node, first, last, held, heap, listed, queue, np.zeros(2, np.int64))
+            loops.list_levels(self._listed, self._scratch(graph, "queue1")[0])
+            self._kept[2], self._kept[4] = MOST, LEAST
+        return Step(loops, self._listed, _recorded, lambda recorded: answer(*recorded))
+
+    def _unlist(self) -> None:
+        """Go on with arrays, of which batches take each as a whole, after single edges."""
+        if self._listed is not None:
+            for column, name in enumerate(LISTED):
+                setattr(self, name, self._listed.node[:, column].copy())
+            self._listed = None
 
     def grow(self, num_vertices: int) -> None:
         """Add vertices without edges, up to ``num_vertices``."""
@@ -214,6 +252,10 @@ class CoreNumbers:
             peel = ArcLaunch(_peel, "peel", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
             held = self._updates = graph, self._entry, maintain, peel
         return held[2:]
+
+
+def _recorded(events: int, vertices: int) -> tuple[Array, ...]:
+    return np.empty((events, vertices), np.uint32), np.empty(events, np.int64)
 
 
 def _peel(view: StoreView) -> Program:

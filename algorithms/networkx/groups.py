@@ -12,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from suricate.algorithms.leiden.weighed import Weighed
 from suricate.errors import ParameterError
 from suricate.networkx.arguments import absent
 from suricate.networkx.converted import Converted
@@ -242,6 +243,91 @@ def fast_label_propagation_communities(
 ) -> Iterator[set[Any]]:
     """Yield sets of nodes in which every node has the label that most of its neighbours have."""
     yield from _sets(G, G.answer("label_propagation", max_iter=ROUNDS, seed=drawn(seed)))
+
+
+BEST = "communities of as high modularity, but others than NetworkX's"
+
+
+def usual_threshold(value: Any) -> str | None:
+    """Return None if ``value`` is NetworkX's default, else the reason why the call is left to NetworkX."""
+    return None if value == 1e-7 else "only the default is served"
+
+
+def _partitions(
+    graph: Converted, weight: Any, resolution: float, seed: Any, max_level: int | None, refine: bool
+) -> list[list[set[Any]]]:
+    """Return the communities after each level, and at the end, in sets of nodes; at most ``max_level`` of them."""
+    if max_level is not None and max_level <= 0:
+        raise ValueError("max_level argument must be a positive integer or None")
+    params: dict[str, Any] = {"resolution": resolution, "seed": drawn(seed), "refine": refine, "stable": refine}
+    params["levels"] = True
+    stored = graph.graph(weight)
+    if weight is None and stored.weight_dtype is not None:
+        src, dst, _ = graph.host_edges(stored)
+        plain = type(stored).from_coo(src, dst, num_vertices=len(graph.nodes), directed=False, device=stored.device)
+        found = graph.on_host(plain.compute("leiden", **params))
+    else:
+        found = graph.answer("leiden", weight, keep=False, **params)
+    weights = None if found.quality or weight is None else graph.host_edges(stored)[2]
+    if weights is not None and len(weights) and not weights.any():
+        raise ValueError("edges weigh nothing")  # NetworkX divides by their sum
+    rows = [*found.levels, found.label]
+    rows = [row for row, before in zip(rows, [None, *rows], strict=False) if not np.array_equal(row, before)]
+    return [list(_sets(graph, row)) for row in rows[:max_level]]
+
+
+@served("leiden", cost="heavy", directed=False, limits={"threshold": usual_threshold}, note=f"{BEST}; {SEEDS}")
+def louvain_communities(
+    G: Converted,
+    weight: Any = "weight",
+    resolution: float = 1,
+    threshold: float = 1e-7,
+    max_level: int | None = None,
+    seed: Any = None,
+) -> list[set[Any]]:
+    """Return the communities that Louvain's method finds in at most ``max_level`` levels."""
+    return _partitions(G, weight, resolution, seed, max_level, False)[-1]
+
+
+@served("leiden", cost="heavy", directed=False, limits={"threshold": usual_threshold}, note=f"{BEST}; {SEEDS}")
+def louvain_partitions(
+    G: Converted, weight: Any = "weight", resolution: float = 1, threshold: float = 1e-7, seed: Any = None
+) -> Iterator[list[set[Any]]]:
+    """Yield the communities after each level of Louvain's method."""
+    yield from _partitions(G, weight, resolution, seed, None, False)
+
+
+@served("leiden", cost="heavy", directed=False, note=SEEDS)
+def leiden_communities(
+    G: Converted, weight: Any = "weight", resolution: float = 1, max_level: int | None = None, seed: Any = None
+) -> list[set[Any]]:
+    """Return the communities that Leiden's method finds in at most ``max_level`` levels."""
+    return _partitions(G, weight, resolution, seed, max_level, True)[-1]
+
+
+@served("leiden", cost="heavy", directed=False, note=SEEDS)
+def leiden_partitions(
+    G: Converted, weight: Any = "weight", resolution: float = 1, seed: Any = None
+) -> Iterator[list[set[Any]]]:
+    """Yield the communities after each level of Leiden's method."""
+    yield from _partitions(G, weight, resolution, seed, None, True)
+
+
+@served(cost="linear", directed=False)
+def modularity(G: Converted, communities: Any, weight: Any = "weight", resolution: float = 1) -> float:
+    """Return the modularity of ``communities``, sets of nodes."""
+    label = np.full(len(G.nodes), -1)
+    for number, members in enumerate(communities):
+        ids = [G.index[node] for node in members]
+        if np.any(label[ids] >= 0) or len(set(ids)) != len(ids):
+            raise ValueError("communities have nodes in common")
+        label[ids] = number
+    src, dst, values, _ = G.arcs(weight)
+    vertices = G.all_vertices()
+    if not len(src) or np.any(label[vertices] < 0) or not (values is None or values.sum()):
+        raise ValueError("nodes are in no community, or edges weigh nothing")
+    live = np.isin(np.arange(len(label)), vertices)
+    return Weighed(src, dst, np.ones(len(src)) if values is None else values, live).modularity(label, resolution)
 
 
 @served("independent_set", cost="linear", directed=False, note=SEEDS)

@@ -188,7 +188,7 @@ def closeness_centrality(
 ) -> Any:
     """Return the closeness of all nodes, a dict, or of the node ``u``; ``distance``: edge attribute with lengths."""
     if u is None:
-        return G.table(_by_paths(G, "closeness", distance, wf_improved=bool(wf_improved)))
+        return G.table(by_paths(G, "closeness", distance, wf_improved=bool(wf_improved)))
     if u not in G:
         raise nx.NodeNotFound(f"Source {u} is not in G")
     tree = lightest(G, G.index[u], distance, towards=True)
@@ -198,7 +198,7 @@ def closeness_centrality(
     return others / total * (others / (n - 1) if wf_improved else 1)
 
 
-def _by_paths(graph: Converted, algorithm: str, weight: Any, **params: Any) -> np.ndarray:
+def by_paths(graph: Converted, algorithm: str, weight: Any, **params: Any) -> np.ndarray:
     """Return the centrality by shortest paths that ``algorithm`` computes, an array by vertex.
 
     The lengths of paths are sums of the edge attribute ``weight``, or if it is None numbers of edges.
@@ -208,11 +208,12 @@ def _by_paths(graph: Converted, algorithm: str, weight: Any, **params: Any) -> n
     return graph.answer(algorithm, weight, **params)
 
 
-def _sampled(k: Any) -> str | None:
+def sampled(k: Any) -> str | None:
+    """Return why samples of ``k`` nodes are not served, None if they are."""
     return None if k is None or VERSION >= (3, 5) else "NetworkX scales samples otherwise since 3.5, as suricate does"
 
 
-@served("betweenness", cost="heavy", limits={"weight": named, "k": _sampled}, note=DIGIT)
+@served("betweenness", cost="heavy", limits={"weight": named, "k": sampled}, note=DIGIT)
 def betweenness_centrality(
     G: Converted,
     k: Any = None,
@@ -227,7 +228,7 @@ def betweenness_centrality(
         raise ZeroDivisionError("there is nothing to scale by")
     if k is not None and k != len(G):
         params["sources"] = [G.index[node] for node in seed.sample(list(G), k)]
-    return G.table(_by_paths(G, "betweenness", weight, **params))
+    return G.table(by_paths(G, "betweenness", weight, **params))
 
 
 # -- triangles ---------------------------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ def betweenness_centrality(
 WEDGES = 1 << 24  #: paths of length two that are held at a time
 
 
-def _of_nodes(graph: Converted, values: Column, nodes: Any) -> Any:
+def of_nodes(graph: Converted, values: Column, nodes: Any) -> Any:
     """Return ``values`` of ``nodes``: a number for one node, else a dictionary by node."""
     vertices, is_one = graph.among(nodes)
     return values.at(vertices[0]) if is_one else graph.table(values, vertices)
@@ -244,7 +245,7 @@ def _of_nodes(graph: Converted, values: Column, nodes: Any) -> Any:
 @served("triangles", cost="heavy", directed=False, part=("nodes",))
 def triangles(G: Converted, nodes: Any = None) -> Any:
     """Return the number of triangles at each node, a dict, or at one."""
-    return _of_nodes(G, Values(G.answer("triangles").triangles), nodes)
+    return of_nodes(G, Values(G.answer("triangles").triangles), nodes)
 
 
 def _clustering(graph: Converted, weight: Any) -> np.ndarray:
@@ -259,16 +260,15 @@ def _weighted_clustering(graph: Converted, weight: Any) -> np.ndarray:
     most = lengths.max(initial=0.0)  # type: ignore[union-attr]
     if most == 0:
         raise ZeroDivisionError("the largest weight is 0")
+    if not graph.is_directed():
+        return graph.answer("triangles", weight, weighted="geometric").clustering
     n, apart = len(graph.nodes), src != dst
     src, dst, roots = src[apart], dst[apart], np.cbrt(lengths[apart] / most)  # type: ignore[index]
-    ends = np.bincount(src, minlength=n)
-    paths = ends * (ends - 1)
     near = sparse.csr_array((roots, (src, dst)), (n, n))
-    if graph.is_directed():
-        near, ends = near + near.T, ends + np.bincount(dst, minlength=n)
-        stored = graph.graph()
-        back = stored.device.to_numpy(stored.has_edges(dst, src))
-        paths = 2 * (ends * (ends - 1) - 2 * np.bincount(src[back], minlength=n))
+    near, ends = near + near.T, np.bincount(src, minlength=n) + np.bincount(dst, minlength=n)
+    stored = graph.graph()
+    back = stored.device.to_numpy(stored.has_edges(dst, src))
+    paths = 2 * (ends * (ends - 1) - 2 * np.bincount(src[back], minlength=n))
     wedges = np.cumsum(np.bincount(src, ends[dst], n) + np.bincount(dst, ends[src], n)) // WEDGES
     bounds = [0, *(np.flatnonzero(np.diff(wedges)) + 1).tolist(), n]
     closed = [(near[a:b] @ near).multiply(near[a:b]).sum(1) for a, b in pairwise(bounds)]
@@ -281,7 +281,7 @@ def clustering(G: Converted, nodes: Any = None, weight: Any = None) -> Any:
 
     With ``weight`` a triangle counts by the cubic root of the product of its weights, of which the largest counts 1.
     """
-    return _of_nodes(G, Shares(_clustering(G, weight)), nodes)
+    return of_nodes(G, Shares(_clustering(G, weight)), nodes)
 
 
 @served("triangles", "directed_triangles", cost="heavy", limits={"weight": named}, part=("nodes",), note=ROOTS)
@@ -304,7 +304,7 @@ def transitivity(G: Converted) -> float:
 # -- degrees and directions --------------------------------------------------------------------------------------------
 
 
-def _degrees(graph: Converted, *, out: bool, into: bool) -> np.ndarray:
+def degrees_of(graph: Converted, *, out: bool, into: bool) -> np.ndarray:
     """Return the number of edges of each vertex, ``int64[n]``; a self-loop of an undirected graph counts twice.
 
     In a directed graph ``out`` counts out-edges, ``into`` in-edges; in an undirected one both are ignored.
@@ -329,19 +329,19 @@ def _shares(graph: Converted, degrees: np.ndarray) -> dict[Any, float]:
 @served(cost="vertices")
 def degree_centrality(G: Converted) -> dict[Any, float]:
     """Return the degree of each node, divided by the number of other nodes."""
-    return _shares(G, _degrees(G, out=True, into=True))
+    return _shares(G, degrees_of(G, out=True, into=True))
 
 
 @served(cost="vertices", directed=True)
 def in_degree_centrality(G: Converted) -> dict[Any, float]:
     """Return the in-degree of each node, divided by the number of other nodes."""
-    return _shares(G, _degrees(G, out=False, into=True))
+    return _shares(G, degrees_of(G, out=False, into=True))
 
 
 @served(cost="vertices", directed=True)
 def out_degree_centrality(G: Converted) -> dict[Any, float]:
     """Return the out-degree of each node, divided by the number of other nodes."""
-    return _shares(G, _degrees(G, out=True, into=False))
+    return _shares(G, degrees_of(G, out=True, into=False))
 
 
 def _answered(graph: Converted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

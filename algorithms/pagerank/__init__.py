@@ -46,8 +46,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from suricate import hookimpl
+from suricate.algorithms.pagerank.events import event_state, kappa_of, limit_of, step_of
 from suricate.algorithms.pagerank.parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops, uniform
-from suricate.algorithms.pagerank.passes import WholePasses
+from suricate.algorithms.pagerank.passes import WholePasses, usable_weights
 from suricate.algorithms.pagerank.reach import is_near, steps_until
 from suricate.algorithms.pagerank.steps import (
     KAPPA,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
+    from suricate.plugins.step import Step
     from suricate.state.frontier import Frontier
 
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
@@ -118,9 +120,15 @@ class PageRank(WholePasses):
         ShapeError, VertexRangeError: ``personalization``, ``nstart`` or ``dangling`` does not fit the graph.
         WeightError: the graph has negative weights, or the weights of a vertex have no finite sum. On CUDA after a
             batch it is raised by :attr:`result`.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [2, 2], in_edges=True, device="cpu")
+        >>> g.compute("pagerank").round(3).tolist()
+        [0.213, 0.213, 0.574]
     """
 
     name = "pagerank"
+    scale_free = True
     uses_weights = False
     suites = ("algorithms", "ablations", "crossover", "demo", "stream", "scaling")
     update_kind = "dynamic"
@@ -179,7 +187,7 @@ class PageRank(WholePasses):
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)
             return
-        self._steps, self._loops, self._was_local = 0, [], method in LOCAL
+        self._steps, self._loops, self._was_local, self._events = 0, [], method in LOCAL, None
         if differs:
             self._fit(graph)
         if method in LOCAL and self._announced is None:
@@ -246,6 +254,20 @@ class PageRank(WholePasses):
         self._share, self._inv = (rank * abs(inv)).astype(self.dtype), inv
         self._after, self._announced, self._local_updates = xp.empty_like(self._share), None, 0.0
         (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
+
+    def event_step(self, graph: Graph) -> Step | str:
+        """Return how ``suricate.replay`` keeps ranks within the bound of whole passes; a text says why it cannot.
+
+        What it leaves to be told counts as one local update.
+        """
+        if self.self_loops or self.jumps.apart or self.norm != "l1" or self.dtype != np.float64:
+            return "pagerank has a step with norm='l1' and dtype='float64' only, without self_loops and dangling"
+        if self._events is None or self._events.share is not self._share:
+            shares, weighted = (self._share, self._inv, self._jump, self._spread), self.weighting.applies(graph)
+            self._events = event_state(graph, shares, self.alpha, usable_weights(self.dtype), weighted)
+        self._announced, self._local_updates = self._share.copy(), 1.0
+        self._terms[KAPPA] = kappa_of(self._events)
+        return step_of(graph, self._events, limit_of(self.tol, self.frontier_tol, self.alpha, graph.directed))
 
     def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:
         """Run the dynamic ``method`` in a loop on the device, starting from ``ends``, the ends of changed edges.

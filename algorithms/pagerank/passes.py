@@ -64,6 +64,7 @@ class WholePasses(VerifiedRanks):
 
     def __init__(self) -> None:
         self._starts = WarmStarts()
+        self._events: Any = None  # the state of loops over single events, until a batch or a computation
         self._share: Array = None  # and other arrays: see _pagerank_steps
         self._error: Any = None  # and other scalars
         self._usable = True  # as far as somebody has looked
@@ -84,7 +85,7 @@ class WholePasses(VerifiedRanks):
         self.jumps.check(n, grown=self._share is not None)
         if self.norm == "linf":
             demand_floor("pagerank: tol", self.tol, self.tol, float(np.finfo(self.dtype).eps) / max(n, 1), self.dtype)
-        self._graph = graph
+        self._graph, self._events = graph, None
         self._cut.clear()
         self._start(graph)
         self._share = self._first(graph).astype(self.dtype, copy=False)

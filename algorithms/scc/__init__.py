@@ -229,6 +229,11 @@ class StronglyConnectedComponents(Algorithm):
 
     Raises:
         RequirementError: a directed graph without in-edges.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 0, 1], in_edges=True, device="cpu")
+        >>> g.compute("scc").label.tolist()
+        [0, 0, 2]
     """
 
     name = "scc"

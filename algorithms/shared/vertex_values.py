@@ -72,15 +72,19 @@ class VertexValues:
         """
         return self._spread(np, num_vertices, grown)
 
-    def on_device(self, graph: Graph, *, grown: bool = False) -> Array:
+    def on_device(self, graph: Graph, *, grown: bool = False, shared: bool = False) -> Array:
         """Return the numbers in a new array, ``float64[graph.num_vertices]``, on the graph's device.
 
-        ``grown``: the graph may have more vertices than it had when the array was given.
+        ``grown``: the graph may have more vertices than it had when the array was given. ``shared``: the array need not
+        be a new one, since it is only read.
 
         Raises:
             VertexRangeError, ShapeError: the numbers do not fit the number of vertices of ``graph``.
         """
-        return self._spread(graph.device.xp, graph.num_vertices, grown)
+        given, n = self._values, graph.num_vertices
+        if shared and isinstance(given, graph.device.xp.ndarray) and len(given) == n:
+            return given
+        return self._spread(graph.device.xp, n, grown)
 
     def _spread(self, xp: Any, num_vertices: int, grown: bool) -> Array:
         given = self._values

@@ -35,18 +35,18 @@ class Vertices:
     def __init__(self, label: str, values: Any) -> None:
         given = list(values) if isinstance(values, AbstractSet) else values
         self.label = label
-        self._given = np.array(on_host(as_ids(given, label)))  # a copy, in the order of the user
-        if not len(self._given):
+        self.given = np.array(on_host(as_ids(given, label)))  #: a copy, in the order of the user
+        if not len(self.given):
             raise ParameterError(f"{label} names no vertex: name at least one")
-        lowest = int(self._given.min())
+        lowest = int(self.given.min())
         if lowest < 0:
-            checked_ids(self._given, 1 << 32, label)
-        self.ids = np.unique(self._given).astype(np.int64)  #: ascending
-        self._named = NamedVertices(label, self._given)
+            checked_ids(self.given, 1 << 32, label)
+        self.ids = np.unique(self.given).astype(np.int64)  #: ascending
+        self._named = NamedVertices(label, self.given)
 
     def demand(self, graph: Graph) -> None:
         """Raise ``VertexRangeError`` unless all these vertices are live in ``graph``; waits if any may be deleted."""
-        checked_ids(self._given, graph.num_vertices, self.label)
+        checked_ids(self.given, graph.num_vertices, self.label)
         self.note(graph)
         self.demand_noted()
 

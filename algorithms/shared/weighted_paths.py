@@ -146,9 +146,10 @@ def distances(graph: Graph, source: int) -> Array:
     return found
 
 
-def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array]:
+def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array, tuple[Array, Array | None]]:
     """Return the distance of every vertex from ``source``, and its credit for shortest paths (``float64[n]`` each).
 
+    The third item are the numbers of these paths: factors and exponents of 2 with ``overflows``, else numbers and None.
     The credit of the source is NaN if a number of paths is not exact; with ``overflows`` factors and powers of 2,
     counted turn by turn, avoid that.
     """
@@ -156,19 +157,18 @@ def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array
     distance, turn, credit = distances(graph, source), xp.zeros(n, np.uint32), xp.zeros(n)
     propagate(graph, [source], later, out=turn, args=(turn, distance), reduce="max")
     if overflows:
-        _credit_by_turns(graph, source, turn, distance, credit)
-        return distance, credit
+        return distance, credit, _credit_by_turns(graph, source, turn, distance, credit)
     paths = xp.zeros(n)
     paths[source] = 1
     state = (paths, turn, distance)
     found = propagate(graph, [source], paths_over, out=paths, args=state, reduce="sum", then=in_turn, layers=True)
     assert found.layers is not None
     neighbor_reduce(graph, found.layers.reversed, credit_over, args=(*state, credit), reduce="sum", out=credit)
-    return distance, credit
+    return distance, credit, (paths, None)
 
 
-def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, credit: Array) -> None:
-    """Count the paths from ``source`` as factors and powers of 2, and write the credits to ``credit``, in place.
+def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, credit: Array) -> tuple[Array, Array]:
+    """Count the paths from ``source``, return them as factors and powers of 2, and write the credits to ``credit``.
 
     ``turn`` (``uint32[n]``) and ``distance`` (``float64[n]``) are those of the vertices. Waits once per turn.
     """
@@ -186,6 +186,7 @@ def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, cr
         advance(graph, above, part_over, out=part, args=args, reduce="sum")
     for each in reversed(turns):
         credit[each] = neighbor_reduce(graph, each, scaled_credit_over, args=(*args, credit), reduce="sum")
+    return part, power
 
 
 def reference_credits(arcs: tuple[np.ndarray, np.ndarray, np.ndarray], distance: np.ndarray, source: int) -> np.ndarray:

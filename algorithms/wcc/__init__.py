@@ -76,6 +76,12 @@ class WCC(Algorithm):
 
     Raises:
         ParameterError: ``kernels`` is neither True nor False.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 3], [1, 2], num_vertices=5, directed=False, device="cpu")
+        >>> parts = g.compute("wcc")
+        >>> parts.label.tolist(), parts.num_components
+        ([0, 0, 2, 2, 4], 3)
     """
 
     name = "wcc"
@@ -100,11 +106,13 @@ class WCC(Algorithm):
         """Find the components from scratch."""
         self._graph, self._forest, self._count = graph, None, None
         self._deleted.note(graph)
-        if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
+        sets, size = self._sets, graph.num_vertices
+        if sets is None or sets.device is not graph.device or sets.num_elements > size:
             self._sets = graph.union_find()
         else:
-            self._sets.resize(graph.num_vertices)
-            self._sets.reset()
+            sets.reset()
+            if sets.num_elements < size:
+                sets.resize(size)
         if self.kernels:
             self._largest = connect(graph, self._sets)
         else:
@@ -115,7 +123,8 @@ class WCC(Algorithm):
         if not self.kernels or graph.partition is not None:
             self._update_by_unions(graph, delta)
             return
-        inserted, deleted = (delta.arcs(kind, placed=True) or NO_ARCS for kind in ("inserted", "deleted"))
+        inserted = delta.arcs("inserted", placed=True) or NO_ARCS
+        deleted = delta.arcs("deleted", placed=True) or NO_ARCS
         self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.should_recompute(graph, deleted)):
             self._compute_from_scratch(graph, deleted, inserted)

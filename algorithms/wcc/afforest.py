@@ -14,7 +14,7 @@ determine the largest one, so that all skip the same set.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.graph import Graph
 
-HERE = Path(__file__).parent
+KERNELS, LOOPS = (Path(__file__).with_name(f"afforest{end}") for end in (".cu", "_cpu.py"))
 BLOCK, BLOCKS_PER_SM = 512, 3
 SAMPLED = 2  #: neighbours that every vertex is united with; with one the largest set is too small
 SAMPLES = 256  #: vertices from whose sets the largest one is estimated
@@ -56,7 +56,7 @@ PRELUDE = enum(
 
 def programs(view: StoreView) -> list[Program]:
     """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
-    return [assembled(view, HERE / "afforest.cu", PRELUDE)]
+    return [assembled(view, KERNELS, PRELUDE)]
 
 
 def connect(graph: Graph, sets: UnionFind) -> Array:
@@ -71,14 +71,14 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     part = graph.partition
     if part is None:
         return _run(graph, sets.parent, NEAR_HUB | SAMPLING | REST, 0, graph.num_vertices)
-    if graph.device.is_cuda and graph.has_in_edges and graph.num_vertices:
+    if graph.device.is_cuda and graph.has_in_edges and graph.num_vertices and part.ownership.is_ranges:
         found = divided.connect(graph, sets)
         if found is not None:
             return found
     local = part.follow()
     for phase in (SAMPLING, REST):
         roots = sets.roots()
-        found = _run(local, sets.parent, phase, part.low, part.high)
+        found = _run(local, sets.parent, phase, *part.ownership.span)
         part.unite(sets, roots)
     return found
 
@@ -97,7 +97,7 @@ def _run(graph: Graph, parent: Array, phases: int, low: int, high: int) -> Array
     if not n:
         return device.xp.empty(1, np.uint32)
     if not device.is_cuda:
-        return _run_on_host(graph, without_weights(g), without_weights(h), parent, phases, both=both, skips=skips)
+        return _run_on_host(graph, g, h, parent, phases, both=both, skips=skips)
     phases = phases if skips else phases & ~NEAR_HUB
     words = -(-n // 32) if phases & NEAR_HUB else 0
     state = graph.workspace.array("connect.state", ROUND_WORDS + HUB_WORDS + HUB_BITS * words, np.uint32)
@@ -105,15 +105,16 @@ def _run(graph: Graph, parent: Array, phases: int, low: int, high: int) -> Array
     found = graph.workspace.array("connect.largest", 1, np.uint32)
     numbers = (np.int32(both), np.int32(skips), np.uint32(n), np.uint32(low), np.uint32(high), np.int32(phases))
     blocks = resident_blocks(device.index, BLOCK, BLOCKS_PER_SM)
-    kernel = program_over(g, HERE / "afforest.cu", lambda _: PRELUDE).kernel("connect")
+    kernel = program_over(g, KERNELS, lambda _: PRELUDE).kernel("connect")
     kernel((blocks,), (BLOCK,), (packed(g), packed(h), *numbers, parent, found, state))
     return found
 
 
 def _run_on_host(
-    graph: Graph, g: Any, h: Any, parent: np.ndarray, phases: int, *, both: bool, skips: bool
+    graph: Graph, out: StoreView, into: StoreView, parent: np.ndarray, phases: int, *, both: bool, skips: bool
 ) -> np.ndarray:
-    n, loops = graph.num_vertices, loops_over(graph.view("out"), HERE / "afforest_cpu.py")
+    n, loops = graph.num_vertices, loops_over(out, LOOPS)
+    g, h = without_weights(out), without_weights(into)
     alone = threads.limit() == 1
     if phases & SAMPLING:
         threads.over(n, loops.unite_some, g, parent, SAMPLED, alone)
@@ -124,4 +125,4 @@ def _run_on_host(
         unit = 1 + graph.most_arcs / n
         threads.over(n, loops.unite_rest, g, h, both, skips, parent, largest, alone, unit=unit)
         threads.over(n, loops.flatten, parent)
-    return np.full(1, largest, np.uint32)
+    return np.array([largest], np.uint32)

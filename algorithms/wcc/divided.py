@@ -108,7 +108,7 @@ class _Run:
         width = self._bits + counts
         memory = local.workspace.array("connect.reached", (ROUNDS + 2) * width, np.uint64)
         self._all, self._buffers = memory, [memory[i * width : (i + 1) * width] for i in range(ROUNDS + 2)]
-        self._fixed = n, part.low, part.high, part.comm.rank, part.comm.size, 2 * self._bits
+        self._fixed = n, part.ownership.low, part.ownership.high, part.comm.rank, part.comm.size, 2 * self._bits
         self.most = max(LEAST, n // (LEFT_OVER * part.comm.size))
         self.unions = local.workspace.array("connect.unions", part.comm.size * self._size(self.most), np.uint8)
         self.largest = local.workspace.array("connect.largest", 1, np.uint32)

@@ -94,11 +94,10 @@ class BlockedPool(ArrayManager[Graph]):
 
     def new_blocks(self, blocks: int) -> dict[str, Array]:
         """Return new arrays for ``blocks`` blocks and their slots, without change flags; raises ``CapacityError``."""
-        if blocks > MAX_BLOCKS:
-            raise CapacityError(f"{self.backend} numbers {MAX_BLOCKS} blocks, {blocks} are needed")
+        self._check_number(blocks)
         slots = blocks << self.shift
         self.admit(blocks * self.entry_bytes("blocks") + slots * self.entry_bytes("edges"))
-        return {**self.allocate("blocks", blocks), **self.allocate("edges", slots)}
+        return {**self.allocate("blocks", blocks, growing=True), **self.allocate("edges", slots, growing=True)}
 
     def carved(self, counters: np.ndarray) -> dict[str, int]:
         """Return how many entries of each group of arrays a copy needs; groups not named are copied whole.
@@ -153,15 +152,20 @@ class BlockedPool(ArrayManager[Graph]):
         marks, lists = MARKS[per_block]
         return [marks] if self.device.is_cuda else [marks, lists]
 
+    def _check_number(self, blocks: int) -> None:
+        if blocks > MAX_BLOCKS:
+            raise CapacityError(f"{self.backend} numbers {MAX_BLOCKS} blocks, {blocks} are needed")
+
     def _resize_blocks(self, blocks: int) -> None:
         if self.twin is not None:
             self.twin.ensure(blocks)
+        self._check_number(blocks)
         marks = self._marks(per_block=True)
-        self.admit(blocks * sum(map(self.entry_bytes, marks)))
-        arrays = self.new_blocks(blocks)
-        for group in marks:
-            arrays.update(self.allocate(group, blocks, 0))
-        self.carry_over(arrays)
+        lengths = {"blocks": blocks, "edges": blocks << self.shift, **dict.fromkeys(marks, blocks)}
+        arrays, held = self.longer(lengths), self.blocks
+        for name in (name for group in marks for name in self.layout[group]):
+            arrays[name][held:] = 0
+        self.attach(arrays)
 
     def _empty_vertices(self, num_vertices: int) -> dict[str, Array]:
         vertices = self.allocate("vertices", num_vertices, 0)

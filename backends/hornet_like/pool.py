@@ -65,7 +65,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
 
     def _ensure(self, demand: Demand) -> None:
         if demand.slots > len(self["dst"]):
-            self.carry_over(first_that_fits(self._new_blocks, int(HEADROOM * demand.slots), demand.slots))
+            self.attach(first_that_fits(self._longer_blocks, int(HEADROOM * demand.slots), demand.slots))
         self.ensure_stacks(demand.blocks)
 
     def ensure_stacks(self, blocks: np.ndarray) -> None:
@@ -139,11 +139,18 @@ class HornetPool(ArrayManager[PlacedGraph]):
         index["klass"][:] = NONE
         return index
 
-    def _new_blocks(self, slots: int) -> dict[str, Array]:
+    def _longer_blocks(self, slots: int) -> dict[str, Array]:
+        self._check_slots(slots)
+        return self.longer({"blocks": slots}, max(0, slots - self.kept_back()))
+
+    def _check_slots(self, slots: int) -> None:
         if slots > layout.MAX_SLOTS:
             raise CapacityError(f"{self.backend} addresses {layout.MAX_SLOTS} slots, {slots} are needed")
+
+    def _new_blocks(self, slots: int) -> dict[str, Array]:
+        self._check_slots(slots)
         self.admit(slots * self.entry_bytes("blocks") + max(0, slots - self.kept_back()))
-        return self.allocate("blocks", slots)
+        return self.allocate("blocks", slots, growing=True)
 
     def _lay_out_stacks(self, sizes: np.ndarray, held: np.ndarray) -> None:
         """Make new stacks for ``sizes`` blocks per class, and copy the first ``held`` entries of each old stack."""

@@ -145,6 +145,7 @@ class CpuKernels:
     def __init__(self, budget: Budget, weight_words: int, keys: int, per_bucket: float, *, hashing: bool) -> None:
         self._budget, self._keys = budget, keys
         self._weight_words, self._per_bucket, self._hashing = weight_words, per_bucket, hashing
+        self.is_crowded = not hashing or per_bucket >= keys  # chains of more than a slab are as planned
         self._ring = np.empty(loops.RING, np.int64)  # heads of the edges ahead
         self._group: tuple[Array, Grouped] | None = None  # the sources of a batch that is counted, and all of it
         self._load: Load | None = None  # the batch that was counted, if it is the first of its store

@@ -131,6 +131,17 @@ def end(g, c):
 
 
 @inner
+def run(g, u):
+    """Return the first slot of the edges of ``u`` if they are all that its only slab holds; else -1."""
+    word, count = g.vertex[head_place(u)], degree(g, u)
+    if word >= layout.SEVERAL or count > g.keys:
+        return int64(-1)
+    base = int64(word) * g.words
+    is_alone = g.pool[uint64(base + g.keys)] == KEY_EMPTY and end(g, int64(word)) - base == count
+    return base if is_alone else int64(-1)
+
+
+@inner
 def copied(g, c, into, at):
     """Copy the keys of slab ``c`` to ``into[at:]``; return the index behind the last one.
 

@@ -29,8 +29,12 @@ BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
 POLL_AFTER = 16  # batches without polling the counters, which also say what rehashing lacks
 HOLES = 4  # the CPU repacks a pool that has to grow and has a free slab among each ``HOLES`` slabs in use
+FREELY = 16  #: a pool that is not copied grows by such a share of its slabs without a count of those it needs,
+LISTED_FROM = 32  #: unless one in so many slabs is free, but not listed
 DELETIONS_PER_SLAB = 4  # deleted edges that pay for a slab to be trimmed ...
 TRIM_SHARE = 16  # of the free slabs that trimming on CUDA may take at a time
+LOOSE_SHARE = 8  #: deletions of such a share of the slots in use are worth a look at the size of the pool,
+LOOSE = 1.25  #: which is too large if it has this many times the slabs that the edges need
 TRIMMED_AT_ONCE = 1 << 10  # ... when this number of slabs is paid for,
 TRIM_PART = 32  # and on CUDA, where trimming takes two launches, one in ``TRIM_PART`` of all slabs
 LARGE_VERTEX = 1 << 12  # slabs that the rehashing of a heavy vertex may take, in a small batch too
@@ -121,6 +125,7 @@ class Ledger:
         promised: edges that ``reserve()`` was called for and that are not inserted yet.
         credit: deleted edges for which no slabs were trimmed yet; see :meth:`trimming`.
         hand: index of the slab at which the next trimming begins.
+        deleted: edges deleted since the size of the pool was last compared with what the edges need.
     """
 
     def __init__(self, keys: int, num_vertices: int, *, hashing: bool, warps: int = 0) -> None:
@@ -130,7 +135,7 @@ class Ledger:
         self.has_deleted = False
         self.behind = 0
         self.promised = 0
-        self.credit = self.hand = 0
+        self.credit = self.hand = self.deleted = 0
         self._usual = NO_DEMAND  # of any batch of that size, while the pool stays as it is
         self._issued = self._seen = 0  # slabs reserved in all, and as of the counters that are known, modulo 2**32
 
@@ -168,7 +173,7 @@ class Ledger:
         self.inserted, self.has_deleted = stored, False
         self.capacity, self.free, self.used, self.denied = capacity, capacity - used, used, 0
         self.space, self.freed, self.listed = self.free, 0, 0
-        self.credit = self.hand = 0
+        self.credit = self.hand = self.deleted = 0
         self._seen, self.behind, self._usual = self._issued, 0, NO_DEMAND
 
     def grown(self, capacity: int) -> None:
@@ -313,6 +318,7 @@ class Ledger:
         the last slab at 0, so that every slab is trimmed from time to time.
         """
         self.credit += edges
+        self.deleted += edges
         bump, slabs = self.capacity - self.space, self.credit // DELETIONS_PER_SLAB
         if slabs < max(TRIMMED_AT_ONCE, bump // TRIM_PART if self.warps else 0):
             return 0, 0
@@ -321,6 +327,20 @@ class Ledger:
         self.hand = end if end < bump else 0
         self.credit -= (end - begin) * DELETIONS_PER_SLAB
         return begin, end
+
+    @property
+    def may_be_loose(self) -> bool:
+        """Whether so many edges were deleted that the CPU should see whether the pool is too large."""
+        return not self.warps and self.deleted * LOOSE_SHARE > self.used * self.keys
+
+    def is_loose(self, heads: int, stored: int, *, crowded: bool) -> bool:
+        """Return whether the pool is much larger than for ``stored`` edges in buckets with ``heads`` head slabs.
+
+        ``crowded``: buckets are sized for more edges than a slab holds.
+        """
+        self.deleted = 0
+        need = heads + (stored // self.keys >> (0 if crowded else 2)) + self.worst_case(self.promised)
+        return self.capacity > LOOSE * need + TRIMMED_AT_ONCE
 
     @property
     def is_scattered(self) -> bool:
@@ -356,6 +376,9 @@ class Ledger:
             need, allowance = self.worst_case(edges), self.allowance(edges)
         elif self.warps and need + allowance <= self.capacity and self._free_slabs(need + allowance, do):
             need = self.worst_case(edges)
+        elif self._grow_in_place(need, allowance, do):
+            need = self.worst_case(edges)
+            self._forget_denied(do)
         else:
             need = self._free_counted(edges, allowance, batch, do)
         return self._demand(edges, need, allowance)
@@ -371,7 +394,8 @@ class Ledger:
             if self._repack(self.worst_case(edges) + allowance, do):
                 need = self.worst_case(edges)
                 return need, max(-1, min(allowance, self.free - need))
-            self._sweep(need + allowance, do)
+            if not self._grow_in_place(need, allowance, do):
+                self._sweep(need + allowance, do)
         lack = self._lack(need, allowance)
         if lack > 0 and not do.grow(self.free + lack, self.free + lack + self.capacity // 4, optional=True):
             return need, -1
@@ -442,6 +466,16 @@ class Ledger:
             do.grow(self.free + lack, self.free + lack, optional=True)
         self._forget_denied(do)
         return need
+
+    def _grow_in_place(self, need: int, allowance: int, do: Supply) -> bool:
+        """Grow a pool on the CPU by what a batch lacks, uncounted, if that is little and nothing is copied.
+
+        Return whether it grew. Not if free slabs are worth being listed for reuse.
+        """
+        lack = self._lack(need, allowance)
+        if self.warps or lack * FREELY > self.capacity or self.freed * LISTED_FROM > self.capacity:
+            return False
+        return do.grows_in_place(lack) and do.grow(self.free + lack, self.free + 2 * lack, optional=True)
 
     def _forget_denied(self, do: Supply) -> None:
         if self.denied:

@@ -12,6 +12,7 @@ from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, StoreView
 from suricate.errors import CapacityError
 from suricate.intake.arrays import fill, move
+from suricate.store.in_place import growable, lengthened, reach
 
 VERTEX_BYTES = 10  # head word, degree, bucket code
 COUNTER_BYTES = 4 * NUM_COUNTERS
@@ -75,21 +76,30 @@ class Pool:
         """Return an uninitialised ``uint32[size]`` whose address is a multiple of ``alignment`` bytes."""
         if self._device.is_cuda:
             return self._device.xp.empty(size, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
-        memory = np.empty(4 * size + alignment, np.uint8)
-        start = -memory.ctypes.data % alignment
-        return memory[start : start + 4 * size].view(np.uint32)
+        return growable(size, np.uint32, alignment)
 
-    def filled(self, size: int, alignment: int = 4, kept: Array | None = None) -> Array:
-        """Return ``uint32[size]`` at a multiple of ``alignment`` bytes: a copy of ``kept``, if given, then EMPTY."""
-        array = self.aligned(size, alignment)
+    def filled(self, size: int, alignment: int = 4, kept: Array | None = None, value: int = EMPTY) -> Array:
+        """Return ``uint32[size]`` at a multiple of ``alignment`` bytes: ``kept``, if given, then ``value``, all else.
+
+        ``kept`` is made longer where it is, if it has room, or else copied. All bytes of ``value`` are alike.
+        """
         begin = 0 if kept is None else len(kept)
-        if kept is not None:
-            array[:begin] = kept
-        if self._device.is_cuda and begin < size:
-            array[begin:].data.memset_async(EMPTY & 0xFF, 4 * (size - begin))  # all bytes of EMPTY are alike
+        array: Array
+        if kept is not None and self._reaches(kept, size):
+            array = lengthened(kept, size)
         else:
-            fill(array[begin:], EMPTY)
+            array = self.aligned(size, alignment)
+            if kept is not None:
+                array[:begin] = kept
+        if self._device.is_cuda and begin < size:
+            array[begin:].data.memset_async(value & 0xFF, 4 * (size - begin))
+        else:
+            fill(array[begin:], value)
         return array
+
+    def _reaches(self, array: Array, size: int) -> bool:
+        """Return whether ``array`` can have ``size`` entries where it is; False on CUDA."""
+        return not self._device.is_cuda and reach(array) >= size
 
     def tables(self, vertices: int) -> Tables:
         """Return ``vertex`` and ``buckets`` (see ``Slabs``) for ``vertices`` vertices without edges.
@@ -136,15 +146,23 @@ class Pool:
 
     # -- the present arrays, changed -----------------------------------------------------------------------------------
 
+    def grows_in_place(self, capacity: int) -> bool:
+        """Return whether the slabs can become ``capacity`` ones where they are; smaller arrays may be copied then."""
+        return self._reaches(self.slabs.pool, capacity * self.slabs.words)
+
     def grown(self, capacity: int) -> Slabs:
-        """Return the current arrays, copied to larger ones for ``capacity`` slabs."""
-        slabs, xp, marked = self.slabs, self._device.xp, bool(self.slabs.marked)
-        self._admit(capacity, marked=marked)
+        """Return the current arrays for ``capacity`` slabs: longer where they are if they have room, else copied."""
+        slabs, marks = self.slabs, capacity if self.slabs.marked else 0
+        kept = {name: getattr(slabs, name) for name in ("pool", "owner", "fresh", "touched")}
+        sizes = (capacity * slabs.words, capacity, marks, marks)
+        staying = sum(part.nbytes for part, size in zip(kept.values(), sizes, strict=True) if self._reaches(part, size))
+        self._admit(capacity, marked=bool(marks), besides=-staying)
         with self._budget.allocating():
-            pool = self.filled(capacity * slabs.words, POOL_ALIGNMENT, slabs.pool)
-            owner = self.filled(capacity, 4, slabs.owner)
-            fresh, touched = (xp.zeros(capacity if marked else 0, np.uint32) for _ in range(2))
-        fresh[: len(slabs.fresh)], touched[: len(slabs.touched)] = slabs.fresh, slabs.touched
+            pool, owner = (
+                self.filled(size, alignment, part)
+                for size, alignment, part in zip(sizes, (POOL_ALIGNMENT, 4), kept.values(), strict=False)
+            )
+            fresh, touched = (self.filled(marks, 4, kept[name], 0) for name in ("fresh", "touched"))
         return slabs._replace(pool=pool, owner=owner, fresh=fresh, touched=touched, capacity=capacity)
 
     def with_marks(self) -> Slabs:

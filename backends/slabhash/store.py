@@ -134,7 +134,8 @@ class SlabHashStore(Store):
         if not self._width_is_open:
             return
         self._width_is_open = False
-        if num_edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self.slabs.marked:
+        few = not num_edges or num_edges < BULK_LOAD * self.num_vertices
+        if few or self.slabs.capacity or self.slabs.marked:
             return
         width = max(32, fitting_slab(num_edges / self.num_vertices, self.weight_dtype))  # more may come than this batch
         if width != self.slab_bytes:

@@ -27,6 +27,8 @@ from suricate.store.array_manager import first_that_fits
 if TYPE_CHECKING:
     from suricate.intake.batches import DeviceBatch
 
+PIECE = 1 << 20  #: bytes by which a pool grows that stays where it is
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sizing:
@@ -282,8 +284,23 @@ class Supply:
         self._kernels.trim(self._pool.slabs, ledger.spend(end - begin), begin, end)
         if not ledger.warps:
             self.read()
+            if ledger.may_be_loose:
+                with suppress(CapacityError):  # a deletion needs no memory
+                    self._fit()
             if ledger.is_scattered:
                 self.sweep(ledger.freed + ledger.listed)
+
+    def _fit(self) -> None:
+        """Move all edges to a pool that fits them and those promised, if the present one is much larger."""
+        ledger, kernels, vertices = self.ledger, self._kernels, self.ledger.num_vertices
+        stored = self.count_edges()
+        with self._budget.allocating(4 * vertices):
+            degrees = self._pool.degrees(vertices)
+            with self._budget.allocating(kernels.planning_bytes * vertices):
+                heads = kernels.plan_buckets(degrees, 1.0).total
+            if ledger.is_loose(heads, stored, crowded=kernels.is_crowded):
+                self.rebuild(Sizing(degrees, stored, later=ledger.promised))
+                self.read()
 
     def rebuild(self, sizing: Sizing) -> int:
         """Size the buckets of all vertices, and move all edges there; return how many slabs ``sizing.batch`` may need.
@@ -414,10 +431,13 @@ class Supply:
     def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
         """Grow the pool until ``wanted`` slabs are free, or at least ``least``; return whether it grew.
 
+        A pool that stays where it is grows by a piece at a time, which costs no call of an update much.
         If memory is lacking and growth is not ``optional``, all slabs are trimmed; ``CapacityError`` is raised if fewer
         than ``least`` are free then.
         """
         capacity, free = self._pool.slabs.capacity, self.ledger.free
+        if self._pool.grows_in_place(capacity + least - free):
+            wanted = min(wanted, least + PIECE // self._pool.slab_bytes)
         self._kernels.forget()  # what it has cached would count while both pools are there
         try:
             slabs = first_that_fits(self._pool.grown, capacity + max(0, wanted - free), capacity + least - free)
@@ -428,6 +448,10 @@ class Supply:
         self._pool.adopt(slabs)
         self.ledger.grown(slabs.capacity)
         return True
+
+    def grows_in_place(self, slabs: int) -> bool:
+        """Return whether the pool can grow by ``slabs`` slabs without being copied."""
+        return self._pool.grows_in_place(self._pool.slabs.capacity + slabs)
 
     def _trim_all(self, least: int) -> bool:
         """Trim the whole pool, unless no edge was deleted since the buckets of all vertices were last sized.

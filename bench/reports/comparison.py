@@ -15,7 +15,7 @@ from suricate.bench import constants
 from suricate.bench.defaults import BASELINE
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, time_and_rate
-from suricate.bench.workloads.references import DUMMY, SCIPY
+from suricate.bench.workloads.references import DUMMY, LIBRARIES, SCIPY
 from suricate.cli.terminal import plain_table
 
 Rows = list[dict[str, Any]]
@@ -46,7 +46,7 @@ def ratios(rows: Rows) -> list[Table]:
     tables = []
     for title, group in _groups(rows):
         timed = [row for row in group if row["median_s"]]
-        columns = [backend for backend in backends_of(timed) if backend not in (SCIPY, DUMMY)]
+        columns = [backend for backend in backends_of(timed) if backend not in (*LIBRARIES, DUMMY)]
         table = _by_backend(f"{title}: times as fast as {BASELINE} / as scipy", columns)
         for (name, batch), found in _lines(timed):
             if set(found) & set(columns) and {BASELINE, SCIPY} & set(found):
@@ -110,12 +110,12 @@ def bandwidths(rows: Rows) -> Table | None:
 
 
 def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
-    """Yield ``(title, rows)`` of each graph and device; SciPy's rows are put to the device that their run measured."""
-    devices: dict[str, str] = {row["run"]: row["device"] for row in rows if row["backend"] != SCIPY}
+    """Yield ``(title, rows)`` of each graph and device; those of other libraries to what their run measured."""
+    devices: dict[str, str] = {row["run"]: row["device"] for row in rows if row["backend"] not in LIBRARIES}
     groups: dict[tuple[str, str], Rows] = {}
     for row in rows:
         device = row["device"]
-        if row["backend"] == SCIPY and row["run"] in devices:
+        if row["backend"] in LIBRARIES and row["run"] in devices:
             device = devices[row["run"]]
         groups.setdefault((row["graph"], device), []).append(row)
     for (graph, device), group in groups.items():

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from rich.markup import escape
 from rich.table import Table
 
+from suricate.bench.logs import passes, tasks
 from suricate.bench.runner import Task
 from suricate.bench.scaling.capacity import Capacity
 from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Update, Workload
@@ -20,6 +21,7 @@ from suricate.bench.workloads import (
     methods,
     operations,
     operators,
+    qualities,
     replays,
     short,
     streams,
@@ -41,6 +43,7 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
         vertices.KeptCurrentWithout, streams.Stream, streams.Window,
     ),
     "methods": (methods.Method, methods.StreamedMethod),
+    "quality": (qualities.Quality,),
     "crossover": (crossover.Crossing,),
     "scaling": (Build, Insert, Delete, Compute, Update, Capacity),
     "reduce": (operators.Reduce, operators.Propagate),
@@ -49,6 +52,10 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
     "window": (windows.LongWindow,),
     "usage": (*operations.OPERATIONS, usage.ReadsAndWrites, *vertices.VERTEX_TASKS, usage.Peak),
     "replay": (replays.Replay,),
+    "events": (
+        tasks.LogBuild, tasks.LogSingles, tasks.LogAppend, tasks.LogSlide, tasks.LogSample, passes.WindowWithLog,
+        passes.EarliestArrival, passes.TimeWalks,
+    ),
     "short": (short.ShortCalls, HostTime),
     "ablations": (
         *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, label, new_table, rate, seconds
-from suricate.bench.streams.curve import CURVE, IGRAPH
+from suricate.bench.streams.curve import CURVE
 from suricate.bench.streams.slides import CURRENT, SCRATCH
-from suricate.bench.workloads.references import SCIPY
+from suricate.bench.workloads.references import IGRAPH, SCIPY
 
 SLIDES, LONG = ("slide", "slide of a job"), ("long job", "long job made on the device")
 LINES = {CURRENT: ("kept current", "C0"), SCRATCH: ("from scratch", "C1"), SCIPY: ("SciPy, built from scratch", "C2"),

@@ -12,10 +12,9 @@ from rich.table import Table
 
 from suricate.bench import constants
 from suricate.bench.reports.results import what
-from suricate.bench.streams.curve import IGRAPH
-from suricate.bench.workloads.references import DUMMY, SCIPY
+from suricate.bench.workloads.references import DUMMY, LIBRARIES
 
-LABELS = {SCIPY: "scipy (reference, CPU)", IGRAPH: "igraph (reference, CPU)", DUMMY: "dummy (does nothing)"}
+LABELS = {**{name: f"{name} (reference, CPU)" for name in LIBRARIES}, DUMMY: "dummy (does nothing)"}
 WIDTHS = (22, 44, 9, 9, 18, 11, 7, 9, 0)
 TITLES = ("backend", "workload", "batch", "median", "10th - 90th pct", "rate", "noise", "compile", "verified against")
 
@@ -48,8 +47,8 @@ def label(backend: str) -> str:
 
 
 def backends_of(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the names of the backends in ``rows`` in order of appearance, SciPy and the dummy last."""
-    return sorted(dict.fromkeys(row["backend"] for row in rows), key=lambda name: (SCIPY, DUMMY).count(name))
+    """Return the names of the backends in ``rows`` in order of appearance, other libraries and the dummy last."""
+    return sorted(dict.fromkeys(row["backend"] for row in rows), key=lambda name: name in LABELS)
 
 
 def facts(row: dict[str, Any]) -> str:
@@ -132,6 +131,9 @@ FACTS: dict[str, Callable[[Any], str]] = {  #: how the numbers of ``Row.extra`` 
     "updates_per_s": lambda value: f"{rate(value)} in and out",
     "error": "error {:.2e}".format,
     "speedup": "updating {:.3g}x as fast as computing from scratch (median)".format,
+    "times_beside": "{:.2f} times as fast as the other by turns".format,
+    "index_bytes_per_event": "index {:.1f} B/event".format,
+    "record_bytes_per_event": "record {:.1f} B/event".format,
     "slowest_batch_s": lambda value: f"slowest batch {seconds(value)}",
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from suricate.base.devices import Array, Device
-from suricate.comm.protocol import Asking
+from suricate.comm.protocol import SMALL, Asking
 from suricate.parallel import Comm
 
 
@@ -69,20 +69,13 @@ class Metered(Comm):
         self.spent.received += sum(part.nbytes for rank, part in enumerate(found) if rank != self.rank)
         return found
 
-    def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return the elementwise sum of integer arrays, each element 0 on all ranks but one; count its bytes once."""
-        self.spent.received += array.nbytes
-        return self._timed(lambda: self.inner.merged(array, agreed=agreed))
-
-    def smallest(self, array: Array) -> None:
-        """Set each element of ``array`` to its minimum over all ranks, in place; count its bytes as received."""
-        self.spent.received += array.nbytes
-        self._timed(lambda: self.inner.smallest(array))
-
-    def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Set each element of ``array`` to its sum over all ranks, in place; count its bytes as received."""
-        self.spent.received += array.nbytes
-        self._timed(lambda: self.inner.add(array, agreed=agreed))
+    def reduce(self, array: Array, op: str, *, agreed: bool = False) -> None:
+        """Reduce ``array`` over all ranks by ``op``, in place; count the bytes that ``Comm.reduce`` receives."""
+        others = self.size - 1
+        self.spent.received += (
+            array.nbytes * others if array.nbytes <= SMALL else 2 * array.nbytes * others // self.size
+        )
+        self._timed(lambda: self.inner.reduce(array, op, agreed=agreed))
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Copy the range of ``array`` that each rank has to all ranks, in place; count the bytes of the other ranges.

@@ -26,7 +26,7 @@ from suricate.bench.reports.results import ResultsFile, Row, new_run, read, to_l
 from suricate.bench.scaling.capacity import Capacity
 from suricate.bench.scaling.metering import Metered, Spent
 from suricate.bench.scaling.model import Model
-from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Job, Update, Workload
+from suricate.bench.scaling.workloads import Build, Compute, Delete, Grow, Insert, Job, Update, Workload
 from suricate.bench.verify.edges import Mismatch
 from suricate.cuda.compiler import POOL
 from suricate.parallel import Comm
@@ -77,6 +77,7 @@ class Plan:
             return
         yield Build(job)
         made = [kind(job, size) for kind in (Insert, Delete) for size in self.batches]
+        made += [Grow(job)]  # type: ignore[list-item]
         made += [Compute(job, name) for name in self.names()]  # type: ignore[misc]
         made += [Update(job, name, size) for name in self.names() for size in self.updates]
         yield from (one for one in made if any(part in one.workload for part in self.workloads or ("",)))
@@ -213,8 +214,11 @@ class Session:
         if self.results is not None:
             self.results.append(to_line(row))
         beside = "" if alone is None else f"; {alone / median:.2f}x of 1 rank, model {extra['model_s']:.4g} s"
+        per_edge = spent.received / workload.items
         share = (
-            f"; {spent.calls} collectives, {spent.received / 1e6:.4g} MB, {spent.seconds:.4g} s" if ranks > 1 else ""
+            f"; {spent.calls} collectives, {per_edge:.3g} B an edge received, {spent.seconds:.4g} s"
+            if ranks > 1
+            else ""
         )
         named = " ".join(
             str(part) for part in (workload.workload, workload.algorithm, workload.batch) if part is not None

@@ -49,12 +49,12 @@ class Job:
         assert self.graph is not None
         return self.graph
 
-    def empty(self) -> Graph:
-        """Return a new graph without edges, which stores in-edges and is divided among the ranks."""
+    def empty(self, count: int | None = None) -> Graph:
+        """Return a new graph of ``count`` vertices (None: all), which stores in-edges, divided among the ranks."""
         options: dict[str, Any] = {"in_edges": True, "device": self.device, "backend": self.backend}
         if self.comm.size > 1:
             options["comm"] = self.comm
-        return Graph(self.data.num_vertices, **options)
+        return Graph(self.data.num_vertices if count is None else count, **options)
 
     def part(self, size: int) -> tuple[int, int]:
         """Return ``(begin, end)``: which of the ``size`` edges of a collective call this rank passes to it."""
@@ -130,6 +130,35 @@ class Build(Workload):
         for direction in ("out", "in"):
             total = int(graph.degrees(direction).sum(dtype=np.int64))
             expect(total == graph.num_edges, f"{direction}-degrees sum to {total}, there are {graph.num_edges} edges")
+
+
+class Grow(Workload):
+    """Add vertices to an empty graph in 20 batches, each with edges from the new vertices to any."""
+
+    workload, verified = "scaling grow", "sums of degrees"
+    does = "adds a twentieth of the vertices to an empty graph, then edges out of them, twenty times"
+    STEPS = 20
+
+    def prepare(self) -> None:
+        """Draw this rank's part of the edges, and make an empty graph."""
+        job, size = self.job, self.job.data.num_edges // self.STEPS
+        begin, end = job.part(size)
+        draw, xp = job.batches.piece, job.device.xp
+        self.parts = [draw(k * size + begin, k * size + end, xp) for k in range(self.STEPS)]
+        self.made = job.empty(0)
+
+    def run(self) -> None:
+        """Insert vertices and edges in turn."""
+        for src, dst, *_ in self.parts:
+            before, count = self.made.num_vertices, -(-self.job.data.num_vertices // self.STEPS)
+            self.made.insert_vertices(count)
+            self.made.insert_edges(src % count + before, dst % (before + count))
+
+    def check(self) -> None:
+        """Verify that the out-degrees and the in-degrees sum to the number of edges."""
+        for direction in ("out", "in"):
+            total = int(self.made.degrees(direction).sum(dtype=np.int64))
+            expect(total == self.made.num_edges > 0, f"{direction}-degrees sum to {total}")
 
 
 class Insert(Workload):

@@ -7,20 +7,19 @@ repeat: sources and destinations of the events in the window.
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from suricate.bench.fixtures import Fixture
-from suricate.bench.runner import Skipped, Task
+from suricate.bench.runner import Task
 from suricate.bench.streams.events import stream_of, window_of
 from suricate.bench.streams.slides import CURRENT, SCRATCH, Slide
 from suricate.bench.workloads.algorithms import Subject
-from suricate.bench.workloads.references import SCIPY
+from suricate.bench.workloads.references import IGRAPH, SCIPY, libraries_of
 
-CURVE, IGRAPH = "curve", "igraph"
+CURVE = "curve"
 WAYS = (CURRENT, SCRATCH)
 
 
@@ -102,9 +101,7 @@ class IgraphRebuilt(Rebuilt):
     backend = IGRAPH
 
     def setup(self) -> None:
-        """Make the stream of events, with a full window; raise ``Skipped`` if igraph is not installed."""
-        if importlib.util.find_spec("igraph") is None:
-            raise Skipped("igraph is not installed")
+        """Make the stream of events, with a full window."""
         super().setup()
         self.repeats_edges = len(self.data.model) < len(self.data.src)
 
@@ -123,4 +120,4 @@ def peers_of(fixture: Fixture, size: int, algorithm: str) -> list[Task]:
     """Return a task for each of SciPy and igraph that has the algorithm; a slide moves ``size`` events."""
     kind = Subject(fixture, algorithm).kind
     found: list[Task] = [ScipyRebuilt(fixture, size, algorithm)] if kind.has_peer() else []
-    return found + ([IgraphRebuilt(fixture, size, algorithm)] if kind.has_peer("igraph_peer") else [])
+    return found + ([IgraphRebuilt(fixture, size, algorithm)] if IGRAPH in libraries_of(kind) else [])

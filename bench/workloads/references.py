@@ -1,4 +1,4 @@
-"""Reference rows: the same work by SciPy on the CPU, and a store that does nothing. They are not verified.
+"""Reference rows: the same work by SciPy and others on the CPU, and a store that does nothing. They are not verified.
 
 The store that does nothing shows what the driver and the graph cost themselves (the ``Dummy`` of the GFE driver).
 
@@ -8,6 +8,7 @@ Whatever their names, the argument of ``action`` is what ``prepare`` returned fo
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,18 @@ from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Task
 from suricate.bench.workloads.algorithms import Subject
 from suricate.bench.workloads.operators import Propagate, Reduce
+from suricate.graph import Graph
+from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 
-SCIPY = "scipy"
+SCIPY, IGRAPH, NETWORKIT = "scipy", "igraph", "networkit"
+LIBRARIES = SCIPY, IGRAPH, NETWORKIT
 DUMMY = "dummy"
+
+
+def libraries_of(kind: type[Algorithm]) -> list[str]:
+    """Return the libraries besides SciPy that are installed and have the algorithm: it brings a method for each."""
+    return [name for name in LIBRARIES[1:] if kind.has_peer(f"{name}_peer") and importlib.util.find_spec(name)]
 
 
 class ScipyTask(Task):
@@ -74,6 +83,25 @@ class Peer(ScipyTask):
     def action(self, prepared: Any) -> Any:
         """Return the result of the algorithm's ``peer()`` on the matrix."""
         return self.subject.kind.peer(self.matrix, **self.subject.params)
+
+
+class LibraryPeer(Peer):
+    """Compute an algorithm by igraph or NetworKit (its ``igraph_peer()``, ...) on a graph of theirs, made before."""
+
+    def __init__(self, fixture: Fixture, algorithm: str, library: str) -> None:
+        super().__init__(fixture, algorithm)
+        self.backend = library
+
+    def setup(self) -> None:
+        """Make the library's graph, weighted if the algorithm needs weights."""
+        model, n = self.subject.model, self.data.num_vertices
+        kind: dict[str, Any] = {"directed": self.subject.directed, "device": "cpu"}
+        graph = Graph.from_coo(model.src, model.dst, model.weight, num_vertices=n, **kind)
+        self.items, self.graph = len(model), getattr(graph, f"to_{self.backend}")()
+
+    def action(self, prepared: Any) -> Any:
+        """Return the result of the algorithm's method for the library on the graph."""
+        return getattr(self.subject.kind, f"{self.backend}_peer")(self.graph, **self.subject.params)
 
 
 class ScipyLevels(ScipyTask):

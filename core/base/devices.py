@@ -55,7 +55,12 @@ GivenVertices: TypeAlias = Iterable[int] | Iterable[str] | SupportsArray | Suppo
 
 @dataclass(frozen=True)
 class Device:
-    """One device: ``kind`` is ``"cpu"`` or ``"cuda"``, ``index`` the CUDA ordinal (0 on the CPU)."""
+    """One device: ``kind`` is ``"cpu"`` or ``"cuda"``, ``index`` the CUDA ordinal (0 on the CPU).
+
+    Example:
+        >>> su.Device("cpu"), su.Device("cpu").is_cuda
+        (Device(kind='cpu', index=0), False)
+    """
 
     kind: str
     index: int = 0
@@ -84,11 +89,21 @@ class Device:
         """Return a context manager that makes this CUDA device current.
 
         It does nothing on the CPU, or if there is no other CUDA device.
+
+        Example:
+            >>> with su.Graph(3, device="cpu").device.current():
+            ...     print("on the device of the graph")
+            on the device of the graph
         """
         return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else _NO_OTHER
 
     def synchronize(self) -> None:
-        """Wait until all work queued on the current stream is done (nothing to do on the CPU)."""
+        """Wait until all work queued on the current stream is done (nothing to do on the CPU).
+
+        Example:
+            >>> print(su.Graph(3, device="cpu").device.synchronize())
+            None
+        """
         if self.is_cuda:
             self.xp.cuda.get_current_stream().synchronize()
 
@@ -97,6 +112,11 @@ class Device:
 
         Raises:
             RequirementError: reading values of a CUDA device is forbidden now (see :func:`reading_refused`).
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 0], [1, 2], device="cpu")
+            >>> g.device.to_numpy(g.degrees()).tolist()
+            [2, 0, 0]
         """
         if self.is_cuda:
             if (reader := getattr(_refused, "reader", None)) is not None:

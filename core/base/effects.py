@@ -1,12 +1,14 @@
-"""Effects: what functions of ``edge_map`` and ``intersect`` may do to arrays and sets instead of returning a value.
+"""Effects: how functions of operators change arrays, words and sets at any index, while other calls do the same.
 
 >>> import suricate as su
 >>> def count(u, v, w, in_degree):
 ...     su.atomic.add(in_degree, v, 1)
 
-These names may only be used in such functions, which are translated; in plain Python a call of them raises. A function
-has one kind of effect on an array, and does not read that array, so that the order of effects does not matter: integer
-results are always the same, sums of floats differ in rounding.
+Functions of ``edge_map``, ``intersect`` and ``vertex_map``, ``then`` and ``commit`` have effects. They are translated;
+in plain Python a call of these names raises. A function has one kind of effect on an array, and neither reads nor
+writes that array otherwise, so that the order of effects does not matter: sums of integers, minima and maxima are
+always the same, bit for bit. Sums of floats are taken in the order in which threads come, and differ in rounding from
+run to run; with numbers of fixed point (integers) they do not.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from suricate.base.errors import EdgeFunctionError
 
 
 def _refuse(name: str) -> NoReturn:
-    raise EdgeFunctionError(f"{name} can only be called in a function given to edge_map or intersect")
+    raise EdgeFunctionError(
+        f"{name} can only be called in functions of operators: of edge_map, intersect and vertex_map, then and commit"
+    )
 
 
 class Atomic:
@@ -34,7 +38,11 @@ class Atomic:
 
     @staticmethod
     def min(array: Any, index: Any, value: Any) -> None:
-        """Atomically set ``array[index] = value`` if ``value`` is smaller; a NaN never is."""
+        """Atomically set ``array[index] = value`` if ``value`` is smaller; a NaN never is.
+
+        ``array`` may also be the words of ``graph.words(keys, payload)``, and ``value`` a tuple with one number per
+        field: the smaller tuple (keys, payload) stays, whole.
+        """
         _refuse("su.atomic.min")
 
     @staticmethod
@@ -52,7 +60,17 @@ atomic = Atomic()
 
 
 def unite(sets: Any, u: Any, v: Any) -> None:
-    """Unite the sets that contain ``u`` and ``v`` in ``sets``, a :class:`suricate.UnionFind` among the arguments."""
+    """Unite the sets that contain ``u`` and ``v`` in ``sets``, a :class:`suricate.UnionFind` among the arguments.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 2], [1, 3], device="cpu")
+        >>> sets = g.union_find()
+        >>> def join(u, v, w, sets):
+        ...     su.unite(sets, u, v)
+        >>> su.edge_map(g, None, join, args=(sets,))
+        >>> sets.labels().tolist()
+        [0, 0, 2, 2]
+    """
     _refuse("su.unite")
 
 

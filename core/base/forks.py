@@ -9,6 +9,7 @@ half done.
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
 import time
@@ -16,6 +17,8 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakMethod
+
+import numpy as np
 
 PATIENCE = 5.0  #: seconds in all
 Lock = TypeVar("Lock", bound=Any)
@@ -25,6 +28,11 @@ _locks: WeakKeyDictionary[Any, Callable[[], Action | None]] = WeakKeyDictionary(
 _awaited: list[tuple[Callable[[float], bool], Action]] = []
 _local = threading.local()  # how to release what the fork of a thread has waited for
 _in_child: list[Action] = []
+
+
+def shared_number() -> np.ndarray:
+    """Return ``int64[1]``, 0, in memory that this process shares with those that are forked from now on."""
+    return np.frombuffer(mmap.mmap(-1, 8), np.int64)
 
 
 def renewed(lock: Lock, then: Action | None = None) -> Lock:

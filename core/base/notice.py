@@ -50,7 +50,7 @@ class CompilationNotice:
         self._lock = renewed(threading.Lock())
         self._depth = 0
         self._began = 0.0
-        self._seconds = 0.0  # of outermost compilations that have ended
+        self.seconds = 0.0  #: that this process has spent in outermost compilations which have ended
         self._written = False
 
     def start(self) -> None:
@@ -60,7 +60,7 @@ class CompilationNotice:
             if self._depth == 0:
                 self._began = now
             self._depth += 1
-            if not self._written and self._seconds + now - self._began > PATIENCE:
+            if not self._written and self.seconds + now - self._began > PATIENCE:
                 self._write()
 
     def end(self) -> None:
@@ -68,12 +68,7 @@ class CompilationNotice:
         with self._lock:
             self._depth = max(0, self._depth - 1)
             if self._depth == 0:
-                self._seconds += time.monotonic() - self._began
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds that this process has spent compiling so far."""
-        return self._seconds
+                self.seconds += time.monotonic() - self._began
 
     @property
     def is_busy(self) -> bool:

@@ -71,9 +71,9 @@ def worked(what: str) -> Callable[[F], F]:
 
 def can_show() -> bool:
     """Return whether stderr is a terminal or a notebook, and nobody wants quiet."""
-    if DISPLAY.is_hidden or os.environ.get("SURICATE_QUIET", "") not in ("", "0"):
+    if DISPLAY.is_hidden or not (is_terminal(sys.stderr) or is_notebook()):
         return False
-    return is_terminal(sys.stderr) or is_notebook()
+    return os.environ.get("SURICATE_QUIET", "") in ("", "0")
 
 
 def is_terminal(stream: Any) -> bool:
@@ -160,8 +160,10 @@ class Display:
             self._rows.refresh()
 
     def forget(self) -> None:
-        """Forget everything, in a child of ``fork``: its thread is not there."""
+        """Forget everything, in a child of ``fork``: its thread is not there, nor what keeps rows below other lines."""
         self._works, self._rows, self._is_watched = [], None, False
+        for name in ("stdout", "stderr"):
+            setattr(sys, name, getattr(getattr(sys, name), "rich_proxied_file", getattr(sys, name)))
 
 
 def rows() -> Progress:

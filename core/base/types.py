@@ -42,7 +42,13 @@ Checks: TypeAlias = Literal["eager", "deferred"]  #: when invalid device arrays 
 
 
 class EdgeList(NamedTuple):
-    """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None."""
+    """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None.
+
+    Example:
+        >>> edges = su.EdgeList(np.array([0, 1]), np.array([1, 2]), np.array([0.5, 2.0]))
+        >>> edges.src.tolist(), edges.weight.tolist()
+        ([0, 1], [0.5, 2.0])
+    """
 
     src: ReturnedArray
     dst: ReturnedArray
@@ -54,12 +60,24 @@ class EdgeList(NamedTuple):
         return None
 
     def each(self, function: Callable[[Array], Array]) -> EdgeList:
-        """Return the edges with ``function`` of each array; None stays None."""
+        """Return the edges with ``function`` of each array; None stays None.
+
+        Example:
+            >>> edges = su.EdgeList(np.array([0, 1]), np.array([1, 2]))
+            >>> edges.each(lambda part: part + 1).dst.tolist()
+            [2, 3]
+        """
         made = EdgeList(function(self.src), function(self.dst), None if self.weight is None else function(self.weight))
         return made if self.row is None else made.in_rows(function(self.row))
 
     def in_rows(self, row: Array | None) -> EdgeList:
-        """Return these edges with the numbers of their rows as :attr:`row`; None: these edges themselves."""
+        """Return these edges with the numbers of their rows as :attr:`row`; None: these edges themselves.
+
+        Example:
+            >>> edges = su.EdgeList(np.array([1, 0]), np.array([2, 1]))
+            >>> edges.in_rows(np.array([7, 8])).row.tolist()
+            [7, 8]
+        """
         if row is None:
             return self
         made = ColumnEdges(*self)

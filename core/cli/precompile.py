@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -56,12 +57,14 @@ from suricate.stream.rehearsal import rehearse_names
 Step = tuple[str, Callable[[], None]]  #: what it is for, and the calls
 PARTS = "graphs", "stream", "replay", "networkx"
 WEIGHTS = None, "float32", "float64", "int32"
+FEW = 2  #: sources of a sample
 PROCESSES = 4  #: at most: each takes some 400 MB
 #: Arguments of functions of NetworkX that have no default, by their names; nodes are numbers.
-NODES = {"source": 0, "target": 1, "n": 0, "sources": [0], "distance": 1, "k": 1}
-DENSE = "google_matrix", "to_numpy_array"  #: these return a number per pair of nodes
-#: Vertices and edges of graphs for NetworkX: loops of one thread, and of several.
-SIZES = ((1_000, 5_000), (8_000, 80_000), (20_000, 4 * LARGE))
+NODES = {"source": 0, "target": 1, "n": 0, "sources": [0, 1], "distance": 1, "k": 1}
+DENSE = "complement", "google_matrix", "to_numpy_array"  #: these return a number or an edge per pair of nodes
+#: Vertices and edges of graphs for NetworkX: loops of one thread, of several; the last ones for one function alone,
+#: which converts them
+SIZES = ((1_000, 5_000), (9_000, 80_000), (20_000, 4 * LARGE))
 #: Kinds of windows, by columns of their events and options: names, weights and how they are combined, no window at all
 INTAKES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ids", {}), ("ids weight", {}), ("ids weight", {"combine": "sum", "size": None}), ("names", {"combine": "count"}),
@@ -189,7 +192,9 @@ def steps(backend: str, device: Device, parts: tuple[str, ...] = ()) -> list[Ste
     found: list[Step] = [(f"{backend}: first batches", partial(_update, backend, device, None))]
     if {"graphs", "stream"} & {*chosen}:
         found += [("reading edge lists and CSV files", _read), ("names of vertices", rehearse_names)]
-    return found + [step for part in chosen for step in makers[part](backend, device)]
+    found += [step for part in chosen for step in makers[part](backend, device)]
+    alone = "stream" in chosen and "graphs" not in chosen  # graphs follow by the same trackers
+    return [*found, *(_trackers_of_jobs(backend, device) if alone else ())]
 
 
 def _graphs(backend: str, device: Device) -> Iterator[Step]:
@@ -247,27 +252,61 @@ def _query(kind: Kind) -> None:
 
 
 def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
-    """Keep ``algorithm`` current on graphs of all kinds that it takes."""
+    """Keep ``algorithm`` current on graphs of all kinds that it takes.
+
+    If graphs of the first weights need no code that this process has not met, the algorithm reads no weights unless it
+    is asked to, and those of the other types need none either.
+    """
     requires = algorithm.requires
     directions = [each for each in (True, False) if requires.undirected is not each]
     weights = [each for each in WEIGHTS if requires.weighted in (None, each is not None)]
-    has_weighted = "weighted" in inspect.signature(algorithm).parameters
-    for directed, dtype in product(directions, weights):
-        for in_edges in {requires.in_edges, directed}:
-            kind = _kind(backend, device, in_edges=in_edges, directed=directed, weight_dtype=dtype)
+    weighted = inspect.signature(algorithm).parameters.get("weighted")
+    asked = weighted is not None and weighted.default is False  # None: as the graph is
+    reads = True
+    for dtype in weights:
+        kinds = [
+            _kind(backend, device, in_edges=in_edges, directed=directed, weight_dtype=dtype)
+            for directed, in_edges in sorted({(each, one) for each in directions for one in (requires.in_edges, each)})
+        ]
+        _meet(backend, device, dtype)
+        known = len(cache.USED)
+        for kind in kinds if reads else ():
             _follow(kind, algorithm, {})
-            if has_weighted and dtype:
-                _follow(kind, algorithm, {"weighted": True})
+        reads = reads and not (dtype == WEIGHTS[1] and len(cache.USED) == known)
+        for kind in kinds if asked and dtype else ():
+            _follow(kind, algorithm, {"weighted": True})
+        if not (reads or asked):
+            return
+
+
+@lru_cache
+def _meet(backend: str, device: Device, weight_dtype: str | None) -> None:
+    """Call what graphs with these weights need whatever is tracked, once in this process."""
+    dynamic = next(each for each in _sampled() if each.update_kind == "dynamic" and each.requires.weighted is None)
+    _follow(_kind(backend, device, weight_dtype=weight_dtype), dynamic, {})
 
 
 def _follow(kind: Kind, algorithm: type[Algorithm], given: dict[str, Any]) -> None:
-    """Rehearse ``algorithm``, with the parameters ``given``, on graphs of ``kind`` and of all shapes."""
-    _run(tracking(kind, algorithm, algorithm.sample_params(VERTICES, 0) | given))
+    """Rehearse ``algorithm``, with the parameters ``given``, on graphs of ``kind`` and of all shapes.
+
+    Once without what the samples give in place of None, but not if it recomputes: samples bound its work.
+    """
+    sample, parameters = _sample(algorithm, VERTICES), inspect.signature(algorithm).parameters
+    _run(tracking(kind, algorithm, sample | given))
+    demanded = {name: each for name, each in sample.items() if parameters[name].default is not None}
+    if demanded != sample and algorithm.update_kind != "recompute" and not kind.device.is_cuda:
+        _run(tracking(kind, algorithm, demanded | given))
     for size, edges in () if kind.device.is_cuda else SHAPES:
-        params = algorithm.sample_params(size, 0) | given
+        params = _sample(algorithm, size) | given
         _run(following(kind, algorithm, params, size, edges))
         if params.pop("tol", None) is not None:  # the default tolerance takes other ways
             _run(following(kind, algorithm, params, size, edges))
+
+
+def _sample(algorithm: type[Algorithm], num_vertices: int) -> dict[str, Any]:
+    """Return the sample's parameters, with few sources: all of them are searched by the same code."""
+    sample = algorithm.sample_params(num_vertices, 0)
+    return {name: min(each, FEW) if name == "k" else each for name, each in sample.items()}
 
 
 def _kind(backend: str, device: Device, **options: Any) -> Kind:
@@ -299,6 +338,9 @@ def _jobs(backend: str, device: Device) -> Iterator[Step]:
     for columns, options in INTAKES:
         told = " ".join(f"{name}={each}" for name, each in options.items())
         yield f"stream: {columns} {told}".rstrip(), partial(_slide, backend, device, columns, options)
+
+
+def _trackers_of_jobs(backend: str, device: Device) -> Iterator[Step]:
     for algorithm in _sampled():
         directed = not algorithm.requires.undirected
         helps = directed and (algorithm.requires.in_edges or algorithm.update_kind in ("dynamic", "repair"))
@@ -342,8 +384,9 @@ def _replay(backend: str, device: Device, name: str | None) -> None:
     from suricate.replaying import replay
 
     rng = np.random.default_rng(1)
-    params = {} if name is None else plugins.algorithm(name).sample_params(VERTICES, 0)
-    for directed, dtype in product((True, False), WEIGHTS):
+    kept = None if name is None else plugins.algorithm(name)
+    params = {} if kept is None else kept.sample_params(VERTICES, 0)
+    for directed, dtype in product((False,) if kept and kept.requires.undirected else (True, False), WEIGHTS):
         kind = _kind(backend, device, directed=directed, in_edges=directed, weight_dtype=dtype)
         with rehearsing():
             graph = kind.graph()
@@ -357,35 +400,46 @@ def _functions_of_networkx(backend: str, device: Device) -> Iterator[Step]:
     nx = library("networkx", "networkx")
     from suricate.networkx.info import offered
 
-    for name, point in offered().items():
-        served = point.load()
+    functions = {name: point.load() for name, point in offered().items()}
+    light = (name for name, each in functions.items() if each.cost != "heavy" and "weight" in each.signature.parameters)
+    converting = next(light)
+    for name, served in functions.items():
         parameters = list(served.signature.parameters.values())[1:]
         given = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         needed = [p.name for p in given if p.default is p.empty or p.name == "source"]  # never paths from all vertices
         function = getattr(nx, name, None) or getattr(nx.community, name, None)
         if set(needed) <= NODES.keys() and function is not None:
             arguments = {parameter: NODES[parameter] for parameter in needed}
-            yield f"networkx: {name}", partial(_dispatch, nx, served, partial(function, **arguments), device)
+            largest = name == converting
+            yield f"networkx: {name}", partial(_dispatch, nx, served, partial(function, **arguments), device, largest)
 
 
-def _dispatch(nx: Any, served: Any, function: Any, device: Device) -> None:
-    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes."""
+def _dispatch(nx: Any, served: Any, function: Any, device: Device, largest: bool) -> None:
+    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes.
+
+    ``largest``: also for the largest ones.
+    """
     has_weight = "weight" in served.signature.parameters
-    weights: tuple[str | None, ...] = (None, "weight", "count") if has_weight else (None,)
-    is_small = served.cost == "heavy" or function.func.__name__ in DENSE
+    reads_weights = has_weight or function.func.preserve_edge_attrs
+    weights: tuple[float | None, ...] = (None, 1.5, 2) if reads_weights else (None,)
+    name = function.func.__name__
+    is_small = served.cost == "heavy" or name in DENSE
+    sizes = SIZES[:1] if is_small else SIZES if largest else SIZES[:2]
     directions = (False, True) if served.directed is None else (served.directed,)
     refusals = nx.NetworkXException, NotImplementedError  # of questions about other graphs, or not served
-    for size, directed, weight in product(SIZES[:1] if is_small else SIZES, directions, weights):
+    for size, directed, weight in product(sizes, directions, weights):
         place = nx.config.backends.suricate(device=str(device))
-        with place, nx.config(cache_converted_graphs=False), suppress(*refusals):  # or others' weights would be kept
-            given = {"weight": weight} if has_weight else {}
-            answer = function(_drawn(nx, *size, directed), backend="suricate", **given)
+        with place, suppress(*refusals), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that what a graph is converted to is kept
+            given = {"weight": "weight"} if has_weight and weight else {}
+            answer = function(_drawn(nx, *size, directed, weight), backend="suricate", **given)
             deque(answer if isinstance(answer, Iterator) else (), maxlen=0)
 
 
 @lru_cache
-def _drawn(nx: Any, num_vertices: int, num_edges: int, directed: bool) -> Any:
+def _drawn(nx: Any, num_vertices: int, num_edges: int, directed: bool, weight: float | None) -> Any:
+    """Return a graph with the attribute ``weight`` alone: NetworkX keeps what it is converted to for the next call."""
     graph = nx.gnm_random_graph(num_vertices, num_edges, seed=1, directed=directed)
-    nx.set_edge_attributes(graph, 1.5, "weight")
-    nx.set_edge_attributes(graph, 2, "count")
+    if weight is not None:
+        nx.set_edge_attributes(graph, weight, "weight")
     return graph

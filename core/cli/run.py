@@ -176,7 +176,7 @@ def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool)
         if not equals or name not in known:
             wrong = f"there is no {name!r}" if equals else f"{param!r}: expected NAME=VALUE"
             raise click.BadParameter(f"{wrong}; the parameters of {kind.__name__} are: {names}", param_hint="--param")
-        parsed[name] = text if name == "weight" and columns else literal(text)
+        parsed[name] = text if name == "weight" and columns else value_of(name, text)
     missing = [name for name, p in known.items() if p.default is p.empty and name not in parsed]
     if missing:
         raise click.BadParameter(f"{kind.__name__} needs {', '.join(missing)}", param_hint="--param")
@@ -187,8 +187,7 @@ def named_vertices(arguments: dict[str, Any], params: Sequence[str]) -> dict[str
     """Return, by name of an argument in ``arguments``, the list of the vertices in it: original ids, as texts.
 
     Only arguments that name vertices (such as ``source``: its value) and dicts (their keys) are in the result.
-    ``params`` are the texts ``NAME=VALUE`` that ``arguments`` were parsed from; a VALUE of several vertices is a Python
-    list, or has commas between them.
+    ``params`` are the texts ``NAME=VALUE`` that ``arguments`` were parsed from.
     """
     from suricate.graph.naming import VERTICES
 
@@ -197,7 +196,7 @@ def named_vertices(arguments: dict[str, Any], params: Sequence[str]) -> dict[str
         if isinstance(value, dict) or (name in VERTICES and isinstance(value, (list, tuple, set))):
             found[name] = [str(each) for each in value]
         elif name in VERTICES and value is not None:
-            found[name] = [texts[name]] if name == "source" else texts[name].split(",")
+            found[name] = [texts[name]]
     return found
 
 
@@ -236,6 +235,16 @@ def vertex_of(text: str, graph: Graph, path: Path) -> int:
     return found
 
 
+def value_of(name: str, text: str) -> Any:
+    """Return the value of the parameter ``name``; of several vertices a list, of one too; commas may divide them."""
+    from suricate.graph.naming import VERTICES
+
+    value = literal(text)
+    if name not in VERTICES or name == "source" or value is None or isinstance(value, (list, tuple, set)):
+        return value
+    return text.split(",") if isinstance(value, str) else [value]
+
+
 def literal(text: str) -> Any:
     """Return the value of ``text`` if it is a Python literal, or true or false in any letter case; else ``text``."""
     if text.lower() in ("true", "false"):
@@ -250,7 +259,7 @@ def per_vertex(graph: Graph, result: Any, kind: type[Algorithm]) -> tuple[dict[s
     """Split a result of the algorithm ``kind`` into ``(columns, rest)``, both host arrays by name.
 
     ``columns`` are those of a frame of all live vertices, empty if there is no value per vertex; ``rest``: the fields
-    that are not in it.
+    that are not in it and not None, as what was not asked for.
     """
     import numpy as np
 
@@ -260,9 +269,9 @@ def per_vertex(graph: Graph, result: Any, kind: type[Algorithm]) -> tuple[dict[s
     rest = {
         name: to_numpy(part) if isinstance(part, graph.device.xp.ndarray) else np.asarray(part)
         for name, part in frames.fields_of(result).items()
-        if name not in whole
+        if name not in whole and part is not None
     }
-    frame = frames.full(graph, result, kind) if whole else None
+    frame = frames.without_unreached(frames.full(graph, result, kind), kind) if whole else None
     return {} if frame is None else {name: frame[name] for name in frame.columns}, rest
 
 
@@ -306,18 +315,22 @@ def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int, *, merg
     """
     from suricate.graph import frames
 
-    frame = frames.top(graph, result, kind, top, None, True)
+    frame = frames.without_unreached(frames.top(graph, result, kind, top, None, True), kind)
     cells = {column: frame[column].tolist() for column in frame.columns}
-    del cells["rank"]
+    if "rank" not in frames.fields_of(result):  # else it is the value, not the place
+        del cells["rank"]
+    rows_are = "vertices" if "vertex" in cells else "edges"
     if not merged and "size" not in cells:
-        return Grid("vertices", tuple(cells), [list(row) for row in zip(*cells.values(), strict=True)])
-    for column, names in (("vertex", "name"), *((pointer, f"{pointer}_name") for pointer in kind.pointers)):
+        return Grid(rows_are, tuple(cells), [list(row) for row in zip(*cells.values(), strict=True)], True)
+    named = ("vertex", "name"), ("source", "source_name")
+    for column, names in (*named, *((pointer, f"{pointer}_name") for pointer in kind.pointers)):
         if names in cells:
             known = zip(cells[column], cells.pop(names), strict=True)
             cells[column] = [vertex if name is None else name for vertex, name in known]
     if "size" in cells and kind.groups:
-        return Grid("groups", (kind.groups, "vertices"), list(zip(cells["vertex"], cells["size"], strict=True)))
-    return Grid("vertices", tuple(cells), [list(row) for row in zip(*cells.values(), strict=True)])
+        return Grid("groups", (kind.groups, "vertices"), list(zip(cells["vertex"], cells["size"], strict=True)), True)
+    rows = [list(row) for row in zip(*cells.values(), strict=True)]
+    return Grid(rows_are, tuple(cells), rows, True)
 
 
 def check_output(path: Path) -> None:

@@ -39,6 +39,14 @@ class SourceType(click.Path):
         return super().convert(value, param, ctx)
 
 
+class EventsType(SourceType):
+    """What a stream is read from: files as of :class:`SourceType`; or ``NAME://...``, which ``st.NAME`` takes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path to read, or the text of an address."""
+        return value if "://" in str(value) else super().convert(value, param, ctx)
+
+
 class TargetType(click.Path):
     """A file to write; ``-`` is standard output."""
 
@@ -50,7 +58,7 @@ class TargetType(click.Path):
         return STDOUT if str(value) == "-" else super().convert(value, param, ctx)
 
 
-FILE, GRAPH_FILE, TARGET = SourceType(), SourceType(parts=True), TargetType()
+FILE, GRAPH_FILE, EVENTS, TARGET = SourceType(), SourceType(parts=True), EventsType(parts=True), TargetType()
 
 
 class ReadingCommand(click.Command):

@@ -18,19 +18,21 @@ import click
 from suricate import plugins
 from suricate.base.progress import DISPLAY, can_show, working
 from suricate.cli.group import Failed
-from suricate.cli.run import literal, options_for
-from suricate.cli.sources import GRAPH_FILE, STDOUT, TARGET, ColumnsType, TargetType
-from suricate.cli.terminal import console, plain_table, printable_rows, records, rounded
+from suricate.cli.run import has_text, literal, options_for, value_of
+from suricate.cli.sources import EVENTS, STDOUT, TARGET, ColumnsType, TargetType
+from suricate.cli.terminal import console, name_cell, plain_table, printable_rows, records
 from suricate.graph.naming import VERTICES
 
 if TYPE_CHECKING:
-    from suricate.stream import Slide, Window
+    from suricate.stream import Slide, Source, Window
     from suricate.stream.report import Report
 
 FACTS = "end", "events", "late", "vertices", "edges"  #: what is printed of each slide
 Printing = AbstractContextManager[Callable[[dict[str, Any], dict[str, Any]], None]]
 WATCHED = 0.1  #: seconds between two pictures
 EDGES, RULES = "edges", ("above", "below", "grew", "shrank", "size_above", "merged")
+OF_FILES = "follow", "on_error", "settle", "order", "on_replaced", "texts", "encoding"  #: what windows do not take
+OF_TEXT = {"format": None, "texts": False, "encoding": "utf-8"}  #: what brokers do not take, and their defaults
 COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
 
 
@@ -61,7 +63,7 @@ def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 
 
 @click.command()
-@click.argument("file", type=GRAPH_FILE)
+@click.argument("file", type=EVENTS)
 @click.option(
     "--window", "size", metavar="SIZE", callback=number_or_text,
     help="What a window holds: 7d, 90min; 5000 events; 3 steps. Default: all.",
@@ -73,7 +75,9 @@ def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 @click.option("--lateness", metavar="TIME", help="How long a slide waits for events behind the newest one.")
 @click.option("--ahead", metavar="TIME", help="How far past the others a time may be before --on-error takes it.")
 @click.option("--idle", metavar="TIME", help="With --follow: silence after which the wall clock closes slides, as 2s.")
-@click.option("--follow", is_flag=True, help="FILE is a folder: wait for files that are added to it, until Ctrl-C.")
+@click.option(
+    "--follow", is_flag=True, help="Wait for files that are added to the folder FILE, or messages, until Ctrl-C."
+)
 @click.option(
     "--settle", metavar="TIME", help="With --follow: a file counts once unchanged for so long.  [default: 1s]"
 )
@@ -95,7 +99,9 @@ def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
     help="Show when a rule begins to hold, as edges:grew=5x; see docs/commands.md; repeatable.",
 )  # fmt: skip
 @click.option("--alert-output", type=TargetType(dir_okay=True), help="Write alerts, as --output; each to its own file.")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices or groups per slide.")
+@click.option(
+    "--top", "most", default=10, show_default=True, type=click.IntRange(0), help="Vertices or groups per slide."
+)
 @click.option("--names", is_flag=True, help="Sources and destinations are names (texts, any integers), not ids from 0.")
 @click.option("--texts", is_flag=True, help="Names are texts even if they look like integers.")
 @click.option(
@@ -151,7 +157,7 @@ def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
     help="Format of what is printed; csv and json have all digits, json a line per slide.",
 )
 def stream(
-    file: Path, algorithms: tuple[str, ...], params: tuple[str, ...], top: int, columns: dict[str, Any] | None,
+    file: Path | str, algorithms: tuple[str, ...], params: tuple[str, ...], most: int, columns: dict[str, Any] | None,
     time_unit: str | None, source_format: str | None, backend: str | None, device: str, directed: bool | None,
     output: Path | None, form: str, **options: Any,
 ) -> None:  # fmt: skip
@@ -159,11 +165,13 @@ def stream(
 
     The sizes of the graph, and the top vertices of each tracked algorithm, are printed slide by slide.
 
-    FILE may be text, CSV, Parquet, Arrow or an event file, a folder or a pattern of them, or - for standard input.
+    FILE may be text, CSV, Parquet, Arrow or an event file, a folder or a pattern of them, or - for standard input; or
+    messages that are there: kafka://HOST:PORT/TOPIC, redis://HOST:PORT/STREAM (docs/commands.md).
     Ctrl-C and SIGTERM end the job after the current slide; with --checkpoint the next call goes on from there.
     With --follow it runs until then.
     """
     import suricate.stream as st
+    from suricate.graph import frames
     from suricate.stream.report import picture_of
 
     kinds = {name: plugins.algorithm(name) for name in algorithms}
@@ -175,17 +183,9 @@ def stream(
     html, plot, watch = (options.pop(name) for name in ("html", "plot", "watch"))
     if watch and (form != "table" or output == STDOUT):
         raise click.UsageError("--watch takes the screen: it goes without --format, and without --output -")
-    whole = {name: options.pop(name) for name in ("order", "on_replaced")}
-    follow, settle, serve = (options.pop(name) for name in ("follow", "settle", "serve"))
-    if follow and (whole["order"] or whole["on_replaced"] != "raise"):
-        raise click.UsageError("--order and --on-replaced are for files that are there, not for --follow")
-    if settle is not None and not follow:
-        raise click.UsageError("--settle is for --follow")
-    live = {"watch": True, **({} if settle is None else {"settle": settle})}
-    source = (st.files if follow else st.scan)(
-        file, columns=columns, format=source_format, time_unit=time_unit, **(live if follow else whole),
-        **{name: options.pop(name) for name in ("on_error", "texts", "encoding")},
-    )  # fmt: skip
+    reading: dict[str, Any] = {"columns": columns, "time_unit": time_unit, "format": source_format}
+    reading |= {name: options.pop(name) for name in OF_FILES}
+    source, serve = source_of(file, **reading), options.pop("serve")
     options["lateness"], max_late = options["lateness"] or 0, options.pop("max_late")
     rules, told = options.pop("alerts"), options.pop("alert_output")
     if unknown := {tracker for tracker, _ in rules.values()} - {EDGES, *kinds}:
@@ -207,7 +207,7 @@ def stream(
     is_watched = report is not None and watch and sys.stdout.isatty()
     with watching(report) if is_watched else lines as show, job, progress_line(shows=not is_watched) as progress:
         for w in job:
-            tops = {name: tracker.top(top) for name, tracker in trackers.items()}
+            tops = {name: frames.without_unreached(each.top(most), kinds[name]) for name, each in trackers.items()}
             for name, sink in sinks.items():
                 sink.write(tops[name])
             tops |= {name: alert.fired for name, alert in alerts.items()}
@@ -219,6 +219,33 @@ def stream(
     click.echo(summary(job), err=True)
     if max_late is not None and job.late > max_late * job.read:
         raise Failed(f"{job.late} of {job.read} events are late, more than --max-late {max_late:g} allows")
+
+
+def source_of(
+    file: Path | str, *, follow: bool, settle: str | None, order: str | None, on_replaced: str, **options: Any
+) -> Source:
+    """Return the source of the events in ``file``: a path, or an address ``NAME://...`` for ``st.NAME``.
+
+    Raises:
+        click.UsageError: options that do not go together, or do not fit what is read.
+    """
+    import suricate.stream as st
+
+    if follow and (order or on_replaced != "raise"):
+        raise click.UsageError("--order and --on-replaced are for files that are there, not for --follow")
+    if settle is not None and (not follow or isinstance(file, str)):
+        raise click.UsageError("--settle is for --follow and folders")
+    if not isinstance(file, str):
+        live = {"watch": True, **({} if settle is None else {"settle": settle})}
+        whole = {"order": order, "on_replaced": on_replaced}
+        return (st.files if follow else st.scan)(file, **options, **(live if follow else whole))
+    scheme, known = file.partition("://")[0], plugins.sources()
+    make = known.get(scheme, known.get(scheme.removesuffix("s")))  # rediss is redis over TLS
+    if make is None:
+        raise click.UsageError(f"{scheme}:// is none of the sources {', '.join(known)}")
+    if order or on_replaced != "raise" or any(options.pop(name) != usual for name, usual in OF_TEXT.items()):
+        raise click.UsageError(f"--order, --on-replaced, --from, --texts and --encoding are for files, not {scheme}")
+    return make(file, live=follow, **{name: value for name, value in options.items() if value is not None})
 
 
 def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -241,9 +268,10 @@ def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[
             wrong = f"nothing that is tracked has {label!r}" if equals else f"{param!r}: expected NAME=VALUE"
             raise click.BadParameter(wrong, param_hint="--param")
         for name in takers:
-            given[name][label] = literal(text)
+            given[name][label] = value_of(label, text)
     for name, kind in kinds.items():
-        names = {label: 0 for label in VERTICES if isinstance(given[name].get(label), str)}  # stand for any vertex
+        texts = {label: value for label, value in given[name].items() if label in VERTICES and has_text(value)}
+        names = {label: 0 if isinstance(value, str) else [0] for label, value in texts.items()}  # stand for any vertex
         try:
             # a bad parameter shows before the file is read
             kind(**{label: value for label, value in (given[name] | names).items() if label != "weight" or not rules})
@@ -327,7 +355,7 @@ def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], No
         for name, frame in tops.items():
             if len(frame):
                 click.echo(
-                    f"{name}\n{plain_table(frame.columns, [[rounded(cell) for cell in row] for row in frame])}\n"
+                    f"{name}\n{plain_table(frame.columns, [[name_cell(cell) for cell in row] for row in frame])}\n"
                 )
 
     return show

@@ -30,11 +30,12 @@ table_format = click.option(
 
 
 class Grid(NamedTuple):
-    """A table to print: its key in JSON, its columns, its rows of numbers and texts."""
+    """A table to print: its key in JSON, its columns, its rows of numbers and texts; whether it has names of users."""
 
     name: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    has_names: bool = False
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -102,7 +103,7 @@ def _csv(grid: Grid) -> str:
 
 def _print_table(grid: Grid) -> None:
     """Print a table to stdout; cells that are too long go on in further lines, between words."""
-    cells = [[rounded(value) for value in row] for row in grid.rows]
+    cells = [[name_cell(value) if grid.has_names else rounded(value) for value in row] for row in grid.rows]
     if not sys.stdout.isatty():
         click.echo(plain_table(grid.columns, cells, columns_of_pipes()))
         return
@@ -127,6 +128,12 @@ def rounded(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
     return visible(printable(value))
+
+
+def name_cell(value: Any) -> str:
+    """Return :func:`rounded` ``value``; in a terminal cut to a third of its width, so that no name takes the screen."""
+    text = rounded(value)
+    return visible(text, max(24, console().width // 3)) if len(text) > 24 and sys.stdout.isatty() else text
 
 
 def printable(value: Any) -> str:

@@ -26,7 +26,8 @@ def warmup(backend: str | None, device: str, parts: tuple[str, ...], save: Path 
 
     Then nothing compiles in updates, queries, algorithms, readers, windows, replays and functions of NetworkX, at any
     size of batches, windows and slides, on graphs of the backend without weights or with float32, float64 or int32,
-    directed or not. It is cached on disk: once per machine and version of suricate.
+    directed or not. Functions of your own, columns of edges and other methods of an algorithm than its default still
+    compile. It is cached on disk: once per machine and version of suricate.
     """
     from suricate.cli import carry
 

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,14 @@ from suricate.base.devices import cuda_device_count
 from suricate.base.errors import CommunicationError, DeviceError, MissingLibraryError
 from suricate.base.notice import tell
 from suricate.base.parameters import one_of
+from suricate.comm.context import started as started_with
 from suricate.comm.protocol import Comm, SelfComm
 
 if TYPE_CHECKING:
     from suricate.comm.mpi import MPIComm
 
 LIBRARIES = ("auto", "mpi", "nccl")
+INSTALLED: list[Callable[[], Mapping[str, type[Comm]]]] = []  #: return comms of plugins by name
 SIZES = (
     "OMPI_COMM_WORLD_SIZE",
     "PMI_SIZE",
@@ -30,9 +33,11 @@ ALONE = "suricate: start jobs by `python -m mpi4py job.py`, else a process that 
 
 
 def connect(library: str = "auto") -> Comm:
-    """Join the processes that an MPI launcher started; return this process's communication with them.
+    """Join the processes that an MPI launcher or another engine started; return the communication with them.
 
-    Start the job with ``mpiexec -n 4 python -m mpi4py job.py``; without a launcher this process is the only rank. A
+    In a job that an engine has started (``suricate.parallel.run``, or Dask, or one's own: ``suricate.parallel.using``)
+    this returns the communication that it was started with. Otherwise start the job with
+    ``mpiexec -n 4 python -m mpi4py job.py``; without a launcher this process is the only rank. A
     process that raises, ends, or keeps others waiting at a collective for ``SURICATE_TIMEOUT`` seconds (600; time
     spent compiling, reading the source of a stream, or inside ``with comm.busy():`` does not count) ends the whole job.
     Only rank 0 prints notices. A launcher that is not one of MPI, or unknown, starts jobs of one process each: then
@@ -41,16 +46,25 @@ def connect(library: str = "auto") -> Comm:
 
     Args:
         library: what carries arrays on GPUs; the rest goes by MPI. ``"nccl"``: NCCL, one GPU per process; ``"mpi"``:
-            MPI, through the host; ``"auto"``: ``"nccl"`` if every process has a GPU for itself, else ``"mpi"``.
+            MPI, through the host; ``"auto"``: ``"nccl"`` if every process has a GPU for itself, else ``"mpi"``. Or the
+            name of an engine, ``"dask"`` or that of a plugin (hook ``suricate_comms``): only a job of that engine goes
+            on.
 
     Raises:
         UnknownNameError: there is no such library.
         MissingLibraryError: a launcher has started several processes, and mpi4py or a library of MPI is missing; or
             NCCL is missing.
-        CommunicationError: the launcher and the library of MPI disagree about the number of processes.
+        CommunicationError: the launcher and the library of MPI disagree about the number of processes; or this is no
+            job of the engine that ``library`` names.
+        ParameterError: the job was started with something else than ``library``.
         DeviceError: with ``"nccl"``, two processes have the same GPU, or there is none.
     """
-    one_of("library", library, LIBRARIES)
+    if (comm := started_with(library)) is not None:
+        return comm
+    if library not in LIBRARIES:
+        others = {name: kind for installed in INSTALLED for name, kind in installed().items()}
+        one_of("library", library, (*LIBRARIES, *others))
+        return others[library].join()
     started = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 1)
     try:
         from suricate.comm.mpi import found
@@ -66,10 +80,10 @@ def connect(library: str = "auto") -> Comm:
         raise CommunicationError(f"the launcher started {started} processes, {name} sees {size}: use its own launcher")
     if size == 1:
         return _alone()
-    comm = _joined()
-    if library == "mpi" or (library == "auto" and not _have_gpus_each(comm)):
-        return comm
-    return _with_nccl(comm)
+    joined = _joined()
+    if library == "mpi" or (library == "auto" and not _have_gpus_each(joined)):
+        return joined
+    return _with_nccl(joined)
 
 
 def _alone() -> SelfComm:
@@ -103,7 +117,7 @@ def _with_nccl(comm: MPIComm) -> Comm:
     with comm.alike():
         if not cuda_device_count():
             raise DeviceError("library 'nccl' needs a CUDA device per process, and the driver reports none: use 'mpi'")
-        if not _has_nccl():
+        if not has_nccl():
             raise MissingLibraryError("library 'nccl' needs CuPy with NCCL: pip install nvidia-nccl-cu13, or use 'mpi'")
     from suricate.comm.nccl import NCCLComm
 
@@ -114,12 +128,13 @@ def _have_gpus_each(comm: MPIComm) -> bool:
     """Return whether every process has NCCL, and a GPU that no other process of its host takes."""
     count = cuda_device_count()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    usable = count > 0 and _has_nccl()
+    usable = count > 0 and has_nccl()
     found = comm.allgather((os.uname().nodename, visible, comm.index) if usable else None)
     return None not in found and len(set(found)) == len(found)
 
 
-def _has_nccl() -> bool:
+def has_nccl() -> bool:
+    """Return whether CuPy is there, with NCCL."""
     if importlib.util.find_spec("cupy") is None:
         return False
     from cupy.cuda import nccl

@@ -18,13 +18,14 @@ from suricate.base.devices import Array, cuda_device_count, module_of, resolve_d
 from suricate.base.notice import tell
 from suricate.comm.asked import AskingComm, apart
 from suricate.comm.messages import MESSAGE, packed, whole
-from suricate.comm.protocol import call_site, is_array
+from suricate.comm.protocol import SMALL, call_site, is_array
 from suricate.comm.watch import Watch
 
 BY_HOST = (
     "suricate: arrays of CUDA devices go from process to process through the host; "
     "NCCL is faster: connect('nccl'), with a GPU per process (without this line: SURICATE_QUIET=1)"
 )
+OPERATIONS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "or": MPI.BOR, "merge": MPI.BOR}
 MOST = 1 << 30  #: bytes of all ranks at a time: MPI counts them in 31 bits
 
 
@@ -38,6 +39,8 @@ class MPIComm(AskingComm):
 
     MPI gets no memory of a device: arrays are copied to the host before, and back afterwards.
     """
+
+    name = "mpi"
 
     def __init__(self) -> None:
         self.world = MPI.COMM_WORLD.Dup()
@@ -80,6 +83,24 @@ class MPIComm(AskingComm):
         sent = np.concatenate(parts).view(np.uint8)
         self._watch.wait(self.world.Ialltoallv([sent, sizes.tolist()], [received, come.tolist()]))
         return [one.view(dtype) for one in np.split(received, np.cumsum(come)[:-1])]
+
+    def reduce(self, array: Array, op: str, *, agreed: bool = False) -> None:
+        """Reduce ``array`` over all ranks by ``op``, in place, see :meth:`Comm.reduce`: integers by MPI."""
+        if not isinstance(array, np.ndarray):
+            tell(BY_HOST)
+            host = module_of(array).asnumpy(array)
+            self.reduce(host, op)
+            array[...] = module_of(array).asarray(host)
+            return
+        if array.nbytes <= SMALL or array.dtype.kind not in "iu":
+            super().reduce(array, op)
+            return
+        self.gather(f"{op} of {array.size} {array.dtype}", None)
+        flat, most = np.ascontiguousarray(array).reshape(-1), MOST // array.itemsize
+        for low in range(0, len(flat), most):
+            self._watch.wait(self.world.Iallreduce(MPI.IN_PLACE, flat[low : low + most], OPERATIONS[op]))
+        if not array.flags.c_contiguous:
+            array[...] = flat.reshape(array.shape)
 
     def _exchange(self, sent: np.ndarray, sizes: list[int] | None) -> list[np.ndarray]:
         """Return the bytes ``sent`` by every rank; ``sizes``: how many by each (None: exchange these numbers first)."""

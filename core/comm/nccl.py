@@ -22,6 +22,7 @@ from suricate.comm.messages import limit
 from suricate.comm.protocol import Asking, Comm, call_site, is_on_device
 
 BUS_ID = "PCI bus"
+WORD = 4  #: bytes of the smallest integers that NCCL adds up
 AT_ONCE = 0.01  #: seconds of a wait before the limit is looked up
 
 
@@ -35,6 +36,8 @@ class NCCLComm(Comm):
     Raises:
         DeviceError: on all ranks, if two of them have the same GPU.
     """
+
+    name = "nccl"
 
     def __init__(self, host: Comm, index: int) -> None:
         import cupy
@@ -109,41 +112,26 @@ class NCCLComm(Comm):
             nccl.groupEnd()
         return found
 
-    def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return the sum of integer arrays in which each byte is 0 on all ranks but one: the maximum byte by byte.
+    def reduce(self, array: Array, op: str, *, agreed: bool = False) -> None:
+        """Reduce ``array`` over all ranks by ``op``, in place, see :meth:`Comm.reduce`: integers by NCCL.
 
-        An array on the device is changed in place. ``agreed``: all ranks are known to pass arrays of the same shape and
-        dtype.
+        A merge is the maximum byte by byte.
         """
         if not is_on_device(array):
-            return self.host.merged(array)
+            self.host.reduce(array, op)
+            return
+        nccl, at, kind = self._nccl, array.data.ptr, array.dtype
+        can = op == "merge" or (op != "or" and kind.kind in "iu" and kind.itemsize >= WORD)
+        if not can or not array.flags.c_contiguous:
+            super().reduce(array, op)
+            return
         if not agreed:
-            self._forms("merged", array)
-        if array.nbytes:
-            nccl, at = self._nccl, array.data.ptr
+            self._forms(op, array)
+        if array.nbytes and op == "merge":
             self._comm.allReduce(at, at, array.nbytes, nccl.NCCL_UINT8, nccl.NCCL_MAX, self._stream)
-        return array
-
-    def smallest(self, array: Array) -> None:
-        """Replace every element of ``array`` (``uint64``) by its minimum over all ranks, in place."""
-        if not is_on_device(array):
-            self.host.smallest(array)
-            return
-        self._forms("smallest", array)
-        if len(array):
-            nccl, at = self._nccl, array.data.ptr
-            self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_MIN, self._stream)
-
-    def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Replace every element of ``array`` (``uint64``) by its sum over all ranks, in place; see :meth:`Comm.add`."""
-        if not is_on_device(array):
-            self.host.add(array)
-            return
-        if not agreed:
-            self._forms("add", array)
-        if len(array):
-            nccl, at = self._nccl, array.data.ptr
-            self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_SUM, self._stream)
+        elif array.nbytes:
+            number, by = getattr(nccl, f"NCCL_{kind.name.upper()}"), getattr(nccl, f"NCCL_{op.upper()}")
+            self._comm.allReduce(at, at, array.size, number, by, self._stream)
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Copy each rank's range of ``array``, by ``bounds``, to all ranks, in place; see :meth:`Comm.share`."""

@@ -12,6 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +27,31 @@ from suricate.intake.arrays import bits
 if TYPE_CHECKING:
     from suricate.base.devices import Array
 
+SMALL = 1 << 10  #: bytes of an array that is reduced by gathering it
+FOLDS = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or", "merge": "bitwise_or"}
 PACKAGE = str(Path(__file__).parents[1])
+KITS = str(Path(__file__).parents[1] / "testing")  #: their lines are those of users
 
 
 class Comm(ABC):
     """Communication among ``size`` ranks, of which this is number ``rank``.
 
-    Pass it to ``Graph(..., comm=comm)``. A subclass must implement :meth:`gather` and :meth:`abort`.
+    Pass it to ``Graph(..., comm=comm)``. A subclass must implement :meth:`gather` and :meth:`abort`; one with a
+    ``name`` and a :meth:`join`, which the hook ``suricate_comms`` returns, is what ``connect(name)`` joins by.
     """
 
+    name: str = ""
     rank: int = 0
     size: int = 1
+
+    @classmethod
+    def join(cls) -> Comm:
+        """Return the communication of this process with the others of its job; ``connect(name)`` calls it.
+
+        Raises:
+            CommunicationError: nothing has started this process as a rank; the text shows the call that does.
+        """
+        raise CommunicationError(f"{cls.__qualname__} has no join()")
 
     @abstractmethod
     def gather(self, name: str, value: Any) -> list[Any]:
@@ -97,33 +112,54 @@ class Comm(ABC):
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
         """Return the elementwise sum of integer arrays in which each element is 0 on all ranks but one.
 
-        ``array`` may be overwritten; ``agreed``: see :meth:`add`.
+        ``array`` is overwritten; ``agreed``: see :meth:`reduce`.
         """
-        total, *others = self.gather(f"merged {array.dtype}", array)
-        for other in others:
-            total |= other
-        return total
+        self.reduce(array, "merge", agreed=agreed)
+        return array
 
     def smallest(self, array: Array) -> None:
         """Set each element of ``array`` (``uint64``) to its minimum over all ranks, in place."""
-        for other in self.gather(f"smallest {array.dtype}", array):
-            module_of(array).minimum(array, other, out=array)
+        self.reduce(array, "min")
 
     def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Set each element of ``array`` (``uint64``, one length on all ranks) to its sum over all ranks, in place.
+        """Set each element of ``array`` (``uint64``) to its sum over all ranks, in place; see :meth:`reduce`."""
+        self.reduce(array, "sum", agreed=agreed)
 
-        ``agreed``: it is known from earlier exchanges that all ranks make this call with the same length, so that NCCL
-        can queue it without comparing the calls on the host first.
+    def reduce(self, array: Array, op: str, *, agreed: bool = False) -> None:
+        """Replace each element of ``array`` by the reduction of those of all ranks, in rank order; in place.
+
+        Each rank reduces a slice and gets those of the others: at most twice the bytes of the array, however many ranks
+        there are. A small array is gathered.
+
+        Args:
+            array: of one shape and dtype on all ranks.
+            op: ``"sum"``, ``"min"``, ``"max"``, ``"or"`` or ``"merge"``: the sum of integers, all but one 0.
+            agreed: it is known from earlier exchanges that all ranks make this call with the same shape, so that NCCL
+                can queue it without comparing the calls on the host first.
         """
-        total, *others = self.gather(f"add {array.dtype}", array)
-        for other in others:
-            total += other
-        array[:] = total
+        xp = module_of(array)
+        flat, fold = xp.ascontiguousarray(array).reshape(-1), getattr(xp, FOLDS[op])
+        is_small = array.nbytes <= SMALL
+        ends = np.arange(self.size + 1) * len(flat) // self.size
+        if is_small:
+            parts = self.gather(f"{op} of {array.dtype}", flat)
+        else:
+            parts = self.exchange([flat[begin:end] for begin, end in pairwise(ends.tolist())])
+        total = parts[0]
+        for part in parts[1:]:
+            fold(total, part, out=total)
+        if is_small:
+            flat[:] = total
+        else:
+            flat[ends[self.rank] : ends[self.rank + 1]] = total
+            self.share(flat, ends)
+        if not array.flags.c_contiguous:
+            array[...] = flat.reshape(array.shape)
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Copy each rank's range of ``array``, ``bounds[rank]`` to ``bounds[rank + 1]``, to all ranks; in place.
 
-        The bounds are the same on all ranks; ``agreed``: see :meth:`add`.
+        The bounds are the same on all ranks; ``agreed``: see :meth:`reduce`.
         """
         low, high = (min(int(bounds[self.rank + k]), len(array)) for k in (0, 1))
         for begin, part in zip(bounds, self.allgatherv(array[low:high]), strict=False):
@@ -235,6 +271,8 @@ class Asking(AbstractContextManager[None]):
 class SelfComm(Comm):
     """Communication of a job of one rank."""
 
+    name = "self"
+
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return a list with a copy of ``value``: there is only one rank."""
         return [value.copy() if is_array(value) else value]
@@ -311,9 +349,16 @@ def _digest_of_array(array: np.ndarray) -> Any:
     return array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).hexdigest()
 
 
-def call_site() -> str:
-    """Return where the package was called from by the innermost caller outside of it: ``file:line``."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+def call_site(skip: str | Sequence[str] = ()) -> str:
+    """Return where the package was called from by the innermost caller outside of it: ``file:line``.
+
+    ``skip``: beginnings of further names of files whose lines do not count, such as the folder of a comm of one's own.
+    """
+    inside, frame = (PACKAGE, *([skip] if isinstance(skip, str) else skip)), sys._getframe(1)
+    while frame.f_back is not None and _is_in(frame.f_code.co_filename, inside):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_in(file: str, folders: tuple[str, ...]) -> bool:
+    return file.startswith(folders) and not file.startswith(KITS)

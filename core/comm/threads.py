@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import module_of
+from suricate.base.devices import Array, module_of
 from suricate.base.errors import CommunicationError, ParameterError
 from suricate.base.notice import NOTICE
 from suricate.base.parameters import integer
 from suricate.comm.asked import Asked, AskingComm, apart
 from suricate.comm.busy import Busy
+from suricate.comm.context import using
 from suricate.comm.messages import limit, not_come
 from suricate.comm.protocol import Comm, call_site, is_array
 
@@ -123,7 +124,7 @@ class Meeting:
         gone = [rank for rank in self.ended if rank not in self.deposited]
         if gone and self.values is None:
             where = next(iter(self.deposited.values()), ("", "", None, None))
-            return f"rank {gone[0]} {self.ended[gone[0]]} while others are at {where[0]}, {where[1]}"
+            return f"rank {gone[0]} {self.ended[gone[0]]} while others are at {where[0]} at {where[1]}"
         return None
 
 
@@ -140,12 +141,21 @@ def _copied(value: Any) -> Any:
 class ThreadComm(AskingComm):
     """Communication of a rank that is a thread; see :func:`run`."""
 
+    name = "threads"
+
     def __init__(self, meeting: Meeting, rank: int) -> None:
         self.meeting, self.rank, self.size = meeting, rank, meeting.size
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return the ``value`` of every rank, in rank order; waits for them. ``name``: that of the collective."""
         return self.meeting.gather(self.rank, name, call_site(), _copied(value), self.take_asked())
+
+    def exchange(self, parts: list[Array]) -> list[Array]:
+        """Send ``parts[r]`` to each rank ``r``; return the arrays received, in rank order; no rank reads any others."""
+        given = [_copied(part) for part in parts]
+        name = f"exchange of {parts[0].dtype}"
+        found = self.meeting.gather(self.rank, name, call_site(), given, self.take_asked())
+        return [each[self.rank] for each in found]
 
     @contextmanager
     def busy(self, most: float | None = None, *, reads: bool = False) -> Iterator[None]:
@@ -163,7 +173,7 @@ class ThreadComm(AskingComm):
 
 
 def run(fn: Callable[[Comm], Any], ranks: int = 2) -> list[Any]:
-    """Call ``fn(comm)`` in ``ranks`` threads and return the results, in rank order.
+    """Call ``fn(comm)`` in ``ranks`` threads, where ``connect()`` returns ``comm``; return the results, in rank order.
 
     Raises:
         ParameterError: ``ranks`` is not an integer from 1 to 64.
@@ -176,7 +186,8 @@ def run(fn: Callable[[Comm], Any], ranks: int = 2) -> list[Any]:
 
     def work(rank: int) -> None:
         try:
-            results[rank] = fn(ThreadComm(meeting, rank))
+            with using(ThreadComm(meeting, rank)) as comm:
+                results[rank] = fn(comm)
             meeting.end(rank, "has ended")
         except BaseException as error:
             errors[rank] = error

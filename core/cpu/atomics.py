@@ -165,3 +165,11 @@ def effect_or(array, index, value):
     old = array[index]
     while not exchange(array, index, old, old | value):
         old = array[index]
+
+
+@inner
+def effect_argmin(words, index, word):
+    """Atomically set word ``index`` of ``words``, ``uint64[n, 2]``, to ``word`` if that is smaller."""
+    old = load_pair(words, index)
+    while (word[1] < old[1] or (word[1] == old[1] and word[0] < old[0])) and not exchange_pair(words, index, old, word):
+        old = load_pair(words, index)

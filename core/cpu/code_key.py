@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import llvmlite
 import numba
 import numpy as np
+from llvmlite import ir
 from llvmlite.binding import get_host_cpu_name
 from numba.core import config
 from numba.core import types as numba_types
@@ -200,6 +201,8 @@ class _Walk:
             self._type(value)
         elif isinstance(value, type):
             self._class(value)
+        elif isinstance(value, ir.Type):  # keeps its text from the first time that it is printed
+            self.add("ir", str(value))
         elif _is_stable(value) and isinstance(getattr(value, "__name__", None), str):
             self.add("known", getattr(value, "__module__", None) or type(value).__module__, value.__name__)
         else:

@@ -55,6 +55,7 @@ TO_LOAD, TO_COMPILE = 2 << 20, 64 << 20  #: bytes that a kernel takes at most
 _LITERAL = frozenset({"literal_unroll", "literally"})
 
 _modules: set[str] = set()  # whose compilation is announced
+_inner: set[Any] = set()  # functions that are inlined
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -95,6 +96,9 @@ def _kept(compiled: Any) -> Any:
 def inner(function: Function) -> Function:
     """Have LLVM inline ``function`` into the kernels that call it; called from Python it runs uncompiled."""
     _modules.add(function.__module__)
+    if function in _inner:  # by another instance of a template: a second registration would change digests
+        return function
+    _inner.add(function)
     register_jitable(
         forceinline=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False,
         pipeline_class=_InnerCompiler,

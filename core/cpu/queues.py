@@ -5,7 +5,12 @@ A vertex is in a queue if its stamp is that of the current step, so nothing has 
 
 from __future__ import annotations
 
-from suricate.cpu.jit import inner
+import numpy as np
+
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.vector import match8, trailing_zeros
+
+ONE = np.uint64(1)
 
 
 @inner
@@ -20,3 +25,26 @@ def queue_once(v, stamp, step, queue, queued):
         queue[queued] = v
         queued += 1
     return queued
+
+
+@inner
+def gather_range(begin, end, stamp, now, queue, queued):
+    """Append the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue``, ascending."""
+    whole = begin + (end - begin & ~np.int64(7))
+    for block in range(begin, whole, 8):
+        mask = match8(stamp, block, now)
+        while mask:
+            queue[queued] = block + trailing_zeros(mask)
+            queued += ONE
+            mask &= mask - 1
+    for v in range(whole, end):
+        if stamp[v] == now:
+            queue[queued] = v
+            queued += ONE
+    return queued
+
+
+@kernel
+def gather(begin, end, stamp, now, queue):
+    """:func:`gather_range` to ``queue[begin:]``, as a loop that Python calls; return the end of the entries."""
+    return np.int64(gather_range(begin, end, stamp, now, queue, np.uint64(begin)))

@@ -13,6 +13,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -25,7 +26,12 @@ class CompileError(RuntimeError):
 
 @cache
 def library(path: str) -> ctypes.CDLL:
-    """Return the library of NVRTC, loaded from ``path``."""
+    """Return the library of NVRTC, loaded from ``path``, with the library beside it that it opens by name."""
+    folder = os.path.dirname(path)
+    for name in sorted(os.listdir(folder or ".")):
+        if name.startswith("libnvrtc-builtins.so"):
+            with suppress(OSError):
+                ctypes.CDLL(os.path.join(folder, name))
     return ctypes.CDLL(path)
 
 

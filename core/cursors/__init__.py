@@ -7,26 +7,29 @@ A *bucket* is an independent part of the storage of one vertex (a hash bucket, a
 
 Numba module (all functions ``@njit``, integers in and out):
 
-====================  =============================================================================================
-``degree(g, u)``      number of out-edges
-``buckets(g, u)``     number of buckets of ``u``
-``first(g, u, k)``    cursor at the first span of slots of bucket ``k``, or -1
-``begin(g, c)``       first slot of the span under cursor ``c``
-``end(g, c)``         one past its last slot
-``following(g, c)``   cursor at the bucket's next span, or -1
-``key(g, i)``         destination in slot ``i``; not below ``TOMBSTONE`` if the slot holds no edge
-``weight(g, i)``      weight in slot ``i`` (only called on weighted stores)
-``find(g, u, v)``     slot of edge ``(u, v)``, or -1
-``later(g, i)``       optional, a hint for prefetching: ``key`` of a slot that is read about ``LATER`` edges after slot
-                      ``i`` if all vertices are walked in order; any other value is allowed
-``ahead(g, u)``       optional: prefetches the first edges of ``u``, which is walked soon; the array ``g.weight``, if
-                      there is one, may be empty although the store has weights
+======================  ================================================================================================
+``degree(g, u)``        number of out-edges
+``buckets(g, u)``       number of buckets of ``u``
+``first(g, u, k)``      cursor at the first span of slots of bucket ``k``, or -1
+``begin(g, c)``         first slot of the span under cursor ``c``
+``end(g, c)``           one past its last slot
+``following(g, c)``     cursor at the bucket's next span, or -1
+``key(g, i)``           destination in slot ``i``; not below ``TOMBSTONE`` if the slot holds no edge
+``weight(g, i)``        weight in slot ``i`` (only called on weighted stores)
+``find(g, u, v)``       slot of edge ``(u, v)``, or -1
+``later(g, i)``         optional, a hint for prefetching: ``key`` of a slot that is read about ``LATER`` edges after
+                        slot ``i`` if all vertices are walked in order; any other value is allowed
+``ahead(g, u)``         optional: prefetches the first edges of ``u``, which is walked soon; the array ``g.weight``, if
+                        there is one, may be empty although the store has weights
 ``copied(g, c, a, i)``  optional, for short spans: copies ``key`` of the slots under cursor ``c`` to ``a[i:]``; returns
-                      the index after the last one; the 31 entries from there on may be overwritten
+                        the index after the last one; the 31 entries from there on may be overwritten
+``run(g, u)``           optional, for short spans: the first slot of the edges of ``u`` if they are in ``degree(g, u)``
+                        consecutive slots, else -1
+``GAPLESS``             optional, not a function: each slot of a span holds an edge
 ``common(g, u, v, a)``  optional: writes the common neighbours of ``u`` and ``v`` to ``a`` and returns their number;
-                      ``v`` has the lower degree, up to which entries of ``a`` may be overwritten; not called if
-                      ``StoreView.find`` is ``"linear"``
-====================  =============================================================================================
+                        ``v`` has the lower degree, up to which entries of ``a`` may be overwritten; not called if
+                        ``StoreView.find`` is ``"linear"``
+======================  ================================================================================================
 
 Templates may also import ``neighbors`` from ``suricate.kernels``: ``for v, slot in neighbors(g, u):`` walks
 the edges of ``u``. In a module made from a template this loop is replaced by loops over ``buckets``, ``first``,

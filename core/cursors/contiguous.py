@@ -18,6 +18,8 @@ from suricate.cpu.prefetch import prefetch
 from suricate.cpu.vector import choose, match8
 from suricate.cursors import LATER
 
+GAPLESS = True  # every slot of a span holds an edge
+HEADER = Path(__file__).with_suffix(".cuh")
 BLOCK = 32  # keys that are passed over, or compared, at once
 SPARSE = 256  # an adjacency more than this times as long as the keys that are looked up is searched by halves
 
@@ -49,7 +51,7 @@ def contiguous_view(
     return StoreView(
         data=ContiguousView(begin, end, dst, absent, int(ascending)),
         cursor=__name__,
-        header=Path(__file__).with_suffix(".cuh"),
+        header=HEADER,
         num_vertices=len(begin),
         weight_dtype=None if weight is None else weight.dtype,
         ascending=ascending,

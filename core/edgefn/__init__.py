@@ -32,7 +32,8 @@ Arithmetic
 Arrays
     One-dimensional and contiguous. An index is an integer in ``[0, len)``: it is not checked, and does not count from
     the end (with ``SURICATE_CHECKS=1`` in the environment it is checked: ``suricate.edgefn.bounds``). An edge function
-    only reads: it runs for many edges at once.
+    only reads: it runs for many edges at once. A function of one column, with a parameter ``j``, also takes contiguous
+    arrays of shape (n, k), at ``x[v, j]`` only.
 
 Roles
     ``role="edge"``: a function of an edge or of a common neighbour, which reads and returns a value.
@@ -52,16 +53,19 @@ Scalars, effects, edges
     operator that had it as an argument.
     ``role="effect"``: a function that returns nothing (or a number, where the operator takes one) and calls
     ``su.atomic.add``, ``min``, ``max``, ``or_`` and ``su.unite``: one kind of effect per array, which it does not read.
+    So may a function of ``role="vertex"``, on arrays that it does not write at its own vertex. The smaller word stays
+    in ``su.atomic.min(words, i, (a, b, ...))``.
     ``(u, x) in graph``, ``graph.degree(u)``, ``(u, x) in batch`` and ``batch.get(u, x, default)`` ask the graph or an
     edge set that is an argument; ids are below the number of vertices. ``x.view(np.uint32)`` gives the bits of a number
     of equal width: that of an element of an array, of ``np.uint32(x)``, else 64 bits, or 32 of a float32.
 
 What is there
     Conditional expressions, ``if`` / ``elif`` / ``else``, local variables, early ``return``, chained comparisons,
-    ``and``, ``or``, ``not``; numbers from closures, globals and modules, which are inlined (and looked up again at
-    each call of an operator); calls of other Python functions that are a single ``return``; ``*others`` as the last
-    parameter, for arguments that this function does not use but another of the same call does. All else is an
-    ``EdgeFunctionError`` with file and line. An expert can give CUDA C++ with a Numba twin: :class:`EdgeFunction`.
+    ``and``, ``or``, ``not``; ``su.mixed(seed, a, b)``, a hash; numbers from closures, globals and modules, which are
+    inlined (and looked up again at each call of an operator); calls of other Python functions that are a single
+    ``return``; ``*others`` as the last parameter, for arguments that this function does not use but another of the same
+    call does. All else is an ``EdgeFunctionError`` with file and line. An expert can give CUDA C++ with a Numba twin:
+    :class:`EdgeFunction`.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def checking() -> Iterator[None]:
 def packed(array: Array) -> Any:
     """Return the struct ``Checked`` of a CuPy array (address, length, place of the error report) as kernel argument."""
     report = _report(array.device.id)
-    return np.array((array.data.ptr, len(array), report.data.ptr, 0), _CHECKED)[()]
+    return np.array((array.data.ptr, array.size, report.data.ptr, 0), _CHECKED)[()]
 
 
 def raise_pending(device: Device) -> None:

@@ -15,7 +15,7 @@ from suricate.base.errors import EdgeFunctionError
 from suricate.base.types import WEIGHT_DTYPES
 from suricate.cuda.program import c_type
 from suricate.edgefn import emit_numba
-from suricate.edgefn.parameters import WEIGHT_AND_ROW, Signature, check_count, refuse_row
+from suricate.edgefn.parameters import EVENT, WEIGHT_AND_ROW, Signature, check_count, refuse_row
 from suricate.edgefn.source import MISSING, Name, Source, find_source, look_up, parsed_expression, plain_function
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
@@ -35,6 +35,12 @@ class EdgeFunction:
 
     Raises:
         EdgeFunctionError: the source of ``numba`` is not available, or it uses another outside name.
+
+    Example:
+        >>> double = su.EdgeFunction(cuda="2 * u", numba=lambda u, v, w: 2 * u, result="int64")
+        >>> g = su.Graph.from_coo([1, 2], [0, 0], in_edges=True, device="cpu")
+        >>> su.neighbor_reduce(g, None, double, reduce="sum", over="in").tolist()
+        [6, 0, 0]
     """
 
     def __init__(self, *, cuda: str, numba: Callable[..., Any], result: Any = None) -> None:
@@ -61,7 +67,7 @@ class EdgeFunction:
                 at = signature.leading.index(WEIGHT_AND_ROW)
                 first = _weight_by_row(signature, *names[at : at + 2])
                 names = [*names[:at], *names[at + 1 :]]
-            names += [_WEIGHTS] * (len(signature.arguments) - len(signature.given))
+            names += [_WEIGHTS + "_" * i for i in range(len(signature.arguments) - len(signature.given))]
             declarations = signature.declarations(names, frozenset(range(len(signature.arguments))))
             found = TypedFunction(
                 self.result, signature, lambda name: self._numba(name, names, first[0]),
@@ -71,8 +77,11 @@ class EdgeFunction:
         return found
 
     def _check(self, signature: Signature) -> None:
-        if signature.result_layout or any(parameter.layout for parameter in signature.parameters):
+        layouts = signature.result_layout, *(parameter.layout for parameter in signature.parameters)
+        if signature.role == "vote" or any(layouts):
             raise EdgeFunctionError("an EdgeFunction takes and returns numbers and arrays, not words: translate it")
+        if EVENT in signature.leading:
+            raise EdgeFunctionError("an EdgeFunction takes no events: pass a plain function")
 
     def _writes(self, names: list[str]) -> frozenset[int]:
         """Return the indices in ``names``, the arguments, of the arrays whose elements the Numba function changes."""

@@ -12,14 +12,14 @@ import numpy as np
 from suricate.base.forks import renewed
 from suricate.edgefn import bounds, emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
-from suricate.edgefn.derived.asks import asks_of
+from suricate.edgefn.derived.asks import asks_of, reads
 from suricate.edgefn.layout import Layout
-from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count, refuse_row
+from suricate.edgefn.parameters import EDGE, Argument, Signature, check_columns, check_count, check_events, refuse_row
 from suricate.edgefn.source import Name, find_source, plain_function, reader
 from suricate.edgefn.translate import translate
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
-from suricate.edgefn.types import storage
+from suricate.edgefn.types import PAIR, storage
 
 
 def compile_function(
@@ -40,13 +40,15 @@ def compile_function(
         arguments: the types of the parameters after the leading ones (see :func:`argument_of`).
         weight_dtype: dtype of the weights, None if there are none.
         leading: names of the leading parameters: ``"w"`` is the weight, ``"row"`` in its place the row of the edge,
-            ``"w, row"`` both (of arguments with ``weights_by_row``), ``"i"`` and ``"step"`` are int64, ``"value"``
-            has ``value_dtype``, any other name is a vertex id.
-        role: ``"edge"``: the function reads arrays and returns a value. ``"vertex"``: it may write ``array[v]`` and
-            returns a bool or an integer, False if it returns nothing. ``"effect"``: it may have effects, and returns
-            nothing or a number.
-        value_dtype: dtype of the leading parameter ``"value"``. If it is a layout, the function takes the fields of a
-            word as separate parameters, while generated code passes the word.
+            ``"w, row"`` both (of arguments with ``weights_by_row``), ``"a"`` and ``"b"`` are the weights of two edges,
+            of ``weight_dtype`` and ``value_dtype``, ``"row_a"`` and ``"row_b"`` their rows, ``"i"`` and ``"step"`` are
+            int64, ``"value"`` and ``"total"`` have ``value_dtype``, any other name is a vertex id or a label.
+        role: ``"edge"``: the function reads arrays and returns a value; ``"vote"``: two, a label and a weight (the
+            dtype of the result is that of the weight, int64 or float64). ``"vertex"``: it may write ``array[v]`` and
+            returns a bool or an integer, False if it returns nothing; it may have effects. ``"effect"``: it may have
+            effects, and returns nothing or a number.
+        value_dtype: dtype of the leading parameter ``"value"`` or ``"total"``. If it is a layout, the function takes
+            the fields of a word as separate parameters, while generated code passes the word.
         result_layout: if given, the function returns a tuple with a value for each of its fields, which generated code
             returns as a word.
 
@@ -151,10 +153,14 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
         bindings[name] = number
         used.add(Name(None, i))
     tree = translate(source, bindings, signature.role, signature.result_layout)
+    check_columns(source, signature, tree.writes - tree.effects.keys())
+    check_events(source, names, signature, tree.writes | tree.effects.keys())
     declarations, headers = signature.declarations(labels, tree.writes), signature.headers
+    if tree.effects and "effects.cuh" not in headers:
+        headers = (*headers, "effects.cuh")
     before = "\n".join(filter(None, dict.fromkeys(one.declarations for one in parameters)))
     typed = TypedFunction(
-        None if tree.result is None or signature.result_layout else np.dtype(storage(tree.result)),
+        None if tree.result is None or signature.result_layout else np.dtype(storage(tree.result.removeprefix(PAIR))),
         signature,
         lambda name: emit_numba.numba_source(tree, labels, name),
         lambda name: f"{before}\n{emit_cuda.cuda_source(tree, declarations, headers, name)}",
@@ -163,5 +169,6 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
         elsewhere=tree.elsewhere,
         indexed=tree.indexed,
         asks=asks_of(tree.statements, _known_ahead, tree.writes),
+        reads_weight=reads(tree.statements, "w"),
     )
     return typed, used | tree.names

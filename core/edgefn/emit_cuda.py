@@ -14,7 +14,7 @@ from suricate.edgefn.tree import INFIX, Add, ArrayRef, Assign, Effect, Node, Ret
 from suricate.edgefn.types import BOOL, cuda_type, is_float, storage
 
 _WRAPPING = ("add", "sub", "mul", "neg")  # on integers, functions of edgefn.cuh,
-_OWN = ("shl", "shr", "floordiv", "mod", "minimum", "maximum", "square")  # as these are
+_OWN = ("mixed", "shl", "shr", "floordiv", "mod", "minimum", "maximum", "square")  # as these are
 #: operations by their operands, the type of the result, and the value of the node
 _FORMS = {
     "cast": "({type})({0})", "truth": "({0} != 0)", "not": "(!{0})", "both": "({0} && {1})", "either": "({0} || {1})",
@@ -50,7 +50,7 @@ def _cuda_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
             case Assign(local, value):
                 lines.append(f"{indent}x{local} = {_cuda(value)};")
             case Store(array, index, value):
-                lines.append(f"{indent}{_cuda_store(array, _index(index), _cuda(value))}")
+                lines.append(f"{indent}{_cuda_store(array, _index(index, array), _cuda(value))}")
             case Add(accumulator, value):
                 lines.append(f"{indent}a{accumulator.position}.add(({c_type(accumulator.dtype)})({_cuda(value)}));")
             case Effect():
@@ -70,6 +70,8 @@ def _cuda_effect(effect: Effect) -> str:
     name, (first, second) = f"a{effect.target.position}", effect.args
     if effect.kind == "unite":
         return f"unite({name}, {_vertex(first)}, {_vertex(second)});"
+    if isinstance(effect.target, WordsRef):
+        return f"words::lower({name} + {_index(first)}, {_cuda(second)});"
     value = f"({c_type(effect.target.dtype)})({_cuda(second)})"
     return f"effects::apply<FOLD_{effect.kind.upper()}>({name} + {_index(first)}, {value});"
 
@@ -122,7 +124,7 @@ def _cuda(node: Node) -> str:
         case "local":
             return f"x{value}"
         case "load":
-            return f"({cuda_type(kind)})(a{value.position}[{_index(node.args[0])}])"
+            return f"({cuda_type(kind)})(a{value.position}[{_index(node.args[0], value)}])"
         case "word":
             return f"words::load(a{value.position} + {_index(node.args[0])})"
         case "total":
@@ -143,6 +145,8 @@ def _cuda(node: Node) -> str:
             return cuda_put(value, a, b)
         case "encode":
             return cuda_encoded(value, args)
+        case "pair":
+            return f"{cuda_type(kind)}{{{a}, {b}}}"
         case "narrow":
             return f"(long long)({c_type(value)})({a})"
         case "neg" if is_float(kind):
@@ -172,6 +176,11 @@ def _cuda_question(node: Node) -> str:
     return f"({cuda_type(kind)})(value_of<{held}>(a{value.position}, {ends}, ({held})({_cuda(node.args[2])})))"
 
 
-def _index(index: Node) -> str:
-    """Return C++ text of ``index``, an index of an array; a parameter that is a vertex id keeps its unsigned type."""
-    return index.value if index.op == "parameter" else _cuda(index)
+def _index(index: Node, array: ArrayRef | WordsRef | None = None) -> str:
+    """Return C++ text of ``index``, an index of ``array``; a parameter that is a vertex id keeps its unsigned type."""
+    text = index.value if index.op == "parameter" else _cuda(index)
+    if isinstance(array, ArrayRef) and array.columns is not None:
+        return f"(long long)({text}) * a{array.columns} + j"
+    if isinstance(array, ArrayRef) and array.mask is not None:
+        return f"(long long)({text}) & a{array.mask}"
+    return text

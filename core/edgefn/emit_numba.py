@@ -36,7 +36,7 @@ _FORMS = {
     "div": "np.true_divide({0}, {1})",  # `/` would raise for 0
     "power": "np.{type}({0} ** {value})", "pow": "np.power({0}, {1})", "min": "min({0}, {1})", "max": "max({0}, {1})",
     "abs": "abs({0})", "erf": "np.{type}(math.erf({0}))", "erfc": "np.{type}(math.erfc({0}))",
-    "lgamma": "np.{type}(math.lgamma({0}))",
+    "lgamma": "np.{type}(math.lgamma({0}))", "mixed": "mixed_bits({0}, {1}, {2})",
 }  # fmt: skip
 
 
@@ -73,6 +73,9 @@ def _numba_effect(effect: Effect) -> str:
     name, (first, second) = f"a{effect.target.position}", effect.args
     if effect.kind == "unite":
         return f"unite({name}, {_vertex(first)}, {_vertex(second)})"
+    if isinstance(effect.target, WordsRef):
+        kind = "min" if effect.target.layout.bits == HALF else "argmin"
+        return f"effect_{kind}({name}, {_index(first, effect.target)}, {_numba(second)})"
     dtype = effect.target.dtype
     value = _numba(second) if dtype == np.bool_ else f"np.{dtype}({_numba(second)})"
     return f"effect_{effect.kind}({name}, {_index(first, effect.target)}, {value})"
@@ -148,6 +151,8 @@ def _numba(node: Node) -> str:
             return numba_put(int(kind[4:]), value, a, b)
         case "encode":
             return numba_encoded(value, args)
+        case "pair":
+            return f"({a}, {b})"
         case "cast":
             return _numba_cast(kind, a)
         case "neg":
@@ -180,6 +185,10 @@ def _numba_question(node: Node) -> str:
 def _index(index: Node, array: Reference) -> str:
     """Return Python text of an index of ``array``, checked if indices are; vertex ids stay unsigned."""
     text = index.value if index.op == "parameter" else _numba(index)
+    if isinstance(array, ArrayRef) and array.columns is not None:
+        text = f"np.uint64({text}) * np.uint64(a{array.columns}) + np.uint64(j)"
+    if isinstance(array, ArrayRef) and array.mask is not None:
+        text = f"np.uint64({text}) & np.uint64(a{array.mask})"
     return f"inside_{array.position}({text}, len(a{array.position}))" if bounds.CHECKED else text
 
 

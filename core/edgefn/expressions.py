@@ -16,7 +16,7 @@ from suricate.edgefn.layout import Field, Layout
 from suricate.edgefn.operations import Untranslatable
 from suricate.edgefn.source import MISSING, Name, Source, find_source, look_up
 from suricate.edgefn.tree import ArrayRef, Assign, Binding, Node, ObjectRef, Reference, WordsRef, constant
-from suricate.edgefn.types import BOOL, is_float, storage, type_of
+from suricate.edgefn.types import BOOL, PAIR, is_float, is_word, storage, type_of
 
 MAX_DEPTH = 16  # of functions called by functions
 
@@ -65,6 +65,9 @@ class Flow:
     returned: bool = False
 
 
+OWN_COLUMN = Node("parameter", "int64", value="j")  #: the only column that a function reads and writes
+
+
 class ArrayPlace(NamedTuple):
     """One element of an array argument: the array, and the index ``at``."""
 
@@ -90,6 +93,8 @@ class Expressions:
         bindings: by name of a parameter, the expression or argument that it stands for.
         layout: the fields of the word that the function returns, None if it returns a number or nothing.
     """
+
+    role: str  # what the function may write, and whether it votes
 
     def __init__(self, source: Source, bindings: dict[str, Binding], layout: Layout | None) -> None:
         self.layout = layout  # of the tuple that is returned
@@ -140,7 +145,15 @@ class Expressions:
                 return self.call(node)
             case ast.Tuple(elts=values) if self.layout is not None:
                 return self.encoded(node, self.layout, [self.expression(value) for value in values])
+            case ast.Tuple(elts=[label, weight]) if self.role == "vote":
+                return self.vote(node, self.expression(label), self.expression(weight))
         self.fail(node, f"{construct(node)} cannot be used in an edge function")
+
+    def vote(self, node: ast.expr, label: Node, weight: Node) -> Node:
+        """Return the node of the pair of ``label`` and ``weight``; ``EdgeFunctionError`` unless the label is whole."""
+        if label.type == BOOL or is_float(label.type) or is_word(label.type):
+            self.fail(node, f"a label is an integer, not {label.type}")
+        return Node("pair", PAIR, (label, operations.number(weight)))
 
     def encoded(self, node: ast.expr, layout: Layout, values: list[Node]) -> Node:
         """Return the node of a word with these ``values``; ``EdgeFunctionError`` if they do not fit its fields."""
@@ -224,7 +237,17 @@ class Expressions:
             self.fail(node, f"{ast.unparse(owner)} has fields: name one, {self.example(ast.unparse(owner), array)}")
         if not isinstance(array, ArrayRef):
             self.fail(node, "only an array that is a parameter can be indexed")
-        return ArrayPlace(array, self.index(node, array.position, node.slice))
+        return ArrayPlace(array, self.index(node, array.position, self.row_of(node, array)))
+
+    def row_of(self, node: ast.Subscript, array: ArrayRef) -> ast.expr:
+        """Return the syntax of the index of ``node``, an element of ``array``; of one with columns that of the row."""
+        if array.columns is None:
+            return node.slice
+        if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
+            row, column = node.slice.elts
+            if self.expression(column) == OWN_COLUMN:
+                return row
+        self.fail(node, f"an array with columns is indexed by a vertex and the column: {ast.unparse(node.value)}[v, j]")
 
     def index(self, node: ast.expr, position: int, given: ast.expr) -> Node:
         """Return the translation of ``given``, recorded as an index of the argument at ``position``."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.mixing import mixed
 from suricate.edgefn.operations import (
     Untranslatable,
     choose,
@@ -21,7 +22,7 @@ from suricate.edgefn.operations import (
     truth,
 )
 from suricate.edgefn.tree import Node
-from suricate.edgefn.types import BOOL, is_float, storage, type_of
+from suricate.edgefn.types import BOOL, INT, is_float, storage, type_of
 
 # NumPy name -> name in C and in the ``math`` module
 _FLOAT_FUNCTIONS = {
@@ -45,7 +46,7 @@ def _table() -> dict[Any, tuple[str, str]]:
         pow: ("power", ""), math.pow: ("float power", ""), np.power: ("power", ""), np.square: ("square", ""),
         np.where: ("where", ""), bool: ("truth", ""), np.bool_: ("truth", ""),
         int: ("cast", "int64"), float: ("cast", "float64"), math.erf: ("float", "erf"), math.erfc: ("float", "erfc"),
-        math.lgamma: ("float", "lgamma"),
+        math.lgamma: ("float", "lgamma"), mixed: ("mixed", ""),
     }  # fmt: skip
     for name, in_math in _FLOAT_FUNCTIONS.items():
         table[getattr(np, name)] = table[getattr(math, in_math)] = ("float", name)
@@ -61,7 +62,7 @@ def _table() -> dict[Any, tuple[str, str]]:
     return table
 
 
-_TABLE = _table()
+_TABLE, _ZERO = _table(), Node("const", INT, value=0)
 
 
 def is_known(function: Any) -> bool:
@@ -97,6 +98,10 @@ def call(function: Any, args: tuple[Node, ...]) -> Node | None:
             return truth(x)
         case "cast", (x,):
             return convert(number(x), what)
+        case "mixed", (_, _) | (_, _, _):
+            if any(is_float(one.type) for one in args):
+                raise Untranslatable("mixed takes integers: convert with int(x)")
+            return Node("mixed", "int64", tuple(convert(number(one), "int64") for one in (*args, _ZERO)[:3]))
         case "narrow", (x,):
             wide = x if x.type == "uint64" else convert(number(x), "int64")
             return Node("narrow", "int64", (wide,), what)

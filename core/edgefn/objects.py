@@ -9,7 +9,7 @@ import numpy as np
 from suricate.base import effects
 from suricate.edgefn import operations
 from suricate.edgefn.expressions import Expressions, construct
-from suricate.edgefn.tree import Add, ArrayRef, Effect, Node, ObjectRef, Statement
+from suricate.edgefn.tree import Add, ArrayRef, Effect, Node, ObjectRef, Statement, WordsRef
 from suricate.edgefn.types import BOOL, is_float, type_of
 
 _ATOMIC_DTYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
@@ -21,11 +21,10 @@ class Objects(Expressions):
 
     Attributes:
         effects: by position of an argument, the kind of effects on it, as in ``Tree``.
-        role: ``"edge"``, ``"vertex"`` or ``"effect"``: what the function may write (``suricate.edgefn``).
+        role: ``"edge"``, ``"vote"``, ``"vertex"`` or ``"effect"``: what the function may write (``suricate.edgefn``).
     """
 
     effects: dict[int, str]  # position of an argument -> kind of its effects
-    role: str
 
     def attribute(self, node: ast.Attribute) -> Node:
         """Return the node of ``scalar.value``, or of the number that an attribute of a module stands for."""
@@ -103,8 +102,12 @@ class Objects(Expressions):
         function = self.resolve(call.func)
         if not effects.is_effect(function):
             self.fail(node, f"{construct(node)} cannot be used in an edge function")
-        if self.role != "effect":
-            self.fail(node, f"{ast.unparse(call.func)} can only be called in functions of edge_map and intersect")
+        if self.role == "edge":
+            self.fail(
+                node,
+                f"{ast.unparse(call.func)} cannot be called in a function whose values are reduced: call it in then or "
+                "commit, or in a function of edge_map, intersect or vertex_map",
+            )
         if len(call.args) != 3:
             self.fail(node, f"{ast.unparse(call.func)} takes 3 arguments, not {len(call.args)}")
         return self.unite(call) if function is effects.unite else self.atomic(call, effects.ATOMICS[function])
@@ -122,8 +125,12 @@ class Objects(Expressions):
     def atomic(self, call: ast.Call, kind: str) -> tuple[Statement, ...]:
         """Return the statement of ``su.atomic.add(array, index, value)``, ``min``, ``max`` or ``or_``."""
         array = self.argument(call.args[0])
+        if isinstance(array, WordsRef):
+            return self.atomic_word(call, array, kind)
         if not isinstance(array, ArrayRef):
             self.fail(call, f"{ast.unparse(call.func)} changes an array that is a parameter")
+        if array.columns is not None:
+            self.fail(call, f"{ast.unparse(call.func)} takes an array of one dimension, not one with columns")
         allowed = _OR_DTYPES if kind == "or" else _ATOMIC_DTYPES
         if array.dtype.name not in allowed:
             self.fail(call, f"{ast.unparse(call.func)} takes arrays of {', '.join(allowed)}, not {array.dtype}")
@@ -133,6 +140,20 @@ class Objects(Expressions):
         self.fits(call, "the array", array.dtype, value)
         value = operations.truth(value) if array.dtype == np.bool_ else operations.number(value)
         return (Effect(kind, array, (index, value)),)
+
+    def atomic_word(self, call: ast.Call, words: WordsRef, kind: str) -> tuple[Statement, ...]:
+        """Return the statement of ``su.atomic.min(words, index, (a, b, ...))``, with a value for each field."""
+        name = ast.unparse(call.func)
+        if kind != "min":
+            self.fail(call, f"{name} takes an array: of words, su.atomic.min keeps the smallest (keys, payload)")
+        fields = ", ".join(field.name for field in words.layout.fields)
+        given = call.args[2]
+        if not isinstance(given, ast.Tuple) or len(given.elts) != len(words.layout.fields):
+            self.fail(call, f"{name} of words takes a tuple with one value per field, ({fields}): {ast.unparse(given)}")
+        self.kind(call, words.position, "argmin")
+        index = self.element(call, call.args[1])
+        word = self.encoded(given, words.layout, [self.expression(value) for value in given.elts])
+        return (Effect("argmin", words, (index, word)),)
 
     def unite(self, call: ast.Call) -> tuple[Statement, ...]:
         """Return the translated statement ``su.unite(sets, u, v)``."""

@@ -20,10 +20,14 @@ from suricate.edgefn.source import Source
 from suricate.edgefn.tree import ArrayRef, Binding, Node, ObjectRef, WordsRef, constant
 from suricate.edgefn.types import INT, cuda_type, type_of
 from suricate.intake.arrays import is_flat
+from suricate.kernels.walking import without_weights
 
 EDGE = ("u", "v", "w")  #: leading parameters of an edge function; a vertex predicate has ("v",)
+EVENT = "event"  #: in place of ``"w"``: loops pass the low 32 bits of an event's number, the function takes the number
 ROW, WEIGHT_AND_ROW = "row", "w, row"  #: in place of ``"w"``: loops pass the row of the edge, the function takes these
-_COUNTS = ("i", "step")  # leading parameters that are int64
+WEIGHTS_OF_TWO, ROWS_OF_TWO = ("a", "b"), ("row_a", "row_b")  #: of the edges from u and v to a common neighbour
+COLUMN = "j"  #: leading parameter of a function of one column
+_COUNTS = ("i", "step", COLUMN)  # leading parameters that are int64
 
 
 class Argument(NamedTuple):
@@ -38,7 +42,9 @@ class Argument(NamedTuple):
             the weight of an unweighted graph, and for kinds without a single type.
         layout: the fields of words, or of a leading parameter ``value`` that is a word; else None.
         op: reduction of an accumulator: ``"sum"``, ``"min"``, ``"max"`` or ``"or"``; ``WEIGHTS`` of an array that the
-            function itself does not take: the weights by row, from which it gets ``w``; else None.
+            function itself does not take: the weights by row, from which it gets ``w``; ``KEPT`` of labels by vertex
+            that votes prefer, which no function takes; ``COLUMNS`` of an array of shape (n, k), which generated code
+            takes flat; ``WIDTH`` of the number k; else None.
     """
 
     kind: str
@@ -48,8 +54,8 @@ class Argument(NamedTuple):
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the Python function has no parameter for this argument: it is the weights by row."""
-        return self.op == WEIGHTS
+        """Whether the Python function has no parameter for it: weights by row, labels to keep, a number of columns."""
+        return self.op in (WEIGHTS, KEPT, WIDTH, FIRST, MASK)
 
     @property
     def kernel_type(self) -> str:
@@ -110,7 +116,9 @@ class Argument(NamedTuple):
             case "edges" | "answers":
                 return value.table()
             case "graph":
-                return value.view("out").data
+                return without_weights(value.view("out"))
+        if self.op == COLUMNS:
+            return value.reshape(-1)
         return value.data if self.kind == "words" else value if self.kind == "array" else self.packed(value)
 
     def bindings(self, label: str) -> list[Binding]:
@@ -136,12 +144,14 @@ class Argument(NamedTuple):
     def __str__(self) -> str:
         if self.layout is not None:
             return f"{self.kind} of {self.layout}"
-        if self.kind in _METHODS:
+        if self.kind in _METHODS or self.op == COLUMNS:
             return " ".join(filter(None, (self.op, str(self.dtype or ""), self.kind)))
         return f"{self.dtype} {'number' if self.kind == 'scalar' else self.kind}"
 
 
-WEIGHTS = "weights"  #: ``op`` of the array with the weights by row
+WEIGHTS, KEPT = "weights", "kept"  #: ``op`` of the array with the weights by row, and of labels that votes prefer
+RING, FIRST, MASK = "ring", "first", "mask"  #: of a column of events; the first number; what numbers are masked by
+COLUMNS, WIDTH = "columns", "width"  #: of an array of shape (n, k), and of the number k
 CHECKED_KINDS = ("array", "words")  #: whose indices SURICATE_CHECKS=1 checks
 _OBJECTS = {"sets": "unsigned int*", "edges": "EdgeTable", "answers": "EdgeTable", "graph": "View"}  # C++ types
 _METHODS = ("accumulator", *_OBJECTS)
@@ -186,6 +196,7 @@ def _packed_view(view: StoreView) -> Any:
 
 
 _ARRAYS = {np.dtype(name): Argument("array", np.dtype(name)) for name in C_TYPES}
+_OF_COLUMNS = {dtype: one._replace(op=COLUMNS) for dtype, one in _ARRAYS.items()}
 _SCALARS = {
     bool: Argument("scalar", np.dtype(np.bool_)),
     int: Argument("scalar", np.dtype(np.int64)),
@@ -195,10 +206,33 @@ _SCALARS = {
 }
 
 
+OF_WIDTH = Argument("scalar", np.dtype(np.int64), op=WIDTH)  #: the number of columns, the last argument
+
+
 @cache
 def weights_by_row(dtype: np.dtype) -> Argument:
     """Return the :class:`Argument` of the array of weights by row, from which a function with a row gets ``w``."""
     return Argument("array", dtype, op=WEIGHTS)
+
+
+HIDDEN_NUMBER = Argument("scalar", np.dtype(np.int64), op=KEPT)  #: of labels, which no function takes
+SCORES = Argument("array", np.dtype(np.float64), op=KEPT)  #: by vertex, which no function takes
+
+
+FIRST_EVENT = Argument("scalar", np.dtype(np.int64), op=FIRST)
+EVENT_MASK = Argument("scalar", np.dtype(np.int64), op=MASK)
+
+
+@cache
+def by_event(dtype: np.dtype) -> Argument:
+    """Return the :class:`Argument` of a column of events of ``dtype``, which functions read by number."""
+    return Argument("array", dtype, op=RING)
+
+
+@cache
+def labels_to_keep(dtype: np.dtype) -> Argument:
+    """Return the :class:`Argument` of an array of labels by vertex that a vote prefers, which no function takes."""
+    return Argument("array", dtype, op=KEPT)
 
 
 def argument_of(value: Any) -> Argument:
@@ -227,8 +261,10 @@ def argument_of(value: Any) -> Argument:
         flat = is_flat(value)
     except AttributeError:  # a pandas Series, say
         raise DTypeError(f"an edge function takes arrays of NumPy and CuPy, not {type(value).__name__}") from None
+    if not flat and value.ndim == 2 and value.flags.c_contiguous:
+        return _OF_COLUMNS[dtype]
     if not flat:
-        raise ShapeError(f"an edge function takes contiguous one-dimensional arrays, not one of shape {value.shape}")
+        raise ShapeError(f"an edge function takes contiguous arrays of one or two dimensions, not shape {value.shape}")
     return argument
 
 
@@ -281,7 +317,7 @@ class Signature(NamedTuple):
     @property
     def weights(self) -> int | None:
         """The position of the argument with the weights by row, or None."""
-        return next((at for at, argument in enumerate(self.arguments) if argument.is_hidden), None)
+        return next((at for at, argument in enumerate(self.arguments) if argument.op == WEIGHTS), None)
 
     def bindings(self) -> list[Binding]:
         """Return what the translator puts in place of each parameter of the Python function, in order."""
@@ -289,8 +325,28 @@ class Signature(NamedTuple):
         for at, (parameter, label) in enumerate(zip(self.parameters, self.labels, strict=True)):
             if at < len(self.leading) and self.leading[at] == WEIGHT_AND_ROW:
                 found.append(self._weight_by_row(label))
-            found += [] if parameter.is_hidden else parameter.bindings(label)
+            if at < len(self.leading) and self.leading[at] == EVENT:
+                found.append(self._number_of_event(label))
+            elif parameter.op == RING:
+                assert parameter.dtype is not None
+                found.append(ArrayRef(int(label[1:]), parameter.dtype, mask=self._place(MASK)))
+            elif parameter.op == COLUMNS and parameter.dtype is not None:
+                found.append(ArrayRef(int(label[1:]), parameter.dtype, len(self.arguments) - 1))  # the width is last
+            else:
+                found += [] if parameter.is_hidden else parameter.bindings(label)
         return found
+
+    def _place(self, op: str) -> int:
+        return next(at for at, argument in enumerate(self.arguments) if argument.op == op)
+
+    def _number_of_event(self, label: str) -> Node:
+        """Return the node of the number of an event whose low bits are the parameter ``label``: from the first one on.
+
+        A number less the first one is below 2^32.
+        """
+        low, first = Node("parameter", "int64", value=label), Node("parameter", "int64", value=f"a{self._place(FIRST)}")
+        age = Node("and", "int64", (Node("sub", "int64", (low, first)), Node("const", "int64", value=(1 << 32) - 1)))
+        return Node("add", "int64", (age, first))
 
     def _weight_by_row(self, label: str) -> Node:
         """Return the node of the weight of an edge whose row is the parameter ``label``; 1 without weights."""
@@ -316,8 +372,7 @@ class Signature(NamedTuple):
     @property
     def labels(self) -> list[str]:
         """Names of all parameters in generated code: the leading ones, then ``a0``, ``a1``, ... for the arguments."""
-        leading = ("w" if name in (ROW, WEIGHT_AND_ROW) else name for name in self.leading)
-        return [*leading, *(f"a{i}" for i in range(len(self.arguments)))]
+        return [*(_LABELS.get(name, name) for name in self.leading), *(f"a{i}" for i in range(len(self.arguments)))]
 
     def declarations(self, labels: list[str], writes: frozenset[int]) -> list[str]:
         """Return the C++ declarations of the parameters, which are called ``labels``."""
@@ -328,17 +383,21 @@ class Signature(NamedTuple):
         ]
 
 
+#: of leading parameters whose labels in generated code differ from their names
+_LABELS = {ROW: "w", EVENT: "w", WEIGHT_AND_ROW: "w", "a": "w_a", "b": "w_b", "row_a": "w_a", "row_b": "w_b"}
+
+
 def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | Layout | None) -> Argument:
-    if name == "w":
-        return Argument("weight", weight_dtype)
-    if name in (ROW, WEIGHT_AND_ROW):
+    if name in ("w", "a", "b"):
+        return Argument("weight", value_dtype if name == "b" else weight_dtype)  # type: ignore[arg-type]
+    if name in (ROW, EVENT, WEIGHT_AND_ROW, *ROWS_OF_TWO):
         return Argument("row", np.dtype(np.uint32))
     if name in _COUNTS:
         return Argument("count", np.dtype(np.int64))
-    if name != "value":
+    if name not in ("value", "total"):
         return Argument("vertex", np.dtype(np.uint32))
     if value_dtype is None:
-        raise ParameterError("a function with the leading parameter 'value' needs value_dtype")
+        raise ParameterError(f"a function with the leading parameter {name!r} needs value_dtype")
     return Argument("value", None, value_dtype) if isinstance(value_dtype, Layout) else Argument("value", value_dtype)
 
 
@@ -350,6 +409,25 @@ def refuse_row(source: Source, names: list[str], signature: Signature) -> None:
             "row is the row of an edge in the columns of edges, and there are none, see Graph(edge_columns=...): call "
             "the weight w",
         )
+
+
+def check_events(source: Source, names: list[str], signature: Signature, writes: frozenset[int]) -> None:
+    """Raise ``EdgeFunctionError`` unless a function of events names them, and writes to none of their columns."""
+    if EVENT in signature.leading and names[(at := signature.leading.index(EVENT)) :][:1] != [EVENT]:
+        source.fail(source.node, f"events have no weight: call parameter {at + 1} {EVENT}, the number of the event")
+    for position in sorted(writes):
+        if signature.arguments[position].op == RING:
+            source.fail(source.node, f"args[{position}] is a column of events, which a function only reads")
+
+
+def check_columns(source: Source, signature: Signature, stored: frozenset[int]) -> None:
+    """Raise ``EdgeFunctionError`` if a function of one column writes an array without columns, at ``stored``."""
+    for position in sorted(stored) if COLUMN in signature.leading else ():
+        if signature.arguments[position].op != COLUMNS:
+            source.fail(
+                source.node,
+                f"args[{position}] is written once for every column j: it must have columns, too, or take su.atomic",
+            )
 
 
 def check_count(source: Source, least: int, most: int, signature: Signature) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from suricate.cpu.jit import inner
 
+_STEP, _FIRST, _SECOND = (np.uint64(one) for one in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _TOP32, _TOP64 = np.uint32(1 << 31), np.uint64(1 << 63)
 
 
@@ -105,6 +106,23 @@ def load_pair(words, index):
     return words[index, 0], words[index, 1]
 
 
+@inner
+def next_bits(x):
+    """Return what a step of SplitMix64 makes of ``x``, a ``uint64`` (``suricate.base.mixing``)."""
+    y = np.uint64(x + _STEP)
+    y = np.uint64((y ^ (y >> np.uint64(30))) * _FIRST)
+    y = np.uint64((y ^ (y >> np.uint64(27))) * _SECOND)
+    return y ^ (y >> np.uint64(31))
+
+
+@inner
+def mixed_bits(seed, a, b):
+    """Return the hash ``su.mixed(seed, a, b)`` of three ``int64`` numbers."""
+    first, second = np.int64(a).view(np.uint64), np.int64(b).view(np.uint64)
+    found = next_bits(next_bits(next_bits(np.int64(seed).view(np.uint64)) ^ first) ^ second)
+    return np.uint64(found).view(np.int64)
+
+
 # -- accumulators and effects (for several threads: ``atomics.py``); a NaN never is smaller or larger -----------------
 
 
@@ -158,3 +176,11 @@ def effect_max(array, index, value):
 def effect_or(array, index, value):
     """Set ``array[index]`` to its bitwise or with ``value``, in loops of one thread (``su.atomic.or_``)."""
     array[index] |= value
+
+
+@inner
+def effect_argmin(words, index, word):
+    """Set word ``index`` of ``words``, ``uint64[n, 2]``, to ``word`` if that is smaller, in loops of one thread."""
+    if word[1] < words[index, 1] or (word[1] == words[index, 1] and word[0] < words[index, 0]):
+        words[index, 0] = word[0]
+        words[index, 1] = word[1]

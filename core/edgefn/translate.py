@@ -13,7 +13,7 @@ from suricate.edgefn.objects import Objects
 from suricate.edgefn.operations import Untranslatable
 from suricate.edgefn.source import Source
 from suricate.edgefn.tree import ArrayRef, Assign, Binding, If, Node, Return, Statement, Store, Tree
-from suricate.edgefn.types import BOOL, is_float, storage
+from suricate.edgefn.types import BOOL, PAIR, is_float, storage
 
 
 def translate(source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> Tree:
@@ -22,7 +22,7 @@ def translate(source: Source, bindings: dict[str, Binding], role: str, layout: L
     Args:
         source: the function.
         bindings: by name of a parameter, the expression or argument that it stands for.
-        role: ``"edge"``, ``"vertex"`` or ``"effect"``: what the function may write (``suricate.edgefn``).
+        role: ``"edge"``, ``"vote"``, ``"vertex"`` or ``"effect"``: what the function may write (``suricate.edgefn``).
         layout: the fields of the word that it returns, None if it returns a number or nothing.
     """
     translator = _Translator(source, bindings, role, layout)
@@ -43,15 +43,15 @@ def translate(source: Source, bindings: dict[str, Binding], role: str, layout: L
 
 OWN_VERTEX = Node("parameter", "int64", value="v")  # where a function may write: its vertex,
 OWN_POSITION = Node("parameter", "int64", value="i")  # or the position of its vertex among those that were given
-_RESULT = "return"  # no variable can have this name
+_RESULT, _WEIGHT = "return", "return weight"  # no variable can have these names
 
 
 class _Translator(Objects):
     """Translates the body of a Python function into typed statements.
 
-    ``role`` says what the function may do: ``"edge"``: return a value; ``"vertex"``: also write at its own vertex;
-    ``"effect"``: change arguments by ``su.atomic.*`` and ``su.unite``. The other parameters are those of
-    :func:`translate`.
+    ``role`` says what the function may do: ``"edge"``: return a value; ``"vote"``: return a label and a weight;
+    ``"vertex"``: also write at its own vertex; ``"effect"`` and ``"vertex"``: change arguments by ``su.atomic.*`` and
+    ``su.unite``. The other parameters are those of :func:`translate`.
     """
 
     def __init__(self, source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> None:
@@ -110,9 +110,21 @@ class _Translator(Objects):
 
     def returned(self, node: ast.expr) -> Return:
         value = self.expression(node)
+        if self.role == "vote":
+            return self.voted(node, value)
         if self.layout is not None and value.type != self.layout.type:
             value = self.encoded(node, self.layout, [value])
         return self.result(value)
+
+    def voted(self, node: ast.expr, value: Node) -> Return:
+        """Return the statement that returns the pair ``value``: the label as int64, the weight as int64 or float64."""
+        if value.op != "pair":
+            self.fail(node, "the function returns one number: for reduce='vote' return (label, weight)")
+        weight = self.join(_WEIGHT, value.args[1])
+        kind = "float64" if is_float(self.types[_WEIGHT]) else "int64"
+        self.types[_RESULT] = PAIR + kind
+        label, weight = operations.convert(value.args[0], "int64"), operations.convert(weight, kind)
+        return Return(Node("pair", PAIR + kind, (label, weight)))
 
     def block(self, body: list[ast.stmt]) -> tuple[Statement, ...]:
         statements: list[Statement] = []
@@ -130,11 +142,14 @@ class _Translator(Objects):
 
     def statement(self, node: ast.stmt) -> tuple[Statement, ...]:
         match node:
-            case ast.Return(value=None) if self.role == "edge":
+            case ast.Return(value=None) if self.role in ("edge", "vote"):
                 self.fail(node, "return needs a value")
             case ast.Return(value=None):
                 self.flow.returned = True
                 return self.fall_through(node)
+            case ast.Return(value=ast.IfExp(test=test, body=body, orelse=orelse)) if self.role == "vote":
+                yes, no = (ast.copy_location(ast.Return(side), side) for side in (body, orelse))
+                return self.branch(ast.copy_location(ast.If(test, [yes], [no]), node))
             case ast.Return(value=ast.expr() as value):
                 self.flow.returned = True
                 return (self.returned(value),)
@@ -225,7 +240,10 @@ class _Translator(Objects):
         """Raise ``EdgeFunctionError`` if the function reads elements that other calls may be changing at this time."""
         for position in self.effects.keys() & self.indices.keys():
             node = next(iter(self.indices[position].values()))
-            self.fail(node, "an array with effects cannot be read in the same function: others may change it meanwhile")
+            self.fail(
+                node,
+                "an array with effects is neither read nor written in the same function: others change it meanwhile",
+            )
         for position in self.written:
             indices = self.indices[position]
             own = OWN_VERTEX if OWN_VERTEX in indices else OWN_POSITION

@@ -71,13 +71,13 @@ class Effect:
     """The statement ``su.atomic.*(target, *args)`` or ``su.unite(target, *args)``.
 
     Attributes:
-        kind: ``"sum"``, ``"min"``, ``"max"``, ``"or"`` or ``"unite"``.
-        target: the array, or the sets.
-        args: index and value, or the two elements to unite.
+        kind: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (of words) or ``"unite"``.
+        target: the array, the words, or the sets.
+        args: index and value (a word for words), or the two elements to unite.
     """
 
     kind: str
-    target: ArrayRef | ObjectRef
+    target: ArrayRef | WordsRef | ObjectRef
     args: tuple[Node, Node]
 
 
@@ -101,10 +101,16 @@ Statement = Assign | Store | Add | Effect | Return | If
 
 
 class ArrayRef(NamedTuple):
-    """An array argument: its position among the arguments, and its dtype."""
+    """An array argument: its position among the arguments, and its dtype.
+
+    ``columns``: of an array with columns, ``x[v, j]``, the position of the argument that is their number; else None.
+    ``mask``: of a column of events, in a ring, the position of the argument that numbers are masked by; else None.
+    """
 
     position: int
     dtype: np.dtype
+    columns: int | None = None
+    mask: int | None = None
 
 
 class WordsRef(NamedTuple):
@@ -168,7 +174,7 @@ class Tree:
         writes: positions of the arguments that it writes to.
         elsewhere: positions of the arguments, graphs included, that it uses at indices other than its own vertex.
         indexed: by leading parameter (``u``, ``v``), positions of the arguments that it indexes by this parameter.
-        effects: by position of an argument, the kind of effects on it ("sum", "min", "max", "or" or "unite").
+        effects: by position of an argument, the kind of effects on it ("sum", "min", "max", "or", "argmin" or "unite").
     """
 
     statements: tuple[Statement, ...]

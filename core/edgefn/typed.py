@@ -38,11 +38,12 @@ class TypedFunction:
         result: dtype of the value (bool, int64, uint64, float32 or float64), None if there is none or it is a word.
         signature: the types it is translated for.
         writes: positions of the :attr:`arguments` that it writes to, effects included.
-        effects: by position of an argument, the kind of effects on it ("sum", "min", "max", "or" or "unite").
+        effects: by position of an argument, the kind of effects on it ("sum", "min", "max", "or", "argmin" or "unite").
         elsewhere: positions of the arguments, graphs included, that it uses at indices other than its own vertex; None:
             not known.
         indexed: by leading parameter, positions of the arguments that it indexes by this parameter, as far as known.
         asks: which edges and degrees it looks up in graphs.
+        reads_weight: whether it may use the weight (or the row) of the edge.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba function may allocate memory; translated functions
             do not.
     """
@@ -57,6 +58,7 @@ class TypedFunction:
     elsewhere: frozenset[int] | None = None
     indexed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     asks: Asks = field(default_factory=Asks)
+    reads_weight: bool = True
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -72,6 +74,16 @@ class TypedFunction:
     def weight_dtype(self) -> np.dtype | None:
         """Dtype of the weights, None if there are none."""
         return self.signature.weight_dtype
+
+    @property
+    def stores(self) -> frozenset[int]:
+        """Positions of the arguments that it writes at its own vertex: :attr:`writes` without effects."""
+        return self.writes - self.effects.keys()
+
+    @property
+    def reads(self) -> frozenset[int]:
+        """Positions of the arguments that it indexes, other than by effects, as far as known."""
+        return frozenset(self.elsewhere or ()).union(*self.indexed.values())
 
     @property
     def role(self) -> str:

@@ -4,6 +4,7 @@ A type is a string: ``bool``, ``int64``, ``uint64``, ``float32``, ``float64``, o
 ``float`` of Python numbers. Weak numbers are stored as int64 and float64; an operation with another type takes the
 other type. ``word64`` and ``word128`` are words of several fields (``suricate.edgefn.layout``), which operators do not
 take.
+``pair int64`` and ``pair float64`` are votes: a label, and a weight of the type named.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from suricate.cuda.program import c_type
 
 BOOL, INT, FLOAT = "bool", "int", "float"
+PAIR = "pair "  #: what the type of a vote begins with
 WEAK = {INT: "int64", FLOAT: "float64"}
 
 
@@ -22,8 +24,8 @@ def is_float(kind: str) -> bool:
 
 
 def is_word(kind: str) -> bool:
-    """Return whether ``kind`` is a type of words of several fields."""
-    return kind.startswith("word")
+    """Return whether ``kind`` is a type of several numbers together: of words, or of votes."""
+    return kind.startswith(("word", PAIR))
 
 
 def type_of(dtype: np.dtype, *, scalar: bool = False) -> str:
@@ -55,4 +57,6 @@ def promote(a: str, b: str) -> str | None:
 
 def cuda_type(kind: str) -> str:
     """Return the C++ type of values of type ``kind``, such as ``"float"`` for ``"float32"``."""
+    if kind.startswith(PAIR):
+        return f"edgefn::Vote<{c_type(kind.removeprefix(PAIR))}>"
     return f"words::Word{kind[4:]}" if kind.startswith("word") else c_type(storage(kind))

@@ -95,6 +95,14 @@ class Graph(hints.Hinted):
     Raises:
         ParameterError, UnknownNameError, DeviceError, DTypeError, VertexRangeError: an argument is invalid.
         CapacityError: there is not enough memory.
+
+    Example:
+        >>> g = su.Graph(4, weight_dtype="float32", device="cpu")
+        >>> delta = g.insert_edges([0, 0, 1], [1, 2, 2], [1.0, 4.0, 2.0])
+        >>> g.num_edges, g.neighbors(0).tolist()
+        (3, [1, 2])
+        >>> g.compute("sssp", source=0).distance.tolist()
+        [0.0, 1.0, 3.0, inf]
     """
 
     def __init__(  # noqa: PLR0913 - what a user may choose, by keyword; GraphOptions holds it from here on
@@ -149,11 +157,12 @@ class Graph(hints.Hinted):
         self.edge_table = table(self.device, kinds) if kinds else None  #: rows of edges, None without columns
         self._shown = with_weights(stores, self.edge_table)  # those that users see
         self.reserved: np.ndarray | None = None  #: vertices that parameters may name although they are not live
+        self.weight_scale: float | None = None  #: by what stored weights are multiplied, if their window decays
         self.owner: object = None  #: what alone may change edges and vertices, as a window; None: everybody
         self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
         share_limit(self, options.memory_limit)
-        if partition is None:
+        if partition is None and self._rehearses:
             rehearse_updates(self)
 
     # -- what it is ----------------------------------------------------------------------------------------------------
@@ -203,6 +212,8 @@ class Graph(hints.Hinted):
     columns = property(naming.columns)
     edge_columns = property(edge_columns.edge_columns)
     walks_rows = False  #: whether weights are rows, as functions that take a ``row`` see the graph
+    _events: Any = None  #: the view of events that this is, whose edges have a number; None: a graph
+    _rehearses = True  #: whether what batches need is compiled ahead
     live_vertices = property(live_vertices)
     deleted_vertices = property(deleted_vertices)
     most_deleted = property(most_deleted)
@@ -218,6 +229,11 @@ class Graph(hints.Hinted):
 
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> g.store().num_edges
+            2
         """
         if not isinstance(over, str) or over not in ("out", "in"):
             raise UnknownNameError(f"over={shown(over)}: use 'out' or 'in'")
@@ -233,6 +249,11 @@ class Graph(hints.Hinted):
 
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> g.view().num_vertices
+            3
         """
         view = self._views.get(over) if isinstance(over, str) else None
         return self._new_view(over) if view is None else view
@@ -242,19 +263,31 @@ class Graph(hints.Hinted):
             with self._lock:
                 if isinstance(over, str) and over == "in" and not self.directed:
                     return self._views.setdefault("in", self._views.get("out") or self.view("out"))
-                store = self._shown[0] if isinstance(over, str) and over == "out" else self.store(over)
+                is_known = isinstance(over, str) and over in ("out", "in")[: len(self._shown)]
+                store = self._shown[over == "in"] if is_known else self.store(over)
                 return self._views.setdefault(over, self._walked(store.view()))
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
 
     def capabilities(self) -> dict[str, str]:
-        """Return ``{operation: "native" | "fallback"}`` of the graph's backend."""
+        """Return ``{operation: "native" | "fallback"}`` of the graph's backend.
+
+        Example:
+            >>> su.Graph(2, device="cpu").capabilities()["insert"]
+            'native'
+        """
         return type(self._stores[0]).capabilities()
 
     def exclusive(self) -> Lock:
         """Return a context manager: inside it other threads wait for the graph, and its CUDA device is current.
 
         It is reentrant: the thread that holds it may enter it again, as every call on the graph does.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> with g.exclusive():
+            ...     print(g.num_edges, g.degree(0))
+            2 1
         """
         return self._lock
 
@@ -289,6 +322,12 @@ class Graph(hints.Hinted):
         Raises:
             VertexRangeError, DTypeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
             CapacityError: memory is short; the graph is unchanged. RequirementError: a window changes the graph.
+
+        Example:
+            >>> g = su.Graph(4, device="cpu")
+            >>> delta = g.insert_edges([0, 1, 0], [1, 2, 1])
+            >>> delta.num_inserted, g.num_edges
+            (2, 2)
         """
         if dst is PAIRS:
             self._refuse(hints.pairs_refused("insert_edges"))
@@ -301,6 +340,13 @@ class Graph(hints.Hinted):
         """Delete edges, given as ids or names; those that are not stored are ignored.
 
         Raises as :meth:`insert_edges` does.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> g.delete_edges([0, 2], [1, 0]).num_deleted
+            1
+            >>> g.edges()
+            EdgeList(src=array([1], dtype=uint32), dst=array([2], dtype=uint32), weight=None)
         """
         if dst is PAIRS:
             self._refuse(hints.pairs_refused("delete_edges"))
@@ -311,6 +357,12 @@ class Graph(hints.Hinted):
 
         An edge that is deleted and inserted again is listed as replaced if its weight differs, else not at all. Raises
         as :meth:`insert_edges` does.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> delta = g.apply(su.Batch(delete=([0], [1]), insert=([2, 1], [0, 2])))
+            >>> delta.num_deleted, delta.num_inserted
+            (1, 1)
         """
         if not isinstance(batch, Batch):
             kind = type(batch).__name__
@@ -370,6 +422,8 @@ class Graph(hints.Hinted):
 
     def _end_change(self, before: int, delta: Delta) -> Delta:
         """Bring trackers up to date after a change of the graph at version ``before``; return ``delta``."""
+        if self._updater.version != before:
+            delta.version = self._updater.version
         if self._objects is not None:
             self._objects.follow(delta)
         if self.edge_table is not None and self._updater.version != before:
@@ -391,6 +445,11 @@ class Graph(hints.Hinted):
         Raises:
             VertexRangeError: there would be more vertices than ids.
             CapacityError: there is not enough memory.
+
+        Example:
+            >>> g = su.Graph(3, device="cpu")
+            >>> g.insert_vertices(2).tolist(), g.num_vertices
+            ([3, 4], 5)
         """
         self.demand_owner()
         if self.partition is not None:
@@ -414,6 +473,13 @@ class Graph(hints.Hinted):
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], device="cpu")
+            >>> g.delete_vertices([1]).num_deleted
+            2
+            >>> g.live_vertices.tolist()
+            [0, 2]
         """
         self.demand_owner()
         if self.partition is not None:
@@ -437,13 +503,28 @@ class Graph(hints.Hinted):
 
     @on_graph_device
     def edges(self) -> EdgeList:
-        """Return a copy of all edges, ordered by source; undirected ones once, ``src <= dst``. Waits for the device."""
+        """Return a copy of all edges, ordered by source; undirected ones once, ``src <= dst``. Waits for the device.
+
+        Example:
+            >>> g = su.Graph.from_coo([1, 0], [2, 1], directed=False, device="cpu")
+            >>> edges = g.edges()
+            >>> edges.src.tolist(), edges.dst.tolist()
+            ([0, 1], [1, 2])
+        """
         self._updater.raise_found()
         return self._once(self._shown[0].edges())
 
     @on_graph_device
     def mark(self) -> None:
-        """Start recording insertions for :meth:`updated` and ``scheme="updated"``; earlier ones are forgotten."""
+        """Start recording insertions for :meth:`updated` and ``scheme="updated"``; earlier ones are forgotten.
+
+        Example:
+            >>> g = su.Graph.from_coo([0], [1], num_vertices=4, device="cpu")
+            >>> g.mark()
+            >>> delta = g.insert_edges([1, 0], [2, 1])
+            >>> g.updated().dst.tolist()
+            [2]
+        """
         self._drop_views()
         with self._updater.whole():
             for store in self._stores:
@@ -454,11 +535,19 @@ class Graph(hints.Hinted):
         """Return the edges inserted since :meth:`mark` and still stored; no mark: all edges. Waits for the device.
 
         An edge that was stored at the mark, deleted and inserted again may be missing.
+
+        Example:
+            >>> g = su.Graph(3, device="cpu")
+            >>> g.mark()
+            >>> delta = g.insert_edges([0, 1], [1, 2])
+            >>> g.updated().src.tolist()
+            [0, 1]
         """
         self._updater.raise_found()
         return self._once(self._shown[0].updated())
 
     def _once(self, arcs: EdgeList) -> EdgeList:
+        arcs = lookups.scaled(self, arcs)
         return arcs if self.directed else picked(arcs, arcs.src <= arcs.dst)
 
     memory_usage = inspection.memory_usage
@@ -472,7 +561,13 @@ class Graph(hints.Hinted):
 
     @on_graph_device
     def synchronize(self) -> None:
-        """Wait for the device; raises the first error of a deferred check."""
+        """Wait for the device; raises the first error of a deferred check.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> print(g.synchronize())
+            None
+        """
         self.device.synchronize()
         self._updater.raise_found()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from suricate.intake.names import Names
     from suricate.plugins.algorithm import Algorithm
 
+ENDS = "src", "dst"  #: the first fields of a result with a value per edge
+SOURCE = "source"  #: the last field of a result with a value per vertex and source, whose arrays are (n, k)
 SHOWN = 10  #: rows in the ``repr`` of a frame
 
 
@@ -123,18 +125,78 @@ def of_fields(result: Any, fields: dict[str, Any]) -> Any:
     return result._replace(**fields) if hasattr(result, "_asdict") else fields["value"]
 
 
+def is_of_edges(result: Any) -> bool:
+    """Return whether a result has a value per edge: a NamedTuple with ``src`` and ``dst`` first, in ascending order."""
+    return getattr(result, "_fields", ())[:2] == ENDS
+
+
+def is_of_sources(result: Any) -> bool:
+    """Return whether a result has a value per vertex and source: a NamedTuple with ``source`` last."""
+    return getattr(result, "_fields", ())[-1:] == (SOURCE,)
+
+
 def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
-    """Return by name the arrays of a result that have an entry per vertex, on the graph's device or the host."""
+    """Return by name the arrays of a result with an entry per vertex or edge, on the graph's device or the host.
+
+    Of a result of several sources, those with a row per vertex.
+    """
+    if is_of_edges(result):
+        return {name: part for name, part in result._asdict().items() if np.shape(part) == np.shape(result.src)}
+    if is_of_sources(result):
+        return {name: part for name, part in result._asdict().items() if name != SOURCE}
     parts = {name: part if hasattr(part, "shape") else np.asarray(part) for name, part in fields_of(result).items()}
     return {name: part for name, part in parts.items() if part.shape == (graph.num_vertices,)}
 
 
-def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dict[str, Array]:
-    """Return the arrays with an entry per vertex in a result, by name; ``ParameterError`` if there are none."""
-    found = per_vertex(graph, result)
+def entries(
+    graph: Graph, result: Any, kind: Algorithm | type[Algorithm], *, edges: bool = False, wanted: str = ""
+) -> dict[str, Array]:
+    """Return the arrays with an entry per vertex in a result, by name; ``ParameterError`` if there are none.
+
+    ``edges``: also those with an entry per edge, other than ``src`` and ``dst``, or per vertex and source, which become
+    flat, vertex by vertex. ``wanted``: what the error says in place of where values are.
+    """
+    if is_of_sources(result) and edges:
+        return {name: part.reshape(-1) for name, part in per_vertex(graph, result).items()}
+    found = per_vertex(graph, result) if edges or not (is_of_edges(result) or is_of_sources(result)) else {}
+    found = {name: part for name, part in found.items() if name not in ENDS or not is_of_edges(result)}
     if not found:
-        raise ParameterError(f"{kind.name} gives no value per vertex: read its result")
+        instead = "call at(src, dst)" if is_of_edges(result) else "read its result"
+        what = "value per vertex alone, but one for each source" if is_of_sources(result) else "value per vertex"
+        raise ParameterError(f"{kind.name} gives no {what}: {wanted or instead}")
     return found
+
+
+def _rows(graph: Graph, result: Any) -> tuple[Array, Callable[[Array], dict[str, np.ndarray]]]:
+    """Return where the rows of a frame of ``result`` are in its arrays, and what makes columns of such places.
+
+    The places are live vertices or, of a result of edges, all of these, of one of sources live vertices for each. The
+    columns say what a row stands for.
+    """
+    if is_of_sources(result):
+        live, k = graph.live_vertices.astype(np.int64), len(result.source)
+        flat = (live[None, :] * k + graph.device.xp.arange(k)[:, None]).reshape(-1)
+        return flat, lambda places: _sources_of(graph, result.source, _on_host(graph, places))
+    if not is_of_edges(result):
+        return graph.live_vertices, lambda places: columns_of(graph, _on_host(graph, places))
+    return graph.device.xp.arange(len(result.src)), lambda places: {
+        name: _called(graph, _on_host(graph, _picked(graph, getattr(result, name), places))) for name in ENDS
+    }
+
+
+def _sources_of(graph: Graph, source: Array, places: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns ``source`` and ``vertex``, with names where the graph has some, of flat ``places``."""
+    sources = _on_host(graph, source)
+    vertices, column = np.divmod(places, max(len(sources), 1))
+    found = {SOURCE: sources[column]}
+    if graph.names is not None:
+        found["source_name"] = names_of(graph.names, sources)[column]
+    return {**found, **columns_of(graph, vertices.astype(np.uint32))}
+
+
+def _called(graph: Graph, vertices: np.ndarray) -> np.ndarray:
+    """Return the names of ends of edges or, if the graph has none, their ids, as frames of deltas have them."""
+    return vertices if graph.names is None else names_of(graph.names, vertices)
 
 
 def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
@@ -154,31 +216,65 @@ def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
 
 def at(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], vertices: Array) -> Any:
     """Return the result of algorithm ``kind`` with its arrays by vertex reduced to ``vertices`` (``int64[k]``)."""
-    picked = {name: _picked(graph, part, vertices) for name, part in entries(graph, result, kind).items()}
+    parts = per_vertex(graph, result) if is_of_sources(result) else entries(graph, result, kind)
+    picked = {name: _picked(graph, part, vertices) for name, part in parts.items()}
     return of_fields(result, picked)
 
 
+def at_edges(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], src: Any, dst: Any) -> Any:
+    """Return the result of algorithm ``kind`` at the edges from ``src`` to ``dst``, ids or texts, a list or one each.
+
+    Values are ``float64``, NaN where the result has no such edge. Raises as ``Tracker.at``.
+    """
+    if not is_of_edges(result):
+        raise ParameterError(f"{kind.name} gives values per vertex: at takes ids, or names=")
+    (src, is_one), (dst, _) = (chosen(graph, ends, None) for ends in (src, dst))
+    if len(src) != len(dst):
+        raise ShapeError(f"src has {len(src)} entries, dst has {len(dst)}")
+    xp, held = graph.device.xp, per_vertex(graph, result)
+    if not graph.directed:
+        src, dst = xp.minimum(src, dst), xp.maximum(src, dst)
+    keys, wanted = (_keys(xp, *ends) for ends in ((result.src, result.dst), (src, dst)))
+    places = xp.minimum(xp.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    missing = keys[places] != wanted if len(keys) else xp.ones(len(wanted), bool)
+    picked: dict[str, Any] = {"src": src.astype(np.uint32), "dst": dst.astype(np.uint32)}
+    for name in held.keys() - {*ENDS}:
+        values = held[name][places].astype(np.float64) if len(keys) else xp.empty(len(wanted))
+        values[missing] = np.nan
+        picked[name] = values
+    found = of_fields(result, picked)
+    return of_one(found) if is_one else found
+
+
+def _keys(xp: Any, src: Array, dst: Array) -> Array:
+    return xp.asarray(src).astype(np.uint64) << np.uint64(32) | xp.asarray(dst).astype(np.uint64)
+
+
 def of_one(result: Any) -> Any:
-    """Return ``result``, the result at one vertex, with plain numbers in place of arrays of length 1."""
+    """Return ``result``, the result at one vertex or edge, with plain numbers in place of arrays of length 1."""
+    if is_of_sources(result):
+        return result._replace(**{name: part[0] for name, part in result._asdict().items() if name != SOURCE})
     parts = {name: part[0].item() if np.ndim(part) else part for name, part in fields_of(result).items()}
     return of_fields(result, parts)
 
 
 def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
-    """Return a frame of the result of algorithm ``kind`` with a row per live vertex, ascending by id."""
-    columns, live = entries(graph, result, kind), graph.live_vertices
-    to_numpy = partial(_on_host, graph)
-    rows = {name: to_numpy(_picked(graph, part, live)) for name, part in columns.items()}
-    return Frame({**columns_of(graph, to_numpy(live)), **_with_names(graph, rows, kind)})
+    """Return a frame of the result of algorithm ``kind``: a row per live vertex, ascending by id, or per edge.
+
+    Of a result of several sources, a row per live vertex for each of these.
+    """
+    columns, (places, called) = entries(graph, result, kind, edges=True), _rows(graph, result)
+    rows = {name: _on_host(graph, _picked(graph, part, places)) for name, part in columns.items()}
+    return Frame({**called(places), **_with_names(graph, rows, kind)})
 
 
 def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by: str | None, largest: bool) -> Frame:
     """Return the frame of ``Tracker.top``: the first vertices ranked by field ``by``, or the largest groups."""
-    k, columns = integer("k", k, low=0), entries(graph, result, kind)
+    k, columns = integer("k", k, low=0), entries(graph, result, kind, edges=True)
     flag("largest", largest)
     if by is not None and not (isinstance(by, str) and by in columns):
         raise ParameterError(f"by must be one of {', '.join(columns)}, got {shown(by)}")
-    live, to_numpy = graph.live_vertices, partial(_on_host, graph)
+    (live, called), to_numpy = _rows(graph, result), partial(_on_host, graph)
     if by is None and kind.groups in columns:
         found, sizes = np.unique(to_numpy(_picked(graph, columns[kind.groups], live)), return_counts=True)
         best = _first(graph, sizes, k, largest)
@@ -187,7 +283,7 @@ def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by
     best = _first(graph, ranked, k, largest)
     chosen = live[graph.device.xp.asarray(best)]
     rows = {name: to_numpy(_picked(graph, part, chosen)) for name, part in columns.items()}
-    return Frame({"rank": _ranks(best), **columns_of(graph, to_numpy(chosen)), **_with_names(graph, rows, kind)})
+    return Frame({"rank": _ranks(best), **called(chosen), **_with_names(graph, rows, kind)})
 
 
 def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | type[Algorithm]) -> dict[str, np.ndarray]:
@@ -200,6 +296,20 @@ def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | typ
         if graph.names is not None and name in (*kind.pointers, kind.groups):
             columns[f"{name}_name"] = names_of(graph.names, column)
     return columns
+
+
+def without_unreached(frame: Frame, kind: Algorithm | type[Algorithm]) -> Frame:
+    """Return ``frame``, of :func:`top`, masked where a search has not reached a vertex, whatever its result has there.
+
+    The algorithm ``kind`` has ``pointers``, and there is no vertex in one of them; else the frame stays as it is.
+    """
+    pointers = [frame[name] for name in kind.pointers if name in frame.columns]
+    if not pointers:
+        return frame
+    gone = np.logical_or.reduce([np.ma.getmaskarray(pointer) for pointer in pointers])
+    known = {name: frame[name] for name in frame.columns}
+    hidden = {name: np.ma.masked_where(gone, part) for name, part in known.items() if part.dtype.kind in "iuf"}
+    return Frame(known | {name: part for name, part in hidden.items() if name not in ("rank", "vertex")})
 
 
 def _picked(graph: Graph, part: Array, vertices: Array) -> Array:
@@ -243,7 +353,9 @@ def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
 
 def seen(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Seen:
     """Return copies of the arrays of ``result`` by vertex, with what :func:`changed` needs to compare them later."""
-    fields = {name: part.copy() for name, part in entries(graph, result, kind).items()}
+    parts = per_vertex(graph, result) if is_of_edges(result) or is_of_sources(result) else entries(graph, result, kind)
+    parts = {**parts, SOURCE: result.source} if is_of_sources(result) else parts
+    fields = {name: part.copy() for name, part in parts.items()}
     return Seen(fields, _on_host(graph, graph.live), 0 if graph.names is None else graph.names.version)
 
 
@@ -251,6 +363,10 @@ def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None
     """Return the frame of ``Tracker.changed``; ``before`` None: all live vertices."""
     if before is None:
         before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)
+    if tuple(now.fields)[:2] == ENDS:
+        return _changed_edges(graph, kind, before, now, atol)
+    if tuple(now.fields)[-1:] == (SOURCE,):
+        return _changed_of_sources(graph, before, now, atol)
     size, to_numpy = len(before.live), partial(_on_host, graph)  # ids stay valid: there are no fewer now
     was, differs = np.zeros((2, len(now.live)), bool)
     was[:size] = before.live
@@ -274,6 +390,45 @@ def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None
         columns[name] = column
     columns["change"] = np.where(left, "left", np.where(was[rows], "changed", "new")).astype(object)
     return Frame(columns)
+
+
+def _changed_edges(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen, now: Seen, atol: float) -> Frame:
+    """Return the frame of ``Tracker.changed`` for values per edge: edges that came, left, or have another value."""
+    was, held = ({name: _on_host(graph, part) for name, part in seen.fields.items()} for seen in (before, now))
+    old, new = (_keys(np, fields["src"], fields["dst"]) for fields in (was, held))
+    _, at, places = np.intersect1d(old, new, assume_unique=True, return_indices=True)
+    differs, is_new = np.zeros(len(at), bool), np.ones(len(new), bool)
+    for name in held.keys() - {*ENDS}:
+        differs |= differ(graph, held[name][places], was[name][at], atol)
+    is_new[places] = False
+    gone, rows = np.flatnonzero(~np.isin(old, new)), np.flatnonzero(is_new)
+    kinds = {"new": (held, rows), "changed": (held, places[differs]), "left": (was, gone)}
+    columns = {name: np.concatenate([fields[name][some] for fields, some in kinds.values()]) for name in held}
+    order = np.argsort(_keys(np, columns["src"], columns["dst"]))
+    called = {name: _called(graph, columns.pop(name)[order]) for name in ENDS}
+    rest = _with_names(graph, {name: column[order] for name, column in columns.items()}, kind)
+    change = np.repeat(np.array([*kinds], object), [len(some) for _, some in kinds.values()])[order]
+    return Frame({**called, **rest, "change": change})
+
+
+def _changed_of_sources(graph: Graph, before: Seen, now: Seen, atol: float) -> Frame:
+    """Return the frame of ``Tracker.changed`` for values per vertex and source: a row for each that differs."""
+    size, (n, k) = len(before.live), (len(now.live), len(now.fields[SOURCE]))
+    was, differs = np.zeros(n, bool), np.zeros((n, k), bool)
+    was[:size] = before.live
+    names = [name for name in now.fields if name != SOURCE]
+    for name in names:
+        if size:
+            differs[:size] |= _on_host(graph, differ(graph, now.fields[name][:size], before.fields[name], atol))
+    rows = (now.live != was)[:, None] | (now.live[:, None] & differs)
+    column, vertices = np.nonzero(rows.T)
+    left, fields = ~now.live[vertices], {}
+    for name in names:
+        fields[name] = _on_host(graph, now.fields[name])[vertices, column]
+        fields[name][left] = _on_host(graph, before.fields[name])[vertices[left], column[left]]
+    called = _sources_of(graph, now.fields[SOURCE], vertices * k + column)
+    change = np.where(left, "left", np.where(was[vertices], "changed", "new")).astype(object)
+    return Frame({**called, **fields, "change": change})
 
 
 def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: np.ndarray, version: int) -> np.ndarray:

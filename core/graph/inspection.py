@@ -48,7 +48,14 @@ class MemoryUsage(NamedTuple):
 
 @on_graph_device
 def memory_usage(graph: Graph) -> MemoryUsage:
-    """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
+    """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> usage = g.memory_usage()
+        >>> usage.used <= usage.allocated, usage._fields
+        (True, ('parts', 'used', 'allocated', 'bytes_per_edge', 'workspace'))
+    """
     graph._updater.raise_found()
     parts = parts_of(graph)
     used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
@@ -92,6 +99,10 @@ def wait_until_built(graph: Graph, timeout: float | None = None) -> bool:
 
     Raises:
         ParameterError: ``timeout`` is negative or no number.
+
+    Example:
+        >>> su.Graph(3, device="cpu").wait_until_built()
+        True
     """
     limit = None if timeout is None else real("timeout", timeout, low=0)
     if not graph.device.is_cuda:
@@ -138,7 +149,13 @@ def _admit(there: weakref.ref[Graph], limit: int, size: int) -> None:
 
 @on_graph_device
 def check(graph: Graph) -> None:
-    """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
+    """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> print(g.check())
+        None
+    """
     graph._updater.raise_found()
     check_stores(graph._stores, graph._options, graph._updater.live, graph.edge_table)
     for column in graph._columns.values():
@@ -151,8 +168,9 @@ def check(graph: Graph) -> None:
 def demand_owner(graph: Graph, owner: object = None) -> None:
     """Raise ``RequirementError`` if ``owner``, which is about to change the graph, is not its :attr:`Graph.owner`."""
     if owner is not graph.owner:
+        refusal = getattr(graph.owner, "refusal", "")
         raise RequirementError(
-            "the window changes this graph, by the events of its source: change a copy, copy.copy(graph)"
+            refusal or "the window changes this graph, by the events of its source: change a copy, copy.copy(graph)"
         )
 
 
@@ -163,6 +181,12 @@ def reserve(graph: Graph, num_edges: int) -> None:
     Raises:
         CapacityError: there is not enough memory. One of two stores may keep what it has reserved, see :func:`compact`.
         ParameterError: ``num_edges`` is not an integer, or negative.
+
+    Example:
+        >>> g = su.Graph(1000, device="cpu")
+        >>> g.reserve(50_000)
+        >>> g.num_edges
+        0
     """
     if graph.partition is not None:
         graph.partition.comm.same({"num_edges": num_edges})
@@ -178,6 +202,13 @@ def compact(graph: Graph) -> None:
     """Remove tombstones, and repack the storage and the columns; edges and version do not change. Waits for the device.
 
     What memory does not suffice for is left as it is. Rows of edge columns get other numbers.
+
+    Example:
+        >>> g = su.Graph.from_coo(np.zeros(999, int), np.arange(1, 1000), device="cpu")
+        >>> delta = g.delete_edges(np.zeros(997, int), np.arange(1, 998))
+        >>> g.compact()
+        >>> g.num_edges, sorted(g.neighbors(0).tolist())
+        (2, [998, 999])
     """
     graph._updater.raise_found()
     graph._drop_views()
@@ -193,7 +224,15 @@ def compact(graph: Graph) -> None:
 
 @on_graph_device
 def to(graph: Graph, device: DeviceLike) -> Graph:
-    """Return a copy of ``graph`` on ``device`` with its backend and version, without trackers; waits for the device."""
+    """Return a copy of ``graph`` on ``device`` with its backend and version, without trackers; waits for the device.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> copy = g.to("cpu")
+        >>> delta = copy.insert_edges([2], [0])
+        >>> g.num_edges, copy.num_edges
+        (2, 3)
+    """
     graph._updater.raise_found()
     place = resolve_device(device if graph.partition is None else graph.partition.comm.place(device))
     other, partition = object.__new__(type(graph)), None
@@ -203,6 +242,8 @@ def to(graph: Graph, device: DeviceLike) -> Graph:
         else:
             stores, partition = graph.partition.copy_to(other, place)
     other._assemble(graph._options, stores, partition)
+    if graph.weight_scale is not None:  # a copy has weights like any other graph
+        other.insert_edges(*graph.edges().each(graph.device.to_numpy))
     updater = graph._updater
     other._updater.inherit(updater.version, updater.live.deleted_ids(), updater.had_loops)
     other._objects = None if graph._objects is None else graph._objects.copy()
@@ -216,9 +257,9 @@ def to(graph: Graph, device: DeviceLike) -> Graph:
 def most_arcs(graph: Graph) -> int:
     """An upper bound of the number of arcs (an undirected edge is two), known without waiting for the device."""
     counted = graph._updater.most_arcs()
-    return (
-        counted if graph.partition is not None else min(counted, (graph._views.get("out") or graph.view()).most_edges)
-    )
+    if graph.partition is not None:
+        return counted
+    return min(counted, (graph._views.get("out") or graph._new_view("out")).most_edges)
 
 
 def check_stores(

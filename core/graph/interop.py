@@ -29,6 +29,7 @@ from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList, ed
 from suricate.graph.delta import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
 from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
+from suricate.graph.lookups import scaled
 from suricate.graph.naming import are_texts, named_nodes, names_by_vertex, nodes_in, set_nodes
 from suricate.graph.options import checked_count
 from suricate.intake.arrays import as_array, as_ids, on_host, picked
@@ -87,6 +88,11 @@ def from_coo(
     Raises:
         VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are invalid, as for ``Graph.insert_edges``.
         ParameterError, RequirementError: ``combine`` is no such rule, needs weights, or is given with ``comm``.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0], [1, 1], [1.0, 2.0], combine="sum", device="cpu")
+        >>> g.edges().weight.tolist()
+        [3.0]
     """
     return from_edges(cls, EdgeList(src, dst, weight), num_vertices, combine, options)
 
@@ -160,6 +166,11 @@ def from_csr(
 
     ``offsets`` has ``num_vertices + 1`` entries. ``combine`` is that of :func:`from_coo`; with ``directed=False`` only
     one triangle of a symmetric matrix is read. Raises as :func:`from_coo` does.
+
+    Example:
+        >>> g = su.Graph.from_csr([0, 2, 2, 3], [1, 2, 0], device="cpu")
+        >>> g.num_vertices, g.has_edges([0, 2], [2, 0]).tolist()
+        (3, [True, True])
     """
     refuse_num_vertices(options, "offsets")
     offsets, dst = as_ids(offsets, "offsets"), as_ids(dst, "dst")
@@ -186,6 +197,12 @@ def from_scipy_sparse(cls: type[Graph], matrix: Any, *, combine: Any = None, **o
         ParameterError: ``matrix`` is not a sparse matrix, or is damaged.
         ShapeError: the matrix is not square.
         WeightError: ``weight_dtype`` cannot hold a value or a sum.
+
+    Example:
+        >>> import scipy.sparse as sp
+        >>> g = su.Graph.from_scipy_sparse(sp.csr_array([[0, 2.5], [0, 0]]), device="cpu")
+        >>> g.edges().weight.tolist()
+        [2.5]
     """
     refuse_num_vertices(options, "matrix")
     if not callable(getattr(matrix, "tocsr", None)):
@@ -246,6 +263,13 @@ def from_pandas_edgelist(
         ParameterError, ShapeError: ``frame`` is not a data frame, lacks a column, or has two that could be an end.
         DTypeError: ids or weights are not numbers, or some are missing.
         WeightError: ``weight_dtype`` without ``weight``.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"source": [0, 1], "target": [1, 2], "km": [0.5, 2.0]})
+        >>> g = su.Graph.from_pandas_edgelist(frame, weight="km", device="cpu")
+        >>> g.edges().weight.tolist()
+        [0.5, 2.0]
     """
     frame = as_table(frame)
     names = None if isinstance(frame, Mapping) else column_names(frame)
@@ -330,6 +354,11 @@ def from_edge_index(
 
     Raises:
         ShapeError: ``edge_index`` has another shape.
+
+    Example:
+        >>> g = su.Graph.from_edge_index(np.array([[0, 1], [1, 2]]), 3, device="cpu")
+        >>> g.num_edges
+        2
     """
     src, dst = ends_of_index(as_array(edge_index, "edge_index"))
     return from_edges(cls, EdgeList(src, dst, weight), num_vertices, combine, options, matrix=True)
@@ -344,10 +373,17 @@ def ends_of_index(index: Array) -> Array:
 
 @on_graph_device
 def to_csr(graph: Graph) -> Adjacency:
-    """Return ``(offsets int64[num_vertices + 1], dst uint32[arcs], weight)``, rows ordered by destination."""
+    """Return ``(offsets int64[num_vertices + 1], dst uint32[arcs], weight)``, rows ordered by destination.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 2], [1, 2, 0], device="cpu")
+        >>> offsets, dst, weight = g.to_csr()
+        >>> offsets.tolist(), dst.tolist()
+        ([0, 2, 2, 3], [1, 2, 0])
+    """
     graph.synchronize()
     xp = graph.device.xp
-    edges = graph.store("out").edges()
+    edges = scaled(graph, graph.store("out").edges())
     edges = picked(edges, xp.argsort(edge_keys(edges.src, edges.dst)))
     offsets = xp.searchsorted(edges.src, xp.arange(graph.num_vertices + 1, dtype=np.uint32)).astype(np.int64)
     return Adjacency(offsets, edges.dst, edges.weight).in_rows(edges.row)
@@ -361,6 +397,13 @@ def to_scipy_sparse(graph: Graph, weight: str | None = None, *, names: bool = Fa
         graph: the graph.
         weight: a column of edges; by default the one called ``weight``, if there is one.
         names: return ``(matrix, names)``: a list of the names by row, None for vertices without one; or None.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.to_scipy_sparse().toarray()
+        array([[0., 1., 0.],
+               [0., 0., 1.],
+               [0., 0., 0.]])
     """
     import scipy.sparse
 
@@ -390,6 +433,13 @@ def to_pandas_edgelist(
     Raises:
         ParameterError: two columns would have the same name, or a name is not a text.
         RequirementError: a vertex has edges and no name.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], [0.5, 2.0], device="cpu")
+        >>> g.to_pandas_edgelist()
+           source  target  weight
+        0       0       1     0.5
+        1       1       2     2.0
     """
     pandas = library("pandas", "pandas")
     check_names(src=src, dst=dst, weight=weight)
@@ -421,6 +471,12 @@ def to_edge_index(graph: Graph, *, names: bool = False) -> tuple[Any, ...]:
     """Return ``(int64[2, arcs], weights or None)`` on the graph's device, both directions of undirected edges.
 
     With ``names`` a list of the names by vertex follows, None for vertices without one; or None.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.to_edge_index()
+        (array([[0, 1],
+               [1, 2]]), None)
     """
     xp = graph.device.xp
     edges = graph.edges()

@@ -6,7 +6,7 @@ that lead to them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from suricate.base.devices import Array, ReturnedArray
 from suricate.base.errors import ParameterError, ShapeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.renamed import keywords
-from suricate.base.types import Adjacency, Direction
+from suricate.base.types import Adjacency, Direction, EdgeList
 from suricate.graph.naming import known_edges, vertices_of
 from suricate.intake.arrays import as_ids, as_weights, bits
 from suricate.state.edge_table import weights_at
@@ -23,9 +23,17 @@ from suricate.state.locks import capacity_error, on_graph_device
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+Edges = TypeVar("Edges", EdgeList, Adjacency)
+
 
 def has_edges(graph: Graph, src: Any, dst: Any) -> ReturnedArray:
-    """Return ``bool[n]``: which of the edges are stored. Raises as :meth:`insert_edges` does."""
+    """Return ``bool[n]``: which of the edges are stored. Raises as :meth:`insert_edges` does.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.has_edges([0, 1, 2], [1, 0, 0]).tolist()
+        [True, False, False]
+    """
     try:  # as on_graph_device() does, without a further call: small batches would feel it
         with graph._lock:
             src, dst, known = (src, dst, None) if graph._names is None else known_edges(graph, src, dst)
@@ -48,15 +56,22 @@ def edge_weights(graph: Graph, src: Any, dst: Any, default: float | None = None)
     Raises:
         WeightError: the graph is unweighted, or its dtype cannot represent ``default``.
         VertexRangeError, DTypeError, ShapeError, DeviceError: the ids are invalid.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], [0.5, 2.0], device="cpu")
+        >>> g.edge_weights([0, 2], [1, 0], default=-1).tolist()
+        [0.5, -1.0]
     """
     if graph.weight_dtype is None:
         raise WeightError("the graph has no weights: build it with Graph(..., weight_dtype='float32')")
     absent = absent_weight(default, graph.weight_dtype)
     src, dst, known = known_edges(graph, src, dst)
     found, weight = graph._updater.find(src, dst)
-    assert weight is not None
     if graph.edge_table is not None:
         weight = weights_at(graph.edge_table.weights, weight)
+    assert weight is not None
+    if graph.weight_scale is not None:
+        weight = weight * graph.weight_scale
     weights = graph.device.xp.where(found, bits(weight), bits(absent.reshape(1))[0]).view(graph.weight_dtype)
     return weights if known is None else _spread(graph, known, weights, absent)
 
@@ -76,6 +91,11 @@ def degrees(graph: Graph, over: Direction = "out") -> ReturnedArray:
 
     Raises:
         RequirementError: ``"in"``, and the graph keeps no in-edges.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], in_edges=True, device="cpu")
+        >>> g.degrees().tolist(), g.degrees(over="in").tolist()
+        ([2, 1, 0], [0, 1, 2])
     """
     return graph.store(over).degrees()
 
@@ -85,6 +105,11 @@ def degree(graph: Graph, vertex: Any, over: Direction = "out") -> int:
     """Return the out- or in-degree of one vertex, an id or a name; waits for the device.
 
     Raises as :meth:`adjacency` does.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu")
+        >>> g.degree(0)
+        2
     """
     return len(neighbors(graph, vertex, over))
 
@@ -100,6 +125,11 @@ def neighbors(graph: Graph, vertex: Any, over: Direction = "out") -> ReturnedArr
         over: ``"out"`` or ``"in"``.
 
     Raises as :meth:`adjacency` does.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [2, 1, 2], device="cpu")
+        >>> sorted(g.neighbors(0).tolist())
+        [1, 2]
     """
     if np.ndim(vertex):
         raise ShapeError("vertex is one id: adjacency(vertices) takes several")
@@ -115,10 +145,21 @@ def adjacency(graph: Graph, vertices: Any, over: Direction = "out") -> Adjacency
         RequirementError: ``"in"``, and the graph keeps no in-edges.
         UnknownNameError: no vertex has this name (see :attr:`names`).
         VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 2], [1, 2, 0], device="cpu")
+        >>> g.adjacency([0, 2])
+        Adjacency(offsets=array([0, 2, 3]), dst=array([1, 2, 0], dtype=uint32), weight=None)
     """
     graph._updater.raise_found()
     ids = vertices_of(graph, vertices, "vertices").astype(np.uint32)
-    return graph.store(over).adjacency(graph.device.xp.asarray(ids))
+    return scaled(graph, graph.store(over).adjacency(graph.device.xp.asarray(ids)))
+
+
+def scaled(graph: Graph, edges: Edges) -> Edges:
+    """Return stored ``edges`` with the weights that users see, where those in the store are relative ones."""
+    weight: Any = edges.weight
+    return edges if graph.weight_scale is None or weight is None else edges._replace(weight=weight * graph.weight_scale)
 
 
 def contains(graph: Graph, item: Any) -> bool:

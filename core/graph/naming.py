@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from suricate.graph.delta import Delta
     from suricate.graph.update import Given, Updater
 
-VERTICES = ("source", "sources", "starts", "nodes")  #: parameters of algorithms that are vertices
+VERTICES = ("source", "sources", "starts", "nodes", "vertices")  #: parameters of algorithms that are vertices
 
 
 def names(graph: Graph) -> Names | None:
@@ -64,7 +64,8 @@ def vertices_of(graph: Graph, values: Any, argument: str) -> np.ndarray:
     if not are_texts(values):
         return checked_ids(on_host(as_ids(values, argument)), graph.num_vertices, argument)
     if graph.names is None:
-        raise UnknownNameError(f"{argument} has texts, but the graph has no names: set graph.names, or pass ids")
+        kind, how = _kind_of(graph), "set graph.names" if hasattr(graph, "partition") else "give names= as you make it"
+        raise UnknownNameError(f"{argument} has texts, but the {kind} has no names: {how}, or pass ids")
     return named_vertices(graph, values, argument)
 
 
@@ -77,8 +78,14 @@ def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
     if len(unknown):
         index = int(unknown[0])
         name = list(names)[index]
-        raise UnknownNameError(f"{argument}[{index}] is {shown(name)}: the graph has no vertex of this name")
+        raise UnknownNameError(
+            f"{argument}[{index}] is {shown(name)}: the {_kind_of(graph)} has no vertex of this name"
+        )
     return ids
+
+
+def _kind_of(owner: Any) -> str:
+    return "graph" if hasattr(owner, "partition") else "log"
 
 
 def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +103,8 @@ def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
             found[name] = vertices_of(graph, sorted(value), name)
         elif name in VERTICES and hasattr(value, "__len__") and are_texts(value):
             found[name] = vertices_of(graph, value, name)
+        elif name == "pairs" and isinstance(value, (tuple, list)):
+            found[name] = tuple(vertices_of(graph, part, name) if are_texts(part) else part for part in value)
     return found
 
 

@@ -75,7 +75,7 @@ class GraphOptions:
             "stored_dtype": ROW if kinds else weight_dtype,
             "edge_columns": kinds,
             "in_edges": flag("in_edges", self.in_edges) and directed,
-            "memory_limit": _size("memory_limit", self.memory_limit),
+            "memory_limit": checked_size("memory_limit", self.memory_limit),
             "threads": threads.checked(self.threads),
         }
         for name, value in checked.items():
@@ -202,7 +202,7 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
     return dtype
 
 
-def _size(argument: str, value: Any) -> int | None:
+def checked_size(argument: str, value: Any) -> int | None:
     """Return a number, or a text such as ``"1.5GB"`` (1000) or ``"512 MiB"`` (1024), in bytes; None stays None."""
     if value is None:
         return None

@@ -104,6 +104,11 @@ def save(graph: Graph, path: str | Path) -> None:
 
     Raises:
         OSError: the file cannot be written; an existing file is unchanged.
+
+    Example:
+        >>> su.Graph.from_coo([0, 1], [1, 2], device="cpu").save("graph.npz")
+        >>> su.Graph.load("graph.npz", device="cpu")
+        <Graph: 3 vertices, 2 edges, directed, unweighted; slabhash on cpu, version 1>
     """
     with graph.exclusive():
         arrays = _arrays(graph, graph._objects)
@@ -181,6 +186,12 @@ def load(
         FileFormatError: not a snapshot, of a later version, truncated or damaged, or of a backend that is not
             installed.
         OSError: it cannot be read.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.save("graph.npz")
+        >>> su.Graph.load("graph.npz", device="cpu").num_edges
+        2
     """
     path = as_path(path)
     given = sorted(options.keys() & {*STORED, *FIXED})

@@ -231,6 +231,13 @@ class Tracker(Generic[R]):
     Attributes:
         graph: the graph.
         closed: whether the tracker was closed; its last result can still be read.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], num_vertices=4, device="cpu")
+        >>> reach = g.track("bfs", source=0)
+        >>> delta = g.insert_edges([2], [3])
+        >>> isinstance(reach, su.Tracker), reach.result.level.tolist()
+        (True, [0, 1, 2, 3])
     """
 
     def __init__(self, graph: Graph, kept: Kept) -> None:
@@ -285,18 +292,30 @@ class Tracker(Generic[R]):
         return found
 
     @on_device_of("graph")
-    def at(self, ids: Any = None, *, names: Any = None) -> Any:
+    def at(self, ids: Any = None, dst: Any = None, *, names: Any = None) -> Any:
         """Return the result at vertices: its arrays by vertex have ``k`` entries, on the graph's device.
+
+        If the algorithm gives values per edge, call ``at(src, dst)``: of edges that the result does not have values are
+        NaN, and all are ``float64``.
 
         Args:
             ids: ``k`` ids, or names that are texts; integers are always ids. A single one gives plain numbers.
+            dst: where values are per edge, the other ends, like ``ids``; else None.
             names: ``k`` names of any type, or one, in place of ``ids``.
 
         Raises:
             UnknownNameError: the graph has no vertex of such a name.
-            ParameterError: the algorithm gives no value per vertex.
+            ParameterError: the algorithm gives no value per vertex, or none per edge.
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> reach = g.track("bfs", source=0)
+            >>> reach.at([2, 0]).level.tolist()
+            [2, 0]
         """
+        if dst is not None:
+            return frames.at_edges(self.graph, self._current(), self.algorithm, ids, dst)
         vertices, is_one = frames.chosen(self.graph, ids, names)
         found = self._kept.at(vertices)
         if found is None:
@@ -307,8 +326,10 @@ class Tracker(Generic[R]):
     def top(self, k: int = 10, by: str | None = None, *, largest: bool = True) -> frames.Frame:
         """Return the ``k`` live vertices with the largest values (all, if there are fewer), as rows.
 
-        Columns are rank, vertex, name (if the graph has names) and the arrays of the result. If the algorithm finds
-        groups, such as components, the rows are the ``k`` largest groups, with rank, vertex (the group's id) and size.
+        Columns are rank, vertex, name (if the graph has names) and the arrays of the result; of values per edge, rows
+        are edges, and ``src`` and ``dst``, as names if there are any, take the place of the vertex. If the algorithm
+        finds groups, such as components, the rows are the ``k`` largest groups, with rank, vertex (the group's id) and
+        size.
         Ties are ordered by id, and NaN comes last.
 
         Args:
@@ -318,6 +339,11 @@ class Tracker(Generic[R]):
 
         Raises:
             ParameterError: an argument is invalid, or the algorithm gives no value per vertex.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1, 3], [2, 2, 1], device="cpu")
+            >>> g.track("pagerank").top(2)["vertex"].tolist()
+            [2, 1]
         """
         return frames.top(self.graph, self._current(), self.algorithm, k, by, largest)
 
@@ -331,6 +357,15 @@ class Tracker(Generic[R]):
 
         Raises:
             ParameterError: ``atol`` is invalid, or the algorithm gives no value per vertex.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], num_vertices=4, device="cpu")
+            >>> reach = g.track("bfs", source=0)
+            >>> seen = reach.changed()
+            >>> delta = g.insert_edges([0], [3])
+            >>> reach.changed()
+            vertex  level  parent   change
+                 3      1       0  changed
         """
         atol = real("atol", atol, low=0)
         now = frames.seen(self.graph, self._current(), self.algorithm)
@@ -341,16 +376,32 @@ class Tracker(Generic[R]):
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame`` of live vertices: vertex, name (if the graph has names), the result's arrays.
 
+        Of values per edge it has a row per edge: src and dst, as names if there are any, and the result's arrays.
+
         Ids are null where the result has none, -1 or ``su.EMPTY``; such a column has a nullable dtype.
 
         Raises:
             MissingLibraryError: pandas is not installed.
             ParameterError: the algorithm gives no value per vertex.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> g.track("bfs", source=0).to_pandas()
+               vertex  level  parent
+            0       0      0       0
+            1       1      1       0
+            2       2      2       1
         """
         return self._frame().to_pandas()
 
     def to_arrow(self) -> Any:
-        """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors."""
+        """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> g.track("bfs", source=0).to_arrow().column_names
+            ['vertex', 'level', 'parent']
+        """
         return self._frame().to_arrow()
 
     @on_device_of("graph")
@@ -365,12 +416,29 @@ class Tracker(Generic[R]):
 
     @on_device_of("graph")
     def refresh(self) -> None:
-        """Compute the result from scratch, whether or not it is current."""
+        """Compute the result from scratch, whether or not it is current.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> ranks = g.track("pagerank")
+            >>> ranks.refresh()
+            >>> round(float(ranks.result.sum()), 6)
+            1.0
+        """
         self._kept.compute()
 
     @on_device_of("graph")
     def close(self) -> None:
-        """Stop updating the result. The last one can still be read; it is copied if other trackers share the state."""
+        """Stop updating the result. The last one can still be read; it is copied if other trackers share the state.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], num_vertices=4, device="cpu")
+            >>> reach = g.track("bfs", source=0)
+            >>> reach.close()
+            >>> delta = g.insert_edges([2], [3])
+            >>> reach.result.level.tolist()
+            [0, 1, 2, -1]
+        """
         self.closed, self._kept = True, self._kept.close(self)
 
     _repr_html_ = html.of_tracker

@@ -81,6 +81,7 @@ class Updater:
         self._inserts_few = options.self_loops == "allow"  # see _few()
         self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
+        self.growths = 0  #: versions that :meth:`insert_vertices` made
         self._counted, self._added = 0, 0  # arcs at the last count, and those given to insertions since
 
     def inherit(self, version: int, deleted: np.ndarray, had_loops: bool) -> None:
@@ -117,11 +118,19 @@ class Updater:
         return self._delta() if removed is None and added is None else self._change(removed, added)
 
     def _few(self, delete: Given | None, insert: Given | None) -> tuple[EdgeList | None, EdgeList | None] | None:
-        """Return copies of both halves of a small batch on the CPU, if a compiled loop finds them valid; else None."""
+        """Return both halves of a batch on the CPU if they are known to be valid, or if a compiled loop finds them so.
+
+        It takes small batches, of which it returns copies; else None.
+        """
         if not self._inserts_few if insert is not None else delete is None:
             return None
-        removed = None if delete is None else few_valid(delete, self.num_vertices)
-        added = None if insert is None else few_valid(insert, self.num_vertices, self.options.stored_dtype)
+        removed: Any = delete
+        added: Any = insert
+        dtype = self.options.stored_dtype
+        if delete is not None and not (type(delete) is ValidEdges and len(delete.src)):
+            removed = few_valid(delete, self.num_vertices)
+        if insert is not None and not (type(insert) is ValidEdges and dtype is None and len(insert.src)):
+            added = few_valid(insert, self.num_vertices, dtype)
         if (removed is None and delete is not None) or (added is None and insert is not None):
             return None
         if self._symmetric:
@@ -373,6 +382,7 @@ class Updater:
             if edit is not None:
                 self.live.apply(edit)
             self.version += count > 0
+            self.growths += count > 0
         return ids, self._delta((before, after), revived_vertices=revived)
 
     def _resize(self, num_vertices: int) -> None:

@@ -161,7 +161,7 @@ def range_message(argument: str, index: int | None, value: int, num_vertices: in
     where = f"{argument} is" if index is None else f"{argument}[{index}] is"
     ids = f"ids are 0 to {num_vertices - 1}" if num_vertices else "the graph has no vertices"
     is_sparse = not 0 <= value < max(64 * num_vertices, 1 << 20)
-    way = NUMBERING if is_sparse else "add vertices with insert_vertices(), or correct the id"
+    way = NUMBERING if is_sparse else "add vertices by insert_vertices() or num_vertices=, or correct the id"
     return f"{where} {shown(value)}, but {ids}: {way}"
 
 
@@ -425,11 +425,13 @@ def on_host(array: Array) -> np.ndarray:
 
 def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:
     """Return the arcs of undirected edges, all ``(min, max)``, then all ``(max, min)``, in one order, weights twice."""
-    low, high = xp.minimum(edges.src, edges.dst), xp.maximum(edges.src, edges.dst)
     if edges.weight is None:
-        ends = xp.empty((3, len(low)), low.dtype)  # low, high, low: each list is two of them
-        ends[0], ends[1], ends[2] = low, high, low
-        return EdgeList(ends[:2].reshape(-1), ends[1:].reshape(-1))
+        src, dst = xp.empty((2, 2, len(edges.src)), edges.src.dtype)
+        xp.minimum(edges.src, edges.dst, out=src[0])
+        xp.maximum(edges.src, edges.dst, out=src[1])
+        dst[0], dst[1] = src[1], src[0]
+        return EdgeList(src.reshape(-1), dst.reshape(-1))
+    low, high = xp.minimum(edges.src, edges.dst), xp.maximum(edges.src, edges.dst)
     return joined(xp, EdgeList(low, high, edges.weight), EdgeList(high, low, edges.weight))
 
 

@@ -205,8 +205,8 @@ def _of_texts(items: list[Any] | tuple[Any, ...]) -> Values:
             return _joined(map(len, items), len(items), data)
     except TypeError:
         pass  # some are bytes, or no texts at all
-    except UnicodeEncodeError as error:
-        raise DTypeError(f"a name cannot be written as UTF-8: {shown(error.object[error.start])}") from None
+    except UnicodeEncodeError:
+        pass  # half a pair of surrogates: which name has it is said below
     parts = [_encoded(item, index) for index, item in enumerate(items)]
     return _joined(map(len, parts), len(parts), b"".join(parts))
 
@@ -218,6 +218,8 @@ def _joined(lengths: Iterator[int], count: int, data: bytes) -> Values:
 
 def _encoded(item: Any, index: int) -> bytes:
     if isinstance(item, str):
+        if not is_writable(item):
+            raise DTypeError(f"names[{index}] is {shown(item)}, which cannot be written as UTF-8")
         return item.encode("utf-8", "surrogateescape")
     if isinstance(item, bytes):
         try:
@@ -230,10 +232,21 @@ def _encoded(item: Any, index: int) -> bytes:
     raise DTypeError(f"names[{index}] is {shown(item)}: names are all texts, or all integers")
 
 
+def is_writable(item: Any) -> bool:
+    """Return whether UTF-8 can write an item, unless it is a text with half a pair of surrogates."""
+    try:
+        return not isinstance(item, str) or item.encode("utf-8", "surrogateescape") is not None
+    except UnicodeEncodeError:
+        return False
+
+
 def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarray] | None:
-    """Return a column's names as a list, missing ones as 0 or "", and which are missing; None if none is."""
+    """Return a column's names as a list, missing ones and those that UTF-8 cannot write as 0 or "", and which are so.
+
+    None if none is.
+    """
     items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    missing = nulls_of(items)
+    missing = nulls_of(items) | ~np.fromiter(map(is_writable, items), bool, len(items))
     if not missing.any():
         return None
     usual: type = int if kind in NUMBERS else str

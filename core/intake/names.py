@@ -48,6 +48,13 @@ class Names(NameTable):
 
     Raises:
         ParameterError: another ``dtype``.
+
+    Example:
+        >>> names = su.Names.of(["ann", "bob"])
+        >>> g = su.Graph(names=names, device="cpu")
+        >>> delta = g.insert_edges(["ann", "cid"], ["bob", "ann"])
+        >>> g.names.find(["cid", "dan"]).tolist(), g.names[[0, 2]].tolist()
+        ([2, -1], ['ann', 'cid'])
     """
 
     def __init__(self, dtype: str | None = None, *, keep: bool = False) -> None:
@@ -57,7 +64,14 @@ class Names(NameTable):
         self.keep = flag("keep", keep)
 
     def exclusive(self) -> AbstractContextManager[Any]:
-        """Return a context manager: inside it other threads wait for the map. It is reentrant."""
+        """Return a context manager: inside it other threads wait for the map. It is reentrant.
+
+        Example:
+            >>> names = su.Names.of(["ann", "bob"])
+            >>> with names.exclusive():
+            ...     print(names.find("bob"))
+            1
+        """
         return self._lock
 
     # -- what it is ----------------------------------------------------------------------------------------------------
@@ -97,17 +111,33 @@ class Names(NameTable):
         Raises:
             DTypeError, ShapeError, ParameterError: the values are not names, or not of the map's kind.
             VertexRangeError: there are more names than ids.
+
+        Example:
+            >>> names = su.Names()
+            >>> names.intern(["ann", "bob", "ann"]).tolist()
+            [0, 1, 0]
         """
         return self._resolved(values, adds=True)
 
     def add(self, values: Any) -> Any:
-        """Return the ids of names as :meth:`intern` does, and raise the count of each by one per occurrence."""
+        """Return the ids of names as :meth:`intern` does, and raise the count of each by one per occurrence.
+
+        Example:
+            >>> names = su.Names()
+            >>> names.add(["ann", "bob", "ann"]).tolist(), names.counts([0, 1]).tolist()
+            ([0, 1, 0], [2, 1])
+        """
         return self._resolved(values, adds=True, count=True)
 
     def intern_pairs(self, src: Any, dst: Any, *, count: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return the ids of the ends of edges; unknown names are added, edge by edge, the source first.
 
         With ``count``, the count of each name is raised by one per occurrence. Raises :meth:`intern`'s errors.
+
+        Example:
+            >>> src, dst = su.Names().intern_pairs(["ann", "cid"], ["bob", "ann"])
+            >>> src.tolist(), dst.tolist()
+            ([0, 2], [1, 0])
         """
         with self._lock:
             self._whole()
@@ -116,7 +146,12 @@ class Names(NameTable):
             return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1])
 
     def find(self, values: Any) -> Any:
-        """Return the ids of names, ``int64[n]``, -1 for unknown ones. Raises as :meth:`intern` if they are no names."""
+        """Return the ids of names, ``int64[n]``, -1 for unknown ones. Raises as :meth:`intern` if they are no names.
+
+        Example:
+            >>> su.Names.of(["ann", "bob"]).find(["bob", "cid"]).tolist()
+            [1, -1]
+        """
         ids = self._resolved(values, adds=False)
         if isinstance(ids, int):
             return -1 if ids == EMPTY else ids
@@ -144,6 +179,12 @@ class Names(NameTable):
         """Return ids of texts, ``uint32[n]``, adding unknown ones; ``spans``: ``start << 32 | length`` in ``data``.
 
         With ``count``, the count of each name is raised by one per occurrence.
+
+        Example:
+            >>> names = su.Names("text")
+            >>> spans = np.array([0 << 32 | 3, 3 << 32 | 3], np.uint64)
+            >>> names.intern_spans(np.frombuffer(b"annbob", np.uint8), spans).tolist(), names[[0, 1]].tolist()
+            ([0, 1], ['ann', 'bob'])
         """
         with self._lock:
             self._whole()
@@ -159,7 +200,14 @@ class Names(NameTable):
     # -- counts, forgetting, slides ------------------------------------------------------------------------------------
 
     def counts(self, ids: Any) -> np.ndarray:
-        """Return the counts of ids, ``int64[n]``; raises ``VertexRangeError`` if an id is invalid or has no name."""
+        """Return the counts of ids, ``int64[n]``; raises ``VertexRangeError`` if an id is invalid or has no name.
+
+        Example:
+            >>> names = su.Names()
+            >>> ids = names.add(["ann", "ann", "bob"])
+            >>> names.counts([0, 1]).tolist()
+            [2, 1]
+        """
         with self._lock:
             return self._whole().counts[self._known(ids)]
 
@@ -168,6 +216,13 @@ class Names(NameTable):
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
+
+        Example:
+            >>> names = su.Names()
+            >>> ids = names.add(["ann"])
+            >>> names.retain([0])
+            >>> names.counts([0]).tolist()
+            [2]
         """
         with self._lock:
             self._whole()
@@ -184,6 +239,12 @@ class Names(NameTable):
         Raises:
             VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
             ParameterError: a count would become negative; nothing is changed.
+
+        Example:
+            >>> names = su.Names()
+            >>> ids = names.add(["ann", "bob", "ann"])
+            >>> names.release([0, 1]).tolist(), names.find(["ann", "bob"]).tolist()
+            ([1], [0, -1])
         """
         with self._lock:
             self._whole()
@@ -202,6 +263,12 @@ class Names(NameTable):
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
+
+        Example:
+            >>> names = su.Names.of(["ann", "bob"])
+            >>> names.forget([0])
+            >>> names.find(["ann", "bob"]).tolist()
+            [-1, 1]
         """
         with self._lock:
             self._whole()
@@ -218,6 +285,13 @@ class Names(NameTable):
         Raises:
             VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
             ParameterError: an id was given out in an earlier slide; nothing is changed.
+
+        Example:
+            >>> names = su.Names()
+            >>> ids = names.intern(["ann", "bob"])
+            >>> names.withdraw([1])
+            >>> names.intern(["cid"]).tolist()
+            [1]
         """
         with self._lock:
             since = self._whole().since
@@ -229,14 +303,30 @@ class Names(NameTable):
             self._keep(gone=known, when=AT_ONCE)
 
     def skip(self, num_ids: int) -> None:
-        """Never give out ids below ``num_ids`` that are unused so far: they belong to vertices without names."""
+        """Never give out ids below ``num_ids`` that are unused so far: they belong to vertices without names.
+
+        Example:
+            >>> names = su.Names()
+            >>> names.skip(5)
+            >>> names.intern(["ann"]).tolist()
+            [5]
+        """
         with self._lock:
             self._whole()
             self._skip(num_ids)
             self._keep()
 
     def next_slide(self) -> int:
-        """Begin the next slide: ids that were freed are given out from here on; return the new :attr:`version`."""
+        """Begin the next slide: ids that were freed are given out from here on; return the new :attr:`version`.
+
+        Example:
+            >>> names = su.Names.of(["ann", "bob"])
+            >>> names.forget([0])
+            >>> names.next_slide()
+            1
+            >>> names.intern(["cid"]).tolist()
+            [0]
+        """
         with self._lock:
             self._whole()
             self._keep(slides=True)
@@ -268,13 +358,23 @@ class Names(NameTable):
             return (named[0] if self.dtype == TEXT else int(named[0])) if one else named
 
     def values_of(self, ids: Any) -> Values:
-        """Return the names of ids as ``Values``, a copy; raises ``VertexRangeError`` if one has no name."""
+        """Return the names of ids as ``Values``, a copy; raises ``VertexRangeError`` if one has no name.
+
+        Example:
+            >>> len(su.Names.of(["ann", "bob"]).values_of([1]))
+            1
+        """
         with self._lock:
             self._whole()
             return self._values_of(self._known(ids))
 
     def to_arrow(self, ids: Any) -> Any:
-        """Return the names of ids as an Arrow array; needs pyarrow. ``VertexRangeError``: an id has no name."""
+        """Return the names of ids as an Arrow array; needs pyarrow. ``VertexRangeError``: an id has no name.
+
+        Example:
+            >>> su.Names.of(["ann", "bob"]).to_arrow([1, 0]).to_pylist()
+            ['bob', 'ann']
+        """
         import pyarrow as pa
 
         values = self.values_of(ids)
@@ -284,12 +384,26 @@ class Names(NameTable):
         return pa.Array.from_buffers(pa.large_string(), len(values), parts)
 
     def has(self, ids: Any) -> np.ndarray:
-        """Return ``bool[n]``: which ids have a name; ids are integers that are not negative."""
+        """Return ``bool[n]``: which ids have a name; ids are integers that are not negative.
+
+        Example:
+            >>> su.Names.of(["ann", "bob"]).has([1, 5]).tolist()
+            [True, False]
+        """
         with self._lock:
             return self._at(ids, self._whole().counts, -1) >= 0
 
     def since(self, ids: Any) -> np.ndarray:
-        """Return ``int64[n]``: the version in which each id was last given out; 0 for ids that never were."""
+        """Return ``int64[n]``: the version in which each id was last given out; 0 for ids that never were.
+
+        Example:
+            >>> names = su.Names.of(["ann"])
+            >>> names.next_slide()
+            1
+            >>> ids = names.intern(["bob"])
+            >>> names.since([0, 1]).tolist()
+            [0, 1]
+        """
         with self._lock:
             return self._at(ids, self._whole().since, 0)
 
@@ -305,6 +419,13 @@ class Names(NameTable):
         """Return ids, ``uint32[n]``, and names that were forgotten in the last slide or in this one, in that order.
 
         With ``version``, only names that were added at that version or before. Copies and states do not have them.
+
+        Example:
+            >>> names = su.Names.of(["ann", "bob"])
+            >>> names.forget([0])
+            >>> ids, texts = names.forgotten()
+            >>> ids.tolist(), list(texts)
+            ([0], ['ann'])
         """
         last = self.version if version is None else integer("version", version, low=0)
         ids, names = [np.empty(0, np.uint32)], [np.empty(0, object if self.dtype == TEXT else self.dtype or "int64")]
@@ -346,7 +467,13 @@ class Names(NameTable):
     # -- copies and checkpoints ----------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return the map as arrays by name, for ``numpy.savez`` without pickle; :meth:`restore` reads them."""
+        """Return the map as arrays by name, for ``numpy.savez`` without pickle; :meth:`restore` reads them.
+
+        Example:
+            >>> names = su.Names.of(["ann", "bob"])
+            >>> su.Names.restore(names.state())[[1]].tolist()
+            ['bob']
+        """
         with self._lock:
             return name_state.state_of(self)
 
@@ -356,6 +483,12 @@ class Names(NameTable):
 
         Raises:
             ParameterError: ``state`` is not a saved state, is damaged, or of a later version.
+
+        Example:
+            >>> np.savez("names.npz", **su.Names.of(["ann", "bob"]).state())
+            >>> with np.load("names.npz") as state:
+            ...     print(su.Names.restore(state).find("bob"))
+            1
         """
         return name_state.restored(cls, state)
 
@@ -366,6 +499,11 @@ class Names(NameTable):
         Raises:
             ParameterError: two ids have the same name.
             DTypeError, ShapeError: ``names`` are not texts or integers in one dimension.
+
+        Example:
+            >>> names = su.Names.of(["ann", "bob"])
+            >>> names.find(["bob", "cid"]).tolist()
+            [1, -1]
         """
         if isinstance(names, Names):
             return names.copy()
@@ -379,7 +517,15 @@ class Names(NameTable):
         return made
 
     def copy(self) -> Names:
-        """Return an independent copy."""
+        """Return an independent copy.
+
+        Example:
+            >>> names = su.Names.of(["ann"])
+            >>> other = names.copy()
+            >>> ids = other.intern(["bob"])
+            >>> len(names), len(other)
+            (1, 2)
+        """
         return Names.restore(self.state())
 
     __copy__ = copy
@@ -391,7 +537,12 @@ class Names(NameTable):
         return Names.restore, (self.state(),)
 
     def memory_usage(self) -> dict[str, int]:
-        """Return the bytes of each part: ``table``, ``texts``, ``ids``, ``forgotten`` (see :meth:`forgotten`)."""
+        """Return the bytes of each part: ``table``, ``texts``, ``ids``, ``forgotten`` (see :meth:`forgotten`).
+
+        Example:
+            >>> sorted(su.Names.of(["ann", "bob"]).memory_usage())
+            ['forgotten', 'ids', 'table', 'texts']
+        """
         with self._lock:
             slots, words, heap, *by_id = self._table
             left = sum(part.nbytes for part in self._left_of())
@@ -399,6 +550,11 @@ class Names(NameTable):
             return {"table": slots.nbytes, "texts": heap.nbytes, "ids": ids, "forgotten": left}
 
     def check(self) -> None:
-        """Verify every invariant; raises ``CheckFailed``."""
+        """Verify every invariant; raises ``CheckFailed``.
+
+        Example:
+            >>> print(su.Names.of(["ann", "bob"]).check())
+            None
+        """
         with self._lock:
             name_state.check(self)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import CapacityError, FileFormatError
+from suricate.base.errors import CapacityError, FileFormatError, ParameterError
 from suricate.base.types import EdgeList
+from suricate.comm.protocol import Comm, SelfComm
 from suricate.intake.arrays import both_arcs
 from suricate.intake.names import Names
 from suricate.io import files
@@ -40,6 +41,8 @@ class EdgeFile:
         time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None if the times of the file are plain numbers.
         table: the labels as ``Names``, if the reader made them so; else None.
         columns: attributes of edges by name, ``[n]``: numbers, bools, or texts in arrays of objects.
+        comm: the communication of the processes that have read the file together; the arrays have the part of this one,
+            a stretch of the edges, in the order of the processes. None: all edges are here.
     """
 
     src: np.ndarray
@@ -54,6 +57,7 @@ class EdgeFile:
     time_unit: str | None = None
     table: Names | None = None
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    comm: Comm | None = None
 
     def __len__(self) -> int:
         return len(self.src)
@@ -62,7 +66,10 @@ class EdgeFile:
         weights = "unweighted" if self.weight is None else f"{self.weight.dtype} weights"
         times = "" if self.time is None else f", times in {self.time_unit or 'numbers'}"
         labels = "" if self.labels is None else ", labels"
-        return f"<EdgeFile {self.path}: {len(self)} edges, {self.num_vertices} vertices, {weights}{times}{labels}>"
+        part = "" if self.comm is None else f" of rank {self.comm.rank} of {self.comm.size}"
+        return (
+            f"<EdgeFile {self.path}: {len(self)} edges{part}, {self.num_vertices} vertices, {weights}{times}{labels}>"
+        )
 
     @property
     def edges(self) -> EdgeList:
@@ -85,6 +92,7 @@ class EdgeFile:
         By default ``num_vertices``, ``directed`` (True if unknown) and ``weight_dtype`` are those of the file;
         ``weight_dtype=None`` ignores the weights. In a directed graph an edge that stands for both directions becomes
         two arcs. ``columns`` become columns of edges. If ids were mapped, ``graph.names`` has the original ids.
+        A file that was read with ``comm`` becomes a graph of its processes, all of which make the call.
 
         Args:
             combine: the weight of an edge that is in several lines: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
@@ -101,8 +109,11 @@ class EdgeFile:
         from suricate.graph import Graph
         from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
         from suricate.graph.exchange.parts import insert_parts, share_of
+        from suricate.io.divided.sharing import by_pair
 
-        rules = checked_rules(combine)
+        rules, comm = checked_rules(combine), self.comm
+        if comm is not None and options.setdefault("comm", comm) is not comm:
+            raise ParameterError("comm: this is a part of a file, read with another comm: make the graph with that")
         weight: Any = None if options.get("weight_dtype", 0) is None else self.weight
         dtype = None if self.weight is None else self.weight.dtype
         if self.columns:
@@ -110,7 +121,10 @@ class EdgeFile:
         edges = EdgeList(self.src, self.dst, weight)
         if rules:
             directed = options.get("directed", self.directed) is not False and self.directed is not False
-            edges = combined(edges, rules, self.num_vertices, directed=directed, matrix=self.format == "mtx")
+            every = SelfComm() if comm is None else comm
+            edges = edges if comm is None else by_pair(comm, edges)
+            matrix = self.format == "mtx"
+            edges = combined(edges, rules, self.num_vertices, directed=directed, matrix=matrix, comm=every)
             dtype = np.dtype(np.uint32) if rules.get(WEIGHT) == "count" else dtype
         if isinstance(edges.weight, Mapping):
             kinds = {name: dtype_of(column) for name, column in edges.weight.items()}
@@ -132,21 +146,20 @@ class EdgeFile:
         if graph.partition is None:
             insert_told(graph, edges, rules, arcs)
         else:
-            insert_parts(graph, graph.partition.comm, share_of(graph.partition.comm, edges))
+            every = graph.partition.comm
+            insert_parts(graph, every, share_of(every, edges) if comm is None else edges)
         if self.labels is not None and "names" not in options:  # made when they are asked for
             graph._names = partial(Names.of, self.labels if self.table is None else self.table)
         return graph
 
 
-def count_vertices(
-    path: Path, src: np.ndarray, dst: np.ndarray, labels: Sized | None, given: int | None, least: int
-) -> int:
-    """Return the number of vertices: ``given``, or that of ``labels``, or ``least`` if no id is above."""
+def count_vertices(path: Path, labels: Sized | None, given: int | None, least: int) -> int:
+    """Return the number of vertices: ``given``, or that of ``labels``, or ``least``, above all ids."""
     if labels is not None and given is not None and len(labels) > given:
         raise FileFormatError(path, None, f"{len(labels)} different ids, but num_vertices is {given}")
     if given is not None or labels is not None:
         return len(labels or ()) if given is None else given
-    return max(least, 1 + int(max(src.max(), dst.max())) if len(src) else 0)
+    return least
 
 
 def whole_dtype(weight: np.ndarray) -> np.dtype:

@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import select
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,11 +22,13 @@ from suricate.io.compression import MAGIC, compressed, decompressor, kind_of, ot
 from suricate.io.encodings import BYTES, UTF8, as_utf8
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
+TAIL = 1 << 12  #: bytes at a time in which the end of the last line of a stretch is looked for
 SMALL = CHUNK  #: bytes (uncompressed) up to which a file is read without compiled code
 MAX_LINE = 1 << 20  #: a longer line means that the file is not an edge list
 
 Progress = Callable[[int, int], object]  #: called with (bytes of the file consumed, bytes of the file)
 
+MARK_OF_ORDER = b"\xef\xbb\xbf"  #: what some programs write ahead of UTF-8
 _START = 8  # bytes that tell compression and binary formats
 
 
@@ -43,9 +46,11 @@ class ByteSource:
         progress: called with (bytes of the file consumed, bytes of the file); None: nothing is called.
         encoding: what :meth:`chunks` translates to UTF-8; ``"utf-8"`` and ``"bytes"``: nothing.
         open_ended: the file may grow: a last line without its end, and the end of compressed data, wait.
+        span: read the lines that begin in these bytes of the file, which is not compressed; None: all.
 
     Attributes:
-        start: the first bytes of the file. compression: the extension of its compression, or ``""``.
+        start: the first bytes of the file. compression: the extension of its compression, or ``""``. size: its bytes.
+        consumed: up to which byte it was read. end: lines that begin behind this byte are not read.
         longest_line: bytes allowed in a line. lines: complete lines returned by :meth:`chunks` so far.
 
     Raises:
@@ -54,19 +59,22 @@ class ByteSource:
 
     def __init__(
         self, path: str | os.PathLike[str], progress: Progress | None = None, encoding: str = UTF8, *,
-        open_ended: bool = False,
+        open_ended: bool = False, span: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
         self.path, self._encoding, self._open_ended = as_path(path), encoding, open_ended
         self.lines, self.longest_line = 0, MAX_LINE
         self._progress = progress
-        self._consumed = 0
+        self.consumed, self.end = (0, sys.maxsize) if span is None else (max(span[0] - 1, 0), span[1])
+        self._begins = span is None or span[0] == 0
         self._raw: IO[bytes] = open_for_reading(self.path)
         try:
-            self._size = os.fstat(self._raw.fileno()).st_size
-            self.start = self._ahead = self._read_start()
-            self.compression = self._find_compression()
+            self.size = os.fstat(self._raw.fileno()).st_size
+            self.start = self._ahead = self._read_start() if self._begins else b""
+            self.compression = self._find_compression() if self._begins else ""
             self._fetched: deque[bytes | str] = deque()  # pieces, then "" or what is wrong with the next one
-            self._pieces = self._inflated() if self.compression else iter(self._read, b"")
+            if not self._begins:
+                self._raw.seek(self.consumed)
+            self._pieces = self._inflated() if self.compression else self._lines()
         except BaseException:
             self._raw.close()
             raise
@@ -123,20 +131,38 @@ class ByteSource:
     def _has_input(self) -> bool:
         return not is_special(self.path) or bool(select.select([self._raw], [], [], 0)[0])
 
-    def _read(self) -> bytes:
+    def _read(self, most: int = CHUNK) -> bytes:
         """Return the next bytes of the file; the first call begins with those read to recognise the compression."""
-        piece, self._ahead = self._ahead + self._raw.read(CHUNK - len(self._ahead)), b""
-        self._consumed += len(piece)
+        piece, self._ahead = self._ahead + self._raw.read(max(min(CHUNK, most) - len(self._ahead), 0)), b""
+        self.consumed += len(piece)
         return piece
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the bytes of the lines that begin before :attr:`end`, of which the last may end behind it."""
+        skips, is_end = not self._begins, True  # skips: to the end of a line that began before
+        while self.consumed < self.end:
+            piece = self._read(self.end - self.consumed)
+            if not piece:
+                return
+            is_end = piece.endswith(b"\n")
+            if skips:
+                skips = b"\n" not in piece
+                piece = b"" if skips else piece[piece.index(b"\n") + 1 :]
+            if piece:
+                yield piece
+        while not (skips or is_end) and (piece := self._read(TAIL)):
+            cut = piece.find(b"\n") + 1
+            is_end = cut > 0
+            yield piece[: cut or None]
 
     def report_end(self) -> None:
         """Call ``progress`` with the whole size of the file (for readers that do not use :meth:`pieces`)."""
-        self._consumed = self._size
+        self.consumed = self.size
         self._report()
 
     def _report(self) -> None:
         if self._progress is not None:
-            self._progress(self._consumed, self._size)
+            self._progress(self.consumed, self.size)
 
     def _inflated(self) -> Iterator[bytes]:
         stream, data = decompressor(self.compression), b""
@@ -166,9 +192,9 @@ class ByteSource:
         if self._encoding not in (UTF8, BYTES):
             pieces = as_utf8(pieces, self._encoding, self.path, open_ended=self._open_ended)
         for number, piece in enumerate(pieces):
-            if number == 0:
+            if number == 0 and self._begins:
                 self._refuse_binary(piece)
-                piece = piece.removeprefix(b"\xef\xbb\xbf")
+                piece = piece.removeprefix(MARK_OF_ORDER)
             cut = piece.rfind(b"\n") + 1
             if cut:
                 chunk = carry + piece[:cut]

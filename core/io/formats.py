@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -224,20 +224,20 @@ def head_and_layout(
     """
     head = head_of(chunks)
     layout = make_layout(path, head, format, options)
-    while _first_row(layout, head) is None and (more := next(chunks, b"")):
+    while first_row(layout, head) is None and (more := next(chunks, b"")):
         head += more
         layout = make_layout(path, head, format, options)
     return head, layout
 
 
-def _first_row(layout: Layout, head: bytes) -> Line | None:
+def first_row(layout: Layout, head: bytes) -> Line | None:
     """Return the first line after the header; None: ``head`` has none."""
     return next(_body(head[layout.header_bytes :], _TEXT_COMMENT if layout.comments else _NO_COMMENT), None)
 
 
 def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:
     """Return the tokens of the first line after the header, by their roles in the ``layout``."""
-    line = _first_row(layout, head)
+    line = first_row(layout, head)
     tokens = [] if line is None else split_columns(line.text, layout.delimiter)
     return dict(zip(layout.fields, tokens, strict=False))
 
@@ -276,11 +276,18 @@ def place_columns(
         if fields[place] != "-":
             raise FileFormatError(path, line, f"column {place} cannot be both {fields[place]} and {role}")
         fields[place] = role
-    missing = [role for role in ("src", "dst") if role not in fields]
+    demand_ends(path, fields, names, line, advice)
+    return fields
+
+
+def demand_ends(
+    path: Path, roles: Collection[str], names: Sequence[str] | None, line: int | None, advice: Advice
+) -> None:
+    """Raise ``FileFormatError`` unless ``roles`` of columns, which may have ``names``, include both ends of edges."""
+    missing = [role for role in ENDS if role not in roles]
     if missing:
         known = f" among {', '.join(names)}" if names else ""
         raise FileFormatError(path, line, f"no column for {' and '.join(missing)}{known}: give {advice.columns}")
-    return fields
 
 
 def place_of(path: Path, names: Sequence[str], count: int, column: Any) -> int:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from numpy.typing import DTypeLike
 
-from suricate.base.errors import FileFormatError
-from suricate.base.files import as_path
-from suricate.base.parameters import flag
+from suricate.base.errors import ParameterError
+from suricate.base.files import as_path, is_special
+from suricate.base.parameters import flag, shown
 from suricate.base.progress import working
+from suricate.comm.protocol import Comm, SelfComm
 from suricate.io import files
+from suricate.io.divided.meeting import Together
+from suricate.io.divided.sharing import sent_on, sorted_by_time
+from suricate.io.divided.stretches import is_cut_at_lines
 from suricate.io.edge_file import EdgeFile
-from suricate.io.formats import table_format
+from suricate.io.formats import BY_SUFFIX, Layout, table_format
 from suricate.io.options import Columns, ReadOptions
-from suricate.io.parsing.text import read_text
+from suricate.io.parsing.text import Begun, Edges, begin_text, read_text
 from suricate.io.parts import parts_of
 
 
@@ -39,6 +42,7 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
     encoding: str = "utf-8",
     sort_by_time: bool = False,
     progress: files.Progress | None = None,
+    comm: Comm | None = None,
 ) -> EdgeFile:
     """Read a graph file: SNAP text, Matrix Market, METIS, DIMACS ``.gr``, temporal text, CSV, Parquet or Arrow.
 
@@ -72,6 +76,9 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
         sort_by_time: order the edges by time; edges of equal time keep their order.
         progress: called with (bytes of the file consumed, bytes of the file) after every chunk; None: in a terminal or
             a notebook, progress is shown after two seconds.
+        comm: what :func:`suricate.parallel.connect` returns: each process reads a part of the file, and gets a stretch
+            of the edges in the order of the processes; number of vertices, labels and dtypes are those of the whole
+            file. All processes see the file, and make the call with the same arguments.
 
     Raises:
         OSError: the file is missing or cannot be read.
@@ -79,37 +86,90 @@ def read(  # noqa: PLR0913 - what a user may choose, by keyword; ReadOptions hol
         UnknownNameError: there is no such format or column.
         ParameterError: an argument of the wrong type or value.
         MissingLibraryError: the file needs a package that is not installed.
+
+    Example:
+        >>> file = su.write(su.EdgeList(np.array([0, 1]), np.array([1, 2])), "edges.csv")
+        >>> found = su.read(file)
+        >>> found.num_vertices, found.edges.dst.tolist()
+        (3, [1, 2])
     """
     options = ReadOptions(
         relabel, columns, delimiter, first_id, num_vertices, weight_dtype, directed, edge_columns, encoding
     )
     flag("sort_by_time", sort_by_time)
-    path = as_path(path)
-    with working(f"reading {path.name}") if progress is None else nullcontext(progress) as told:
-        file = _read(path, format, options, told)
-        return _sorted_by_time(file) if sort_by_time else file
+    if not (comm is None or isinstance(comm, Comm)):
+        raise ParameterError(f"comm must be a Comm, which connect() or run() gives, got {shown(comm)}")
+    path, comm = as_path(path), comm or SelfComm()
+    asked = {"path": str(path), "format": format, "options": repr(options), "sort_by_time": sort_by_time}
+    with working(f"reading {path.name}") if progress is None else nullcontext(progress) as told, comm.asking(asked):
+        file = _read(path, format, options, told, comm)
+        return sorted_by_time(file, comm) if sort_by_time else file
 
 
-def _read(path: Path, format: str | None, options: ReadOptions, progress: files.Progress) -> EdgeFile:
+class _Share(NamedTuple):
+    """What the first rank has found out about a file, so that every rank can read its part."""
+
+    size: int = 0
+    layout: Layout | None = None  #: of text
+    cuts: Sequence[int] = ()  #: of text: where the part of each rank begins, and the end
+    tables: Sequence[Any] = ()  #: files of tables, which are divided by groups of rows
+
+
+def _read(path: Path, format: str | None, options: ReadOptions, progress: files.Progress, comm: Comm) -> EdgeFile:
+    with ExitStack() as opened:
+        begun: EdgeFile | Begun | None = None
+        with Together(comm) as together:
+            if comm.rank == 0:
+                begun, together.told = _begin(path, format, options, progress, comm, opened)
+        share: _Share = together.all[0]
+        if share.tables:
+            from suricate.io.table_reading import read_tables
+
+            found = read_tables(path, share.tables, options, progress, comm)
+            return found if comm.size == 1 else replace(found, comm=comm)
+        if share.layout is None:
+            return sent_on(comm, begun if isinstance(begun, EdgeFile) else None)
+        with Together(comm) as together:
+            edges = Edges(path, share.layout, options, small=False)
+            if isinstance(begun, Begun):
+                source, body, lines = begun.source, begun.body, share.layout.header_lines
+            else:
+                span = share.cuts[comm.rank], share.cuts[comm.rank + 1]
+                source = opened.enter_context(files.ByteSource(path, progress, options.encoding, span=span))
+                body, lines = source.chunks(), 0
+                if source.size != share.size:
+                    reason = f"{share.size} bytes on rank 0 and {source.size} on rank {comm.rank}"
+                    raise ParameterError(f"{path} has {reason}: all ranks must see the same file")
+            edges.read(source, body, lines)
+            together.told, together.lines = edges.found(), source.lines
+        return replace(edges.file(together.all, comm), comm=comm)
+
+
+def _begin(
+    path: Path, format: str | None, options: ReadOptions, progress: files.Progress, comm: Comm, opened: ExitStack
+) -> tuple[EdgeFile | Begun | None, _Share]:
+    """Begin to read a file, or read all of it if one process does; return this, and how others read their parts."""
     parts = parts_of(path)
     if parts is not None:
-        from suricate.io.table_reading import read_parts
-
-        return read_parts(path, parts, options, progress)
-    with files.ByteSource(path, progress, options.encoding) as source:
-        table = table_format(path, source.start, format)
-        if table is None:
-            return read_text(source, format, options)
+        return None, _Share(tables=_tables(parts, None))
+    source = opened.enter_context(files.ByteSource(path, progress, options.encoding))
+    kind = table_format(path, source.start, format)
+    if kind is not None and path.is_file() and not source.compression:
+        return None, _Share(tables=_tables([path], kind))
+    if kind is not None:
         from suricate.io.table_reading import read_table
 
-        return read_table(source, table, options)
+        return read_table(source, kind, options), _Share()
+    begun = begin_text(source, format, options)
+    by_lines = is_cut_at_lines(options.encoding) and not (source.compression or is_special(path))
+    if comm.size == 1 or begun.small or begun.layout.format == "metis" or not by_lines:
+        return read_text(begun, options), _Share()
+    cuts = [max(source.consumed, source.size * rank // comm.size) for rank in range(comm.size)]
+    source.end = cuts[1]
+    return begun, _Share(source.size, begun.layout, [*cuts, max(source.consumed, source.size)])
 
 
-def _sorted_by_time(file: EdgeFile) -> EdgeFile:
-    """Return ``file`` with its edges ordered by time; edges of equal time keep their order."""
-    if file.time is None:
-        raise FileFormatError(file.path, None, "there is no time column to sort by")
-    order = np.argsort(file.time, kind="stable")
-    given = {name: getattr(file, name) for name in ("src", "dst", "weight", "time")}
-    ordered = {name: column[order] for name, column in given.items() if column is not None}
-    return replace(file, **ordered, columns={name: column[order] for name, column in file.columns.items()})
+def _tables(parts: list[Path], format: str | None) -> list[Any]:
+    from suricate.io.table_reading import table_file
+
+    return [table_file(part, format or BY_SUFFIX[part.suffix.lower()]) for part in parts]

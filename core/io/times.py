@@ -83,11 +83,11 @@ def reason(text: str) -> str:
     return f"a quote follows the time {text!r}"
 
 
-def demand_in_range(path: Path, times: np.ndarray) -> np.ndarray:
+def demand_in_range(path: Path, times: np.ndarray, rows_before: int = 0) -> np.ndarray:
     """Return int64 nanoseconds; raise ``FileFormatError``, about ``path``, if one did not fit into 64 bits."""
     far = abs(times) == LARGEST
     if far.any():
-        wrong = f"time {far.argmax()} is not in the years 1678 to 2261"
+        wrong = f"time {rows_before + far.argmax()} is not in the years 1678 to 2261"
         raise FileFormatError(path, None, f"{wrong}, as nanoseconds have to be, which other times have")
     return times
 

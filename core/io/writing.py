@@ -17,9 +17,11 @@ from suricate.base.files import as_path, replacing
 from suricate.base.parameters import flag, integer
 from suricate.base.progress import working
 from suricate.base.types import MAX_VERTICES
+from suricate.comm.protocol import SelfComm
 from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.name_values import utf8_only
 from suricate.io import files
+from suricate.io.divided.meeting import Together
 from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import BY_SUFFIX, FORMATS, TABLE_FORMATS, TEXT_SUFFIXES
 from suricate.io.formatter import format_chunk
@@ -42,7 +44,8 @@ def write(
 ) -> Path:
     """Write edges to ``path``, compressed if the name ends in ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4``.
 
-    Returns the path. The file appears only when it is complete: after an error an existing file is unchanged.
+    Returns the path. The file appears only when it is complete: after an error an existing file is unchanged. Of a
+    graph of several processes, all of which make the call, the first one writes the file.
 
     Args:
         edges: a ``Graph``, an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[, weight])`` of ids, on any device.
@@ -65,6 +68,16 @@ def write(
         UnknownNameError: there is no such format, or the extension is unknown and ``format`` not given.
         DTypeError, VertexRangeError, WeightError, ShapeError: the edges cannot be written in this format.
         ParameterError: an argument of the wrong type or value.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> file = su.write(g, "edges.txt")
+        >>> print(file.read_text(), end="")
+        # Directed graph
+        # Nodes: 3 Edges: 2
+        # src dst
+        0 1
+        1 2
     """
     path = as_path(path)
     content = _gather(edges, path, num_vertices, directed)
@@ -73,8 +86,10 @@ def write(
         content = replace(content, labels=_names_of(edges, content))
     if labels and (content.labels is None or format in ("mtx", "gr")):
         raise ParameterError("labels=True needs a file read with relabel or a graph with names, and not mtx and gr")
-    with working(f"writing {path.name}") if progress is None else nullcontext(progress) as told:
-        _WRITERS[format](content if labels else replace(content, labels=None), told)
+    comm = SelfComm() if getattr(edges, "partition", None) is None else edges.partition.comm
+    with working(f"writing {path.name}") if progress is None else nullcontext(progress) as told, Together(comm):
+        if comm.rank == 0:
+            _WRITERS[format](content if labels else replace(content, labels=None), told)
     return path
 
 

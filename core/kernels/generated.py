@@ -30,6 +30,7 @@ IF_ABSENT = {
         "    for i in range(count):\n        into[at + i] = weight(g, begin(g, c) + i)"
     ),
     "later": "@inner\ndef later(g, i):\n    return np.uint32(0)",
+    "run": "@inner\ndef run(g, u):\n    return np.int64(-1)",
 }  #: what takes the place of optional functions of a cursor; only ``ahead`` and ``copied_weights`` are called then
 
 ROW = frozenset({"begin", "buckets", "end", "first", "following", "key"})  #: what a loop over ``neighbors`` calls

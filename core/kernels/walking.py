@@ -10,6 +10,7 @@ import importlib
 import re
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
@@ -57,13 +58,34 @@ def loops_over(view: StoreView, template: Path) -> ModuleType:
     return _modules.get(key) or _modules.make(key, lambda: _module(view, template))
 
 
+def plain_view(view: StoreView) -> StoreView:
+    """Return ``view`` as loops take it that read no weights: without weights, if they can be left out.
+
+    It is made once per view. Such loops are compiled once for all types of weights.
+    """
+    held = vars(view)
+    if "plain" not in held:
+        data = without_weights(view)
+        held["plain"] = None if data is view.data else replace(view, data=data, weight_dtype=None)
+    return held["plain"] or view  # no view holds itself: it would stay until a garbage collection
+
+
 def without_weights(view: StoreView) -> Any:
     """Return ``view.data`` with an empty ``uint32`` array of weights, for loops that read no weights.
 
     Such a loop is compiled once for all types of weights. If a function of the cursor other than ``weight`` and
-    ``ahead`` reads weights, ``view.data`` itself is returned.
+    ``ahead`` reads weights, ``view.data`` itself is returned. It is made once per view.
     """
-    data: Any = view.data
+    held = vars(view)
+    if "bare" not in held:
+        held["bare"] = data_without_weights(view, view.data)
+    return held["bare"]
+
+
+def data_without_weights(view: StoreView, data: Any) -> Any:
+    """Return ``data``, of ``view`` or another view of its kind, as :func:`without_weights` returns that of a view."""
+    if getattr(data, "weight", None) is _NO_WEIGHTS:
+        return data
     kind: Any = type(data)
     return data._replace(weight=_NO_WEIGHTS) if _can_drop_weights(view.cursor, kind) else data
 

@@ -25,7 +25,7 @@ def convert_from_nx(
         NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.
     """
     wanted, device = edge_attrs or {}, nx.config.backends.suricate.device
-    keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs or name == "stochastic_graph")
+    keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs or name in ("reverse", "stochastic_graph"))
     try:
         if graph.is_multigraph():
             raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")

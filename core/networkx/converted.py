@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
+from weakref import ref
 
 import networkx as nx
 import numpy as np
@@ -30,6 +31,7 @@ class Converted:
         self.whole: dict[Any, bool] = {None: True}  #: by attribute, whether its weights are integers
         self._answers: dict[tuple[Any, bool], Answers] = {}  # by attribute, and whether edges point the other way
         self._original: Any = None
+        self._source: Any = None  # a weak reference to the NetworkX graph
 
     @classmethod
     def of(cls, graph: Any, attributes: dict[Any, Any], *, device: Any, keep: bool) -> Converted:
@@ -46,7 +48,7 @@ class Converted:
         """
         found = structure(graph)
         made = cls(found.nodes, found.numbers, directed=graph.is_directed(), device=device)
-        made._original = graph.copy() if keep else None
+        made._original, made._source = (graph.copy() if keep else None), ref(graph)
         if not attributes:
             made.add(None, found.arcs(None))
         for attribute, default in attributes.items():
@@ -133,10 +135,21 @@ class Converted:
             raise NotImplementedError("this conversion has not kept all attributes")
         return self._original
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_source": None}
+
+    def _whole(self) -> Any:
+        """Return the graph with all attributes, if it was kept, or still is what was converted; else None."""
+        source = self._source and self._source()
+        cache = (getattr(source, "__networkx_cache__", None) or {}).get("backends", {})
+        current = any(made is self for made in cache.get(self.__networkx_backend__, {}).values())
+        return source if self._original is None and current else self._original
+
     def to_networkx(self) -> Any:
-        """Return a NetworkX graph: with all attributes if they were kept, else with the converted weights."""
-        if self._original is not None:
-            return self._original.copy()
+        """Return a NetworkX graph: with all attributes if they can still be had, else with the converted weights."""
+        whole = self._whole()
+        if whole is not None:
+            return whole.copy()
         made = nx.DiGraph() if self._directed else nx.Graph()
         made.add_nodes_from(self.index)
         for attribute, whole in self.whole.items():

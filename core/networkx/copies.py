@@ -24,6 +24,7 @@ def _copied(copy: Any) -> str | None:
 _DIFFER: dict[str, dict[str, Any]] = {  #: arguments of ``served`` that differ from those of the others
     "convert_node_labels_to_integers": {"limits": {"label_attribute": key}},
     "relabel_nodes": {"limits": {"copy": _copied}},
+    "reverse": {"limits": {"copy": _copied}, "directed": True},
     "stochastic_graph": {"limits": {"copy": _copied}, "directed": True},
 }
 

@@ -29,6 +29,9 @@ FEWEST = {"iterations": 10_000, "heavy": 1_000}  #: edges from which a call pays
 
 TROUBLE = BackendError, DeviceError, MemoryError, MissingLibraryError  #: users are told, though NetworkX answers
 
+#: functions that NetworkX has no code for: an invalid argument is their own error
+LEFT_TO_BACKENDS = ("leiden_communities", "leiden_partitions")
+
 
 @dataclass(eq=False)
 class Served:
@@ -52,7 +55,7 @@ class Served:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the function's result for arguments, of which the graph is a :class:`~suricate.networkx.Converted`.
 
-        An iterator has computed its first item. Exceptions are NetworkX's.
+        An iterator has computed its first item. Exceptions are NetworkX's, where it has the function itself.
 
         Raises:
             NotImplementedError: the call is not served; then it has not drawn numbers from a generator among ``args``.
@@ -65,6 +68,8 @@ class Served:
         except nx.NetworkXException:
             raise
         except Exception as error:
+            if self.function.__name__ in LEFT_TO_BACKENDS and type(error) is ValueError:
+                raise
             wrong = refusal(self.function.__name__, error)
         try:
             _put_back(drawn)

@@ -22,11 +22,12 @@ keywords that it has.
 
 Functions
     An *edge function* is a plain function of ``(u, v, w, *args)`` (see ``suricate.edgefn``): the edge, its weight (the
-    integer 1 on an unweighted graph; in its place or behind it a parameter ``row``, its row in the columns of edges),
-    and the arguments of the call. In pushes ``u`` is the vertex of the frontier and ``v`` the receiver; in pulls over
-    ``"in"`` and ``"both"`` ``u`` is the neighbour and ``v`` the receiver, over ``"out"`` ``u`` receives and ``v`` is
-    its neighbour. ``args`` are exactly what the function gets behind ``w``: an ``out`` that it reads is among them. An
-    argument is a number or an array of any length.
+    integer 1 on an unweighted graph; in its place or behind it a parameter ``row``, its row in the columns of edges;
+    over events, see ``su.Events.between``, in its place ``event``, their number), and the arguments of the call. In
+    pushes ``u`` is the vertex of the frontier and ``v`` the receiver; in pulls over ``"in"`` and ``"both"`` ``u`` is
+    the neighbour and ``v`` the receiver, over ``"out"`` ``u`` receives and ``v`` is its neighbour. ``args`` are exactly
+    what the function gets behind ``w``: an ``out`` that it reads is among them. An argument is a number or an array of
+    any length.
 
 Frontiers
     A frontier argument is None (every id, those of deleted vertices included, which have no edges), a ``Frontier``,
@@ -85,10 +86,10 @@ from suricate.base.parameters import flag, one_of
 from suricate.base.renamed import keywords
 from suricate.base.types import EdgeList
 from suricate.graph import Graph
-from suricate.operators import binding, checks, prepared, starts
+from suricate.operators import binding, checks, prepared, rounds, starts
 from suricate.operators.call import Stop, driver_of, driver_on
 from suricate.operators.intersection import intersect
-from suricate.operators.results import Layers, Propagated
+from suricate.operators.results import Best, Layers, Propagated
 from suricate.operators.schemes import SCHEMES
 from suricate.state.frontier import Frontier
 from suricate.state.locks import on_graph_device
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
     Function = Callable[..., Any] | EdgeFunction
 
 __all__ = [
-    "Layers", "Propagated", "Stop", "advance", "arcs", "converge", "edge_map", "filter", "intersect", "iterate",
+    "Best", "Layers", "Propagated", "Stop", "advance", "arcs", "converge", "edge_map", "filter", "intersect", "iterate",
     "neighbor_reduce", "propagate", "vertex_map",
 ]  # fmt: skip
 
@@ -146,6 +147,13 @@ def advance(
         UnknownNameError: there is no such reduction, direction or scheme.
         RequirementError: the backend or the frontier does not allow the scheme; the graph keeps no in-edges.
         EdgeFunctionError: a function cannot be translated.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu")
+        >>> received = np.zeros(3, np.int64)
+        >>> reached = su.advance(g, None, lambda u, v, w: u + 1, out=received, reduce="sum")
+        >>> received.tolist(), reached.vertices.tolist()
+        ([0, 1, 3], [1, 2])
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
@@ -209,6 +217,13 @@ def propagate(
 
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``max_steps`` or ``once``.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 3], device="cpu")
+        >>> level = np.array([0, 9, 9, 9])
+        >>> steps = su.propagate(g, [0], lambda u, v, w, level: level[u] + 1, out=level, args=(level,), reduce="min")
+        >>> level.tolist()
+        [0, 1, 2, 3]
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
@@ -222,7 +237,7 @@ def propagate(
 
 @keywords(ORDER, vertices="frontier=")
 @on_graph_device
-def neighbor_reduce(
+def neighbor_reduce(  # noqa: PLR0913 - what a user may choose, by keyword
     graph: Graph,
     frontier: Any,
     fn: Function,
@@ -234,8 +249,15 @@ def neighbor_reduce(
     then: Function | None = None,
     dtype: Any = None,
     scheme: str = "auto",
+    score: Function | None = None,
+    keep: Any = None,
+    labels: int | None = None,
+    best: int | None = None,
 ) -> Any:
     """Pull: one value per vertex, the reduction of ``fn(u, v, w, *args)`` over its edges.
+
+    If ``fn`` is a function of ``(u, v, w, j, *args)`` a vertex has k values: ``out`` and the arrays with columns among
+    ``args`` have shape (n, k), and ``then(v, value, j, *args)`` is called for every column ``j``.
 
     Args:
         graph: the graph.
@@ -248,38 +270,63 @@ def neighbor_reduce(
             with ``then`` or layers it is None (values are not stored) or has one entry per vertex of the graph.
         args: further arguments of ``fn`` and ``then``.
         reduce: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (the smallest tuple), ``"mode"``: the most
-            frequent value, the smallest of several, or ``"hindex"`` (integers only): the largest h such that at least h
-            of the values are at least h. The ``"or"`` of a condition may stop at the first edge that satisfies it.
+            frequent value, the smallest of several, ``"hindex"`` (integers only): the largest h such that at least h
+            of the values are at least h, or ``"vote"``: ``fn`` returns ``(label, weight)``, and of the labels, whose
+            weights are summed up, that with the best score wins. The ``"or"`` of a condition may stop at the first edge
+            that satisfies it.
         over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v``, ``"both"`` one per vertex
             ``v`` over its neighbours ``u`` on either side (these two need in-edges).
         then: ``then(v, value, *args) -> bool``, once per vertex to compute, with its value (``"argmin"``: with the
-            fields as separate arguments). It may write index ``v`` of arrays that ``fn`` does not read.
+            fields as separate arguments; ``"vote"``: ``then(v, label, total, *args)``). It may write index ``v`` of
+            arrays that ``fn`` does not read.
         dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for bools and for
-            integers of 32 bits or less. For ``"argmin"`` a ``Words`` whose fields the values have.
+            integers of 32 bits or less. For ``"argmin"`` a ``Words`` whose fields the values have; for ``"vote"``,
+            whose values are labels, uint32 (the default), int64 or uint64.
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``frontier=None`` also
             ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On
             CUDA sums of floats may differ in rounding from run to run, except with ``"vertex"``.
+        score: for ``"vote"``: ``score(v, label, total, *args)``, how good a label is for ``v``, taken as float64; None:
+            the total. NaN never wins. ``total`` is int64 if weights are integers, exact up to 2**62. Floats are rounded
+            to multiples of a power of two that the largest weight of the vertex and the number of its edges give, and
+            added as integers: totals, float64, do not depend on any order.
+        keep: for ``"vote"``: a label per vertex, an array of integers; it wins among those with the best score if it
+            is one of them, else the smallest label does. A function may read the array if ``args`` has it, too.
+        labels: for ``"vote"``: labels are below this number; None: the number of vertices. A label out of range, and a
+            weight that is 0, NaN or infinite, is no vote.
+        best: for ``"vote"``: the result has so many labels per vertex, with their scores, the best first, as a
+            :class:`Best`; ``out`` is None or such a pair of arrays, and there is no ``then``. A vertex costs its edges,
+            whatever ``best`` (on CUDA ``best`` times as much).
 
     Returns:
         ``out``; with ``then`` the frontier of the vertices for which it returned true. A vertex without edges gets 0
         for sums, ``"or"`` and ``"hindex"``, else the neutral value: the largest (``"min"``, ``"argmin"``, ``"mode"``)
-        or smallest (``"max"``) integer of the type, or plus or minus infinity.
+        or smallest (``"max"``) integer of the type, or plus or minus infinity. If nobody votes the label is ``EMPTY``.
 
     Raises:
         As :func:`advance`.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu")
+        >>> price = np.array([5, 7, 2])
+        >>> su.neighbor_reduce(g, None, lambda u, v, w, price: price[v], args=(price,), reduce="sum").tolist()
+        [9, 2, 0]
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
     key = None
-    if then is None and dtype is None:
+    if then is None and dtype is None and isinstance(reduce, str) and reduce != "vote":
         key = prepared.key_of(graph, "neighbor_reduce", fn, args, out, reduce, over, scheme)
     found = prepared.run(graph, key, fn, frontier, args)
     if found is not prepared.MISSED:
         return found
     one_of("scheme", scheme, SCHEMES)
-    call = binding.bind_pull(graph, fn, args, reduce, out, dtype, then)
+    call = binding.bind_pull(graph, fn, args, reduce, out, dtype, then, vote=(score, keep, labels, best))
     over = checks.pull_direction(graph, over)
     driver = driver_of(graph)
+    if call.columns:
+        checks.scheme_of_columns(scheme, frontier)
+    if isinstance(frontier, Layers) and best is not None:
+        raise RequirementError("best is for vertices that are computed at once: pass no layers")
     if isinstance(frontier, Layers):
         checks.belongs(graph, frontier, "the set of layers")
         checks.scheme_of_vertices(scheme, False)
@@ -298,7 +345,8 @@ def neighbor_reduce(
         checks.plain_scheme(scheme, "over='both'")
     into = checks.result_array(graph, call, out, graph.num_vertices if chosen is None else len(chosen))
     driver.neighbor_reduce(graph, call, chosen, into, over, scheme)
-    prepared.keep(graph, key, fn, frontier, call, out, over, scheme)
+    if not call.columns:
+        prepared.keep(graph, key, fn, frontier, call, out, over, scheme)
     return into
 
 
@@ -320,18 +368,23 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
     stop: Stop | None = None,
     swap: Any = (),
     after: Propagated | None = None,
+    score: Function | None = None,
+    keep: Any = None,
+    labels: int | None = None,
+    turn: Function | None = None,
 ) -> Propagated:
     """Pull in rounds over an active set, until it is empty (the vertex programs of GraphLab, one call for all rounds).
 
     In each round every active vertex ``v`` reduces ``fn(u, v, w, *args)`` over its neighbours and runs ``then(v,
     value, *args)``, which returns an integer: bit 0 says that ``v`` stays active, bit 1 that its neighbours over
     ``wake`` become active. After a barrier ``commit(v, *args)`` runs for each vertex of the round; it publishes what
-    ``then`` wrote to an array that ``fn`` does not read. After another barrier the next round begins.
+    ``then`` wrote to an array that ``fn`` does not read. After another barrier the next round begins. Both may have
+    effects (``su.atomic``); what ``commit`` changes by them, the functions read in the next round.
 
     Args:
-        graph, fn, args, over, dtype: as for :func:`neighbor_reduce`.
-        frontier: the active vertices: None for all, a ``Frontier``, ids, edges (both ends of each), or a tuple of
-            them.
+        graph, fn, args, over, dtype, score, keep, labels: as for :func:`neighbor_reduce`.
+        frontier: the active vertices: None for all, a ``Frontier``, ids, edges (both ends of each; weights are not
+            needed), or a tuple of them.
         reduce: as for :func:`neighbor_reduce`.
         then: the second phase, see above.
         commit: the third phase, or None.
@@ -344,6 +397,11 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
             vertices what ``then`` writes.
         after: with ``swap``, an earlier loop over the same graph: this one continues it if it was crowded, and does
             nothing otherwise. Its rounds count towards ``max_steps``. The host does not wait to find out.
+        turn: ``turn(v, step, *args) -> bool``: whether ``v`` has its turn in this round; with neither ``swap`` nor
+            ``until``. Rounds, counted by ``step`` from 0, then form *cycles*, whose active set stays the same: in each
+            round those that had no turn yet are asked, and only those whose turn it is pull, run ``then`` and
+            ``commit``. A cycle ends with the round in which the last vertex had its turn. Who stays or becomes active
+            meanwhile is active in the next cycle. A round without any turn counts, too.
 
     Returns:
         The number of rounds, the number of vertices computed in all, whether the active set became empty, and whether
@@ -351,21 +409,41 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
 
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``, ``stop`` or ``after``.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], in_edges=True, device="cpu")
+        >>> best, fresh = np.array([3, 1, 2]), np.array([3, 1, 2])
+        >>> def larger(v, value, best, fresh):
+        ...     fresh[v] = max(value, best[v])
+        ...     return 2 if value > best[v] else 0
+        >>> def publish(v, best, fresh):
+        ...     best[v] = fresh[v]
+        >>> best_of = lambda u, v, w, best, fresh: best[u]
+        >>> rounds = su.converge(g, None, best_of, args=(best, fresh), reduce="max", then=larger, commit=publish)
+        >>> best.tolist(), rounds.steps
+        ([3, 3, 3], 3)
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
     steps, (until, most) = checks.step_limit(max_steps), checks.stop_of(graph, stop)
-    call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
+    call = binding.bind_pull(
+        graph, fn, args, reduce, None, dtype, then, commit, turn=turn, vote=(score, keep, labels, None)
+    )
     over = checks.pull_direction(graph, over)
     wake = None if wake is None else checks.push_direction(graph, wake, "wake")
-    start = starts.start_of(graph, frontier)
+    start = starts.start_of(graph, frontier, ends=True)
     pairs = checks.places_of(graph, call, swap)
     if pairs and not (frontier is None and wake is None and commit is None):
         raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
+    if turn is not None and (pairs or until is not None):
+        raise RequirementError("turn is for rounds over an active set, until it is empty: pass no swap and no until")
     if pairs and over != "out":
         checks.apart(call)
+    checks.effects_on_swapped(call, pairs)
     driver = driver_of(graph)
     checks.taken_over(graph, after, pairs)
+    if call.columns and graph.device.is_cuda and graph.partition is None:
+        return rounds.converge(graph, call, start, over, wake, steps, until, most, pairs, after)
     return driver.converge(graph, call, start, over, wake, steps, until, most, pairs, after)
 
 
@@ -376,10 +454,12 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
 
     Args:
         graph: the graph.
-        frontier: None for all vertices, a ``Frontier``, ids, edges (both ends of each), or a tuple of them.
-        fn: may write index ``v`` of arrays, and may read other indices only of arrays that it does not write. If its
-            first parameter is named ``i`` it also gets the position in the ids; it is then called for duplicate ids
-            too, and edges are refused.
+        frontier: None for all vertices, a ``Frontier``, ids, edges (both ends of each; weights are not needed), or a
+            tuple of them.
+        fn: may write index ``v`` of arrays, and may read other indices only of arrays that it does not write. It may
+            have effects (``su.atomic``, ``su.unite``) on arrays that it neither writes nor reads. If its first
+            parameter is named ``i`` it also gets the position in the ids; it is then called for duplicate ids too, and
+            edges are refused.
         args: further arguments of ``fn``.
 
     Returns:
@@ -387,6 +467,15 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
 
     Raises:
         As :func:`advance`.
+
+    Example:
+        >>> g = su.Graph(5, device="cpu")
+        >>> value = np.arange(5)
+        >>> def halve(v, value):
+        ...     value[v] = value[v] // 2
+        ...     return value[v] > 0
+        >>> su.vertex_map(g, None, halve, args=(value,)).vertices.tolist(), value.tolist()
+        ([2, 3, 4], [0, 0, 1, 1, 2])
     """
     key = prepared.key_of(graph, "vertex_map", fn, args, None)
     found = prepared.run(graph, key, fn, frontier, args)
@@ -394,10 +483,11 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
         return found
     call = binding.bind_map(graph, fn, args)
     with_position = call.function.leading[0] == "i"
-    start = (starts.vertices_of if with_position else starts.start_of)(graph, frontier)
+    start = starts.vertices_of(graph, frontier) if with_position else starts.start_of(graph, frontier, ends=True)
     binding.position_of(call, start)
     kept = driver_of(graph).vertex_map(graph, call, start)
-    prepared.keep(graph, key, fn, frontier, call, None, "out")
+    if not call.columns:
+        prepared.keep(graph, key, fn, frontier, call, None, "out")
     return kept
 
 
@@ -420,6 +510,15 @@ def edge_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ...]
 
     Raises:
         As :func:`advance`; ``ParameterError`` if ``fn`` has no effect.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu")
+        >>> in_degree = np.zeros(3, np.int64)
+        >>> def count(u, v, w, in_degree):
+        ...     su.atomic.add(in_degree, v, 1)
+        >>> su.edge_map(g, None, count, args=(in_degree,))
+        >>> in_degree.tolist()
+        [0, 1, 2]
     """
     if graph.edge_table is not None:
         graph, args = binding.walked(graph, fn, args)
@@ -459,6 +558,18 @@ def iterate(
 
     Raises:
         ParameterError, ShapeError, DTypeError: an argument is invalid.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 3], in_edges=True, device="cpu")
+        >>> old, new, moved = np.array([5, 0, 0, 0]), np.zeros(4, int), g.scalar("sum", "int64")
+        >>> def keep(v, value, old, new, moved):
+        ...     new[v] = max(value, old[v])
+        ...     moved.add(new[v] != old[v])
+        >>> old_of = lambda u, v, w, old, new, moved: old[u]
+        >>> call = {"args": (old, new, moved), "reduce": "max", "over": "in", "then": keep}
+        >>> step = lambda: su.neighbor_reduce(g, None, old_of, **call)
+        >>> su.iterate(step, until=moved, max_steps=9, swap=[(old, new)]), old.tolist()
+        (4, [5, 5, 5, 5])
     """
     if not callable(body):
         raise ParameterError(f"body must be a function without parameters, got {type(body).__name__}")
@@ -470,5 +581,11 @@ def iterate(
 
 @on_graph_device
 def arcs(graph: Graph) -> EdgeList:
-    """Return a copy of all arcs of ``graph``, ordered by source; an undirected edge gives two arcs."""
-    return graph.store("out").edges()
+    """Return a copy of all arcs of ``graph``, ordered by source; an undirected edge gives two arcs.
+
+    Example:
+        >>> g = su.Graph.from_coo([0], [1], directed=False, device="cpu")
+        >>> sorted(zip(su.arcs(g).src.tolist(), su.arcs(g).dst.tolist()))
+        [(0, 1), (1, 0)]
+    """
+    return graph.store("out").edges() if graph._events is None else graph._events.arcs()

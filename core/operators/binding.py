@@ -10,19 +10,45 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.base.errors import DeviceError, DTypeError, EdgeFunctionError, ParameterError, RequirementError
-from suricate.base.parameters import named_dtype, one_of, shown
+from suricate.base.errors import (
+    DeviceError,
+    DTypeError,
+    EdgeFunctionError,
+    ParameterError,
+    RequirementError,
+    ShapeError,
+)
+from suricate.base.parameters import integer, named_dtype, one_of, shown
+from suricate.base.types import EMPTY
 from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argument_of, compile_function
 from suricate.edgefn.layout import Layout
-from suricate.edgefn.parameters import ROW, WEIGHT_AND_ROW, weights_by_row
+from suricate.edgefn.parameters import (
+    COLUMN,
+    COLUMNS,
+    EVENT,
+    EVENT_MASK,
+    FIRST_EVENT,
+    HIDDEN_NUMBER,
+    OF_WIDTH,
+    ROW,
+    ROWS_OF_TWO,
+    SCORES,
+    WEIGHT_AND_ROW,
+    WEIGHTS_OF_TWO,
+    by_event,
+    labels_to_keep,
+    weights_by_row,
+)
 from suricate.graph import Graph
 from suricate.graph.edge_columns.weighing import in_rows
 from suricate.operators import checks
-from suricate.operators.call import OUT_DTYPES, Call, Start
+from suricate.operators.call import OUT_DTYPES, REDUCTIONS, Call, Start, Vote
 from suricate.state.column_map import array_of
 
 PUSHES = ("min", "max", "sum", "or", "argmin")  #: reductions of advance and propagate
-PULLS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")  #: reductions of neighbor_reduce and converge
+PULLS = REDUCTIONS  #: of neighbor_reduce and converge
+MOST_BEST = 1 << 20  #: labels per vertex
+LABEL_DTYPES = ("uint32", "int64", "uint64")  #: in which EMPTY is a label
 
 
 def one(u: int, v: int, x: int) -> int:
@@ -30,8 +56,11 @@ def one(u: int, v: int, x: int) -> int:
     return 1
 
 
-def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
-    """Return the types of the arguments ``args``, and their checked values; a string names a column of ``graph``."""
+def arguments_of(graph: Graph, args: Any, *, columns: bool = False) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
+    """Return the types of the arguments ``args``, and their checked values; a string names a column of ``graph``.
+
+    ``columns``: whether arrays may have columns.
+    """
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
@@ -43,11 +72,18 @@ def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[A
                     f"args[{len(values)}]: {value!r} is a column of edges, which a function indexes by row: call its "
                     "third parameter row, or take (u, v, w, row, ...)"
                 )
-            value = array_of(graph, value)
-        argument = argument_of(value)
+            value = array_of(graph, value) if graph._events is None else graph._events.column(value)
+            argument = argument_of(value) if graph._events is None else by_event(value.dtype)
+        else:
+            argument = argument_of(value)
         if argument.kind == "scalar":
             value = argument.packed(value)
         elif argument.kind == "array":
+            if argument.op == COLUMNS and not columns:
+                raise ShapeError(
+                    f"args[{len(values)}] has shape {value.shape}: only a pull takes columns, whose function names "
+                    "them, fn(u, v, w, j, *args), and reads x[u, j]"
+                )
             if not checks.lies_on(graph.device, value):
                 raise checks.misplaced(graph.device, value, f"args[{len(values)}]")
         elif argument.kind == "graph":
@@ -57,6 +93,9 @@ def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[A
             raise DeviceError(f"args[{len(values)}] is on {value.device}, the graph on {graph.device}")
         arguments.append(argument)
         values.append(value)
+    if graph._events is not None:
+        arguments += [FIRST_EVENT, EVENT_MASK]
+        values += [np.int64(graph._events.first), np.int64(graph._events.mask)]
     return tuple(arguments), tuple(values)
 
 
@@ -97,15 +136,41 @@ def walked(graph: Graph, fn: Any, args: Any) -> tuple[Graph, Any]:
     return seen, tuple(seen if value is graph else value for value in args) if isinstance(args, tuple) else args
 
 
-def _edge_arguments(graph: Graph, fn: Any, args: Any) -> tuple[tuple[str, ...], tuple[Argument, ...], tuple[Any, ...]]:
+def takes_column(fn: Any) -> bool:
+    """Return whether an edge function takes a column ``j`` behind the weight, or behind the row."""
+    names = _names_of(fn)
+    return names[4 if names[3:4] == (ROW,) else 3 :][:1] == (COLUMN,)
+
+
+def _edge_arguments(
+    graph: Graph, fn: Any, args: Any, *, columns: bool = False
+) -> tuple[tuple[str, ...], tuple[Argument, ...], tuple[Any, ...]]:
     """Return the leading parameters of an edge function, and the types and checked values of its arguments ``args``."""
-    arguments, values = arguments_of(graph, args)
+    arguments, values = arguments_of(graph, args, columns=columns)
+    more = (COLUMN,) if columns else ()
+    if graph._events is not None:
+        return (*EDGE[:2], EVENT, *more), arguments, values
     if not graph.walks_rows or (taken := _taken_for_weight(fn)) == "w":
-        return EDGE, arguments, values
+        return (*EDGE, *more), arguments, values
     weights = None if graph.edge_table is None or taken == ROW else graph.edge_table.weights
     if weights is not None:
         arguments, values = (*arguments, weights_by_row(weights.dtype)), (*values, weights)
-    return (*EDGE[:2], taken), arguments, values
+    return (*EDGE[:2], taken, *more), arguments, values
+
+
+def number_of_columns(values: tuple[Any, ...], out: Any) -> int:
+    """Return how many columns the arrays among ``values`` and ``out`` have.
+
+    Raises:
+        ShapeError: there is none, or they differ.
+    """
+    found = {value.shape[1] for value in (*values, out) if getattr(value, "ndim", 1) == 2}
+    if len(found) != 1 or 0 in found:
+        given = ", ".join(map(str, sorted(found))) or "no array with columns"
+        raise ShapeError(
+            f"a function of a column j needs arrays of shape (n, k), of one k above 0, in args or out, not: {given}"
+        )
+    return int(found.pop())
 
 
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
@@ -147,42 +212,123 @@ def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: An
         function = _valued(fn, typed(graph, fn, arguments, leading, "edge"))
         reducible(function.result, reduce, dtype)
     second = None if then is None else typed(graph, then, arguments, ("v", "step"), "vertex")
-    return Call(function, values, reduce, dtype, second, None, layout, (fn, args, then, None, None))
+    if second is not None and second.effects:
+        checks.effects_of_then(second, values, out, frozenset())
+    call = Call(function, values, reduce, dtype, second, None, layout, (fn, args, then, None, None))
+    return checks.own_arrays(graph, call)
 
 
 def bind_pull(
-    graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, dtype: Any, then: Any, commit: Any = None
-) -> Call:
+    graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, dtype: Any, then: Any, commit: Any = None,
+    *, turn: Any = None, vote: tuple[Any, Any, Any, Any] = (None,) * 4,
+) -> Call:  # fmt: skip
     """Return the call of a pull of ``fn`` with the arguments ``args``, whose values are reduced by ``reduce``.
 
-    ``then`` and ``commit`` are the second and the third phase, or None. The dtype of the values is that of ``out``,
+    ``then`` and ``commit`` are the second and the third phase, ``turn`` says whose turn it is, or None; ``vote`` is
+    ``(score, keep, labels, best)``, for ``reduce="vote"`` only. The dtype of the values is that of ``out``,
     else ``dtype``, else the one that ``fn`` returns, int64 for bools and integers of 32 bits or less. With
     ``reduce="argmin"`` the values are words as in ``out`` or, if that is None, as in ``dtype``.
     """
     one_of("reduce", reduce, PULLS)
-    leading, arguments, values = _edge_arguments(graph, fn, args)
-    layout, taken = None, None
-    if reduce == "argmin":
+    columns, of = takes_column(fn), 0
+    leading, arguments, values = _edge_arguments(graph, fn, args, columns=columns)
+    layout, taken, voting, reduced = None, None, None, ["value"]
+    if columns:
+        checks.of_columns(reduce, turn)
+        of = number_of_columns(values, out)
+        arguments, values = (*arguments, OF_WIDTH), (*values, of)
+        reduced.append(COLUMN)
+    if reduce == "vote":
+        voting, arguments, values = _voting(graph, arguments, values, *vote)
+        function = typed(graph, fn, arguments, leading, "vote")
+        if voting.best and then is not None:
+            raise RequirementError("best=k gives arrays of labels and scores: take then away")
+        labels_out = out[0] if voting.best and isinstance(out, tuple) and len(out) == 2 else out
+        taken, reduced = label_dtype(labels_out, dtype), ["label", "total"]
+    elif any(one is not None for one in vote):
+        raise RequirementError(f"score, keep, labels and best are for reduce='vote', not {reduce!r}")
+    elif reduce == "argmin":
         layout = checks.layout_of_values(graph, out, dtype)
         function = _words_function(graph, fn, arguments, leading, layout)
     else:
         function = _valued(fn, typed(graph, fn, arguments, leading, "edge"))
         taken = value_dtype(Call(function, values, reduce), out, dtype)
-    second, third, weight_dtype = None, None, graph.weight_dtype
+    second, third, weight_dtype, given = None, None, graph.weight_dtype, layout or taken
+    if voting is not None:
+        given = function.result
+        if vote[0] is not None:
+            score = compile_function(
+                vote[0], arguments, weight_dtype=weight_dtype, leading=("v", *reduced), value_dtype=given
+            )
+            voting = voting._replace(score=_valued(vote[0], score))
     if then is not None:
         second = compile_function(
-            then, arguments, weight_dtype=weight_dtype, leading=("v", "value"), role="vertex",
-            value_dtype=layout or taken,
-        )  # fmt: skip
+            then, arguments, weight_dtype=weight_dtype, leading=("v", *reduced), role="vertex", value_dtype=given
+        )
+        if second.effects:
+            scored = frozenset() if voting is None or voting.score is None else voting.score.reads
+            checks.effects_of_then(second, values, out, function.reads | scored)
     if commit is not None:
-        third = typed(graph, commit, arguments, ("v",), "vertex")
-    return Call(function, values, reduce, taken, second, third, layout, (fn, args, then, commit, dtype))
+        third = typed(graph, commit, arguments, ("v", COLUMN) if columns else ("v",), "vertex")
+    asked = None if turn is None else (_valued(turn, typed(graph, turn, arguments, ("v", "step"), "edge")), turn)
+    users = fn, args, then, commit, dtype
+    call = Call(function, values, reduce, taken, second, third, layout, users, voting, asked, of)
+    return checks.own_arrays(graph, call)
+
+
+def _voting(
+    graph: Graph,
+    arguments: tuple[Argument, ...],
+    values: tuple[Any, ...],
+    score: Any,
+    keep: Any,
+    labels: Any,
+    best: Any,
+) -> tuple[Vote, tuple[Argument, ...], tuple[Any, ...]]:
+    """Return what a vote needs, without its score, and the types and values of arguments, with what it adds to them."""
+    most, place = integer("labels", graph.num_vertices if labels is None else labels, low=0, high=EMPTY), None
+    if keep is not None:
+        held = array_of(graph, keep) if isinstance(keep, str) else keep
+        if not checks.lies_on(graph.device, held):
+            raise checks.misplaced(graph.device, held, "keep")
+        if held.dtype.kind not in "iu" or held.ndim != 1 or len(held) < graph.num_vertices:
+            raise ShapeError(
+                f"keep is {held.dtype}, of shape {held.shape}: pass integers, one per vertex of {graph.num_vertices}"
+            )
+        place = next((i for i, value in enumerate(values) if value is held), len(values))
+        if place == len(values):
+            argument_of(held)  # contiguous
+            arguments, values = (*arguments, labels_to_keep(held.dtype)), (*values, held)
+    arguments, values = (*arguments, HIDDEN_NUMBER), (*values, np.int64(most))
+    wanted = 0 if best is None else integer("best", best, low=1, high=MOST_BEST)
+    found = Vote(most, len(values) - 1, place, None, None, wanted, (score, keep))
+    if wanted and graph.device.is_cuda:
+        found, by_vertex = found._replace(before=len(values)), (labels_to_keep(np.dtype(np.uint32)), SCORES) * 2
+        arguments, values = (*arguments, *by_vertex, HIDDEN_NUMBER), (*values, *[None] * 5)
+    return found, arguments, values
+
+
+def label_dtype(out: Array | None, dtype: Any) -> np.dtype:
+    """Return the dtype of the labels of a vote: that of ``out``, else ``dtype``, else uint32."""
+    wanted = named_dtype(dtype) if out is None and dtype is not None else getattr(out, "dtype", np.dtype(np.uint32))
+    if wanted is None or wanted.name not in LABEL_DTYPES:
+        raise DTypeError(f"labels of a vote are {', '.join(LABEL_DTYPES)}, not {wanted or shown(dtype)}")
+    return wanted
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of ``fn`` for vertices; a first parameter ``i`` gets the position of the vertex."""
-    arguments, values = arguments_of(graph, args)
-    return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values, given=(fn, args))
+    """Return the call of ``fn`` for vertices; a first parameter ``i`` gets the position of the vertex.
+
+    A parameter ``j`` behind the vertex gets a column of the arguments that have some.
+    """
+    leading = with_position(fn, ("v",))
+    columns, of = _names_of(fn)[len(leading) :][:1] == (COLUMN,), 0
+    arguments, values = arguments_of(graph, args, columns=columns)
+    if columns:
+        of = number_of_columns(values, None)
+        leading, arguments, values = (*leading, COLUMN), (*arguments, OF_WIDTH), (*values, of)
+    call = Call(typed(graph, fn, arguments, leading, "vertex"), values, given=(fn, args), columns=of)
+    return checks.own_arrays(graph, call)
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
@@ -195,21 +341,48 @@ def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
             f"{getattr(fn, '__name__', 'the function')} has no effect, so edge_map would do nothing: use su.atomic, "
             "su.unite or Scalar.add, or an operator that returns values, as neighbor_reduce does"
         )
-    return Call(function, values, given=(fn, args))
+    return checks.own_arrays(graph, Call(function, values, given=(fn, args)))
 
 
-def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:
+def of_two_edges(fn: Any) -> tuple[str, ...]:
+    """Return what a function of ``intersect`` takes behind ``x``: ``WEIGHTS_OF_TWO``, ``ROWS_OF_TWO``, or nothing."""
+    names = _names_of(fn)
+    taken = names[4:6] if names[:1] == ("i",) else names[3:5]
+    return taken if taken in (WEIGHTS_OF_TWO, ROWS_OF_TWO) else ()
+
+
+def with_rows(left: Any, right: Any, fn: Any, args: Any) -> tuple[Any, Any, Any]:
+    """Return the operands of ``intersect`` and ``args``: graphs show rows as weights if ``fn`` takes rows."""
+    if of_two_edges(fn) != ROWS_OF_TWO:
+        return left, right, args
+    if any(getattr(operand, "edge_table", None) is None for operand in (left, right)):
+        raise RequirementError("row_a and row_b: an operand has no columns of edges: take the weights, a and b")
+    if left.partition is not None or right.partition is not None:
+        raise RequirementError("row_a and row_b: each process has rows of its own: take the weights, a and b")
+    rows = in_rows(left)
+    if isinstance(args, tuple):
+        args = tuple(rows if value is left else value for value in args)
+    return rows, in_rows(right), args
+
+
+def bind_intersection(
+    graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool, dtypes: tuple[Any, Any] = (None, None)
+) -> Call:
     """Return the call of ``fn`` for common neighbours of pairs, with the arguments ``args``.
 
     ``fn`` None: the function that counts common neighbours. A function with effects may return nothing.
-    ``everything``: the pairs are all edges of the graph, so that ``fn`` must not take a position ``i``.
+    ``everything``: the pairs are all edges of the graph, so that ``fn`` must not take a position ``i``. ``dtypes``:
+    those of the weights of both operands, for a function that takes ``a`` and ``b``.
     """
+    checks.refuse_events(graph, "common neighbours are those of sets")
     fn = one if fn is None else fn
-    leading = with_position(fn, ("u", "v", "x"))
+    leading = with_position(fn, ("u", "v", "x", *(taken := of_two_edges(fn))))
     if everything and leading[0] == "i":
         raise RequirementError("i is the position in u and v: pass them, or take the parameter i away")
     arguments, values = arguments_of(graph, args)
-    return Call(typed(graph, fn, arguments, leading, "effect"), values, given=(fn, args))
+    left, right = dtypes if taken else (graph.weight_dtype, None)
+    function = compile_function(fn, arguments, weight_dtype=left, leading=leading, role="effect", value_dtype=right)
+    return checks.own_arrays(graph, Call(function, values, given=(fn, args)))
 
 
 def position_of(call: Call, start: Start) -> None:

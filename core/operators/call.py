@@ -31,8 +31,8 @@ signatures are fixed, but that a partition takes graphs and edge sets in place o
       owner in ``graph.view("in")``, ``u`` its neighbour; over ``"both"``: ``v`` is the owner in both views, ``u`` its
       neighbour, without self-loops in the second view.
 ``out``
-    An array, a ``Words`` (``reduce="argmin"``), or None in a pull with ``then``. In a pull it has one entry per vertex
-    of the graph, or one per id if ``vertices`` are ids.
+    An array, a ``Words`` (``reduce="argmin"``), a pair of arrays (best labels and scores), or None in a pull with
+    ``then``. In a pull it has one entry per vertex of the graph, or one per id if ``vertices`` are ids.
 ``vertices``
     For a pull: None (all), ``uint32[k]`` ids in any order with repeats (only without ``then``), a :class:`Start` of
     frontiers (only with ``then``), or :class:`~suricate.operators.results.Layers`. The driver returns the frontier of
@@ -72,18 +72,41 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.base.types import ArcList
+from suricate.base.types import EMPTY, ArcList
 from suricate.edgefn import TypedFunction
 from suricate.graph import Graph
 from suricate.state.frontier import Frontier
 
-REDUCTIONS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")
-AT_ONCE = ("mode", "hindex")  #: reductions that take all values of a vertex at once: what parts give cannot be combined
+REDUCTIONS = ("sum", "min", "max", "or", "argmin", "mode", "hindex", "vote")
+#: reductions that take all values of a vertex at once, since what parts give cannot be combined
+AT_ONCE = ("mode", "hindex", "vote")
 OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
 LAST_STEP = 2**32 - 1  #: stamps are uint32
 MAX_STEPS = 2**31 - 1  #: of one propagation
 UNLIMITED = 2**62  #: vertices and edges
+
+
+class Vote(NamedTuple):
+    """What ``reduce="vote"`` needs besides.
+
+    Attributes:
+        labels, place: labels are below this number, which has this position in ``Call.values``.
+        keep: the position there of the labels by vertex that win among the best, or None.
+        before: on CUDA with ``best``: the position there of five arguments by which launches give one label after the
+            other, see ``vote.cuh``; else None.
+        score: ``score(v, label, total, *args)``, or None: the total.
+        best: how many labels are wanted, with their scores; 0: one, without its score.
+        given: ``(score, keep)`` as the user wrote them.
+    """
+
+    labels: int
+    place: int
+    keep: int | None = None
+    before: int | None = None
+    score: TypedFunction | None = None
+    best: int = 0
+    given: tuple[Any, Any] = (None, None)
 
 
 class Call(NamedTuple):
@@ -98,6 +121,10 @@ class Call(NamedTuple):
         commit: the third phase of ``converge``, or None.
         layout: the fields of the words that ``"argmin"`` reduces, else None.
         given: ``(fn, args, then, commit, dtype)`` as the user wrote them, from which a partition calls operators again.
+        vote: what ``"vote"`` needs besides, else None; ``dtype`` is then that of labels, and the function returns the
+            dtype of totals.
+        turn: ``turn(v, step, *args)`` of ``converge``, and as the user wrote it, or None.
+        columns: of a pull whose values have columns, their number; else 0.
     """
 
     function: TypedFunction
@@ -108,12 +135,32 @@ class Call(NamedTuple):
     commit: TypedFunction | None = None
     layout: Any = None
     given: tuple[Any, ...] = ()
+    vote: Vote | None = None
+    turn: tuple[TypedFunction, Any] | None = None
+    columns: int = 0
+
+    @property
+    def functions(self) -> dict[str, TypedFunction]:
+        """The functions of the call but the edge function: those of ``score``, ``then``, ``commit``, ``turn``."""
+        named = {"then": self.then, "commit": self.commit}
+        named |= {"score": self.vote and self.vote.score, "turn": self.turn and self.turn[0]}
+        return {name: function for name, function in named.items() if function is not None}
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether one of the functions changes arguments by effects, of which several threads need the atomic forms."""
+        return any(one is not None and one.effects for one in (self.function, self.then, self.commit))
 
     @property
     def result(self) -> np.dtype:
         """The dtype that the edge function returns."""
         assert self.function.result is not None
         return self.function.result
+
+    @property
+    def of_two(self) -> bool:
+        """Whether the function of ``intersect`` takes the weights, or rows, of the edges to a common neighbour."""
+        return self.function.leading[-1] == "w_b"
 
 
 class Start(NamedTuple):
@@ -155,6 +202,10 @@ class Stop:
             ``(scalar, bound)`` at most ``bound``; or None.
         most: end the loop as *crowded* after a round with more work than this: its vertices plus the edges over which
             they would activate others. No vertex is activated then. None: no limit.
+
+    Example:
+        >>> su.Stop(most=100)
+        Stop(until=None, most=100)
     """
 
     until: Any = None
@@ -177,6 +228,8 @@ def identity_of(reduce: str, dtype: np.dtype) -> Any:
     """Return the neutral value of the reduction ``reduce`` as a scalar of ``dtype``."""
     if reduce in ("sum", "or", "hindex"):
         return dtype.type(0)
+    if reduce == "vote":
+        return dtype.type(EMPTY)
     if dtype.kind == "f":
         return dtype.type(-np.inf if reduce == "max" else np.inf)
     limits = np.iinfo(dtype)

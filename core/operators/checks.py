@@ -16,20 +16,30 @@ from suricate.base.errors import (
     VertexRangeError,
 )
 from suricate.base.parameters import integer, one_of, shown
+from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import Layout
 from suricate.graph import Graph
 from suricate.intake.arrays import is_flat
 from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Stop, Swap, Until, driver_of
-from suricate.operators.results import Propagated
+from suricate.operators.results import Best, Layers, Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.state.words import Words
 
+OF_COLUMNS = ("sum", "min", "max", "or")  #: of pulls whose values have columns
 DIRECTIONS = ("out", "in", "both")
+
+
+def refuse_events(graph: Graph, why: str) -> None:
+    """Raise ``RequirementError`` if ``graph`` is a view of events, which repeat neighbours."""
+    if graph._events is not None:
+        raise RequirementError(f"events repeat neighbours, and {why}: pass a graph")
 
 
 def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
     """Return along which edges a push goes, ``"out"`` if undirected; raises if in-edges are needed but not kept."""
     one_of(parameter, over, DIRECTIONS)
+    if graph._events is not None:
+        graph._events.demand(over)
     if over == "out" or not graph.directed:
         return "out"
     graph.store("in")  # raises if there are no in-edges
@@ -39,6 +49,8 @@ def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
 def pull_direction(graph: Graph, over: str) -> str:
     """Return over which edges a pull goes, never ``"both"`` if undirected; raises if in-edges are not kept."""
     one_of("over", over, DIRECTIONS)
+    if graph._events is not None:
+        graph._events.demand(over)
     if over == "out":
         return "out"
     graph.store("in")
@@ -59,6 +71,22 @@ def scheme_of_edges(scheme: str) -> None:
         raise RequirementError(
             f"scheme {scheme!r} walks the storage of the graph: use it with frontier=None, not with edges"
         )
+
+
+def scheme_of_columns(scheme: str, frontier: Any) -> None:
+    """Raise ``RequirementError`` for what a pull of columns cannot do: other schemes, and layers as ``frontier``."""
+    if scheme not in ("auto", "vertex"):
+        raise RequirementError(f"scheme {scheme!r} has no columns: a function with j takes 'auto' or 'vertex'")
+    if isinstance(frontier, Layers):
+        raise RequirementError("columns are not pulled layer by layer: pass layers[i] one after the other")
+
+
+def of_columns(reduce: str, turn: Any) -> None:
+    """Raise ``RequirementError`` unless a pull of columns can reduce by ``reduce``, and has no ``turn``."""
+    if reduce not in OF_COLUMNS:
+        raise RequirementError(f"reduce={reduce!r} has no columns: a function with j takes {', '.join(OF_COLUMNS)}")
+    if turn is not None:
+        raise RequirementError("rounds of columns take no turns: leave turn away")
 
 
 def plain_scheme(scheme: str, with_what: str) -> None:
@@ -115,7 +143,10 @@ def stop_of(graph: Graph, stop: Any) -> tuple[Until | None, int]:
 
 
 def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
-    """Return ``swap`` of ``iterate`` as pairs of arrays; raises unless each has one device, dtype and shape."""
+    """Return ``swap`` of ``iterate`` as pairs of arrays; raises unless each has one device, dtype and shape.
+
+    No array may be in it twice: it would be swapped back.
+    """
     pairs = tuple(swap) if isinstance(swap, tuple | list) else (None,)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -125,6 +156,9 @@ def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
                 raise misplaced(device, array, "swap")
         if pair[0].dtype != pair[1].dtype or pair[0].shape != pair[1].shape:
             raise ShapeError("swap takes pairs of arrays of one dtype and shape")
+    arrays = [array for pair in pairs for array in pair]
+    if any(_share_memory(device, a, b) for i, a in enumerate(arrays) for b in arrays[:i]):
+        raise ParameterError("swap has an array twice, or two that share memory: each is swapped once per round")
     return pairs
 
 
@@ -152,6 +186,48 @@ def apart(call: Call) -> None:
         for position in function.elsewhere or ():
             if id(call.values[position]) in written:
                 raise RequirementError(f"args[{position}] is written by then and read at other vertices: use commit")
+
+
+def own_arrays(graph: Graph, call: Call) -> Call:
+    """Return ``call``; raise if a function writes to read-only memory, or has effects where another argument lies."""
+    for function in (call.function, *call.functions.values()):
+        for at in sorted(function.writes):
+            array, kind = call.values[at], function.effects.get(at)
+            if isinstance(array, np.ndarray) and not array.flags.writeable:
+                raise ShapeError(f"args[{at}] is read-only, and a function writes to it: pass a writable array")
+            used = () if kind is None else sorted((function.reads | function.writes) - {at})
+            for other in (each for each in used if function.effects.get(each) != kind):
+                both = array, call.values[other]
+                if all(isinstance(one, graph.device.xp.ndarray) for one in both) and _share_memory(graph.device, *both):
+                    raise ParameterError(
+                        f"args[{at}] has effects, and shares memory with args[{other}], which the same function uses: "
+                        "pass a copy"
+                    )
+    return call
+
+
+def effects_of_then(then: TypedFunction, values: tuple[Any, ...], out: Any, read: frozenset[int]) -> None:
+    """Raise if ``then`` has effects on ``out``, or on what another function of the same phase reads meanwhile.
+
+    ``values``: the arguments of the call; ``read``: the positions of those that this function reads.
+    """
+    seen = {id(values[position]): position for position in read}
+    for position in then.effects:
+        if values[position] is out:
+            raise RequirementError(f"args[{position}] is out, which the operator writes: then has no effects on it")
+        if id(values[position]) in seen:
+            raise RequirementError(
+                f"args[{position}]: then has effects on it, and the edge function reads it in the same phase: have the "
+                "effects in commit of converge, or in a vertex_map"
+            )
+
+
+def effects_on_swapped(call: Call, places: Swap) -> None:
+    """Raise if ``then`` has effects on an array of ``swap``, whose pairs of positions in the call are ``places``."""
+    assert call.then is not None
+    for position in call.then.effects:
+        if any(position in pair for pair in places):
+            raise RequirementError(f"args[{position}] is in swap, and then has effects on it: add to another array")
 
 
 def taken_over(graph: Graph, after: Any, swap: Swap) -> None:
@@ -219,16 +295,18 @@ def layout_of_values(graph: Graph, out: Any, dtype: Any) -> Layout:
     return given.layout
 
 
-def _target(graph: Graph, array: Array, label: str, length: int) -> None:
+def _target(graph: Graph, array: Array, label: str, length: int, columns: int = 0) -> None:
     if isinstance(array, Words):
         raise DTypeError(f"{label} is a Words: only reduce='argmin' takes one")
     if not lies_on(graph.device, array):
         raise misplaced(graph.device, array, label)
     if isinstance(array, np.ma.MaskedArray):
         raise DTypeError(f"{label} is a masked array: pass a plain one")
-    if not is_flat(array):
+    if columns and not (array.flags.c_contiguous and array.shape == (length, columns)):
+        raise ShapeError(f"{label} must be contiguous and of shape {(length, columns)}, not of shape {array.shape}")
+    if not columns and not is_flat(array):
         raise ShapeError(f"{label} must be one-dimensional and contiguous, not of shape {array.shape}")
-    if array.size != length:
+    if len(array) != length:
         raise ShapeError(f"{label} has {array.size} entries, but there are {length} vertices")
     if array.dtype not in OUT_DTYPES:
         raise DTypeError(f"{label} has dtype {array.dtype}: use one of {', '.join(map(str, OUT_DTYPES))}")
@@ -240,13 +318,29 @@ def result_array(graph: Graph, call: Call, out: Array | None, length: int, *, al
     """Return the array for the results: ``out``, checked (``aliased``: it may share memory), or a new one."""
     if call.layout is not None:
         return _result_words(call, out, length, aliased=aliased)
+    if call.vote is not None and call.vote.best:
+        return _result_of_best(graph, call, out, length)
     if out is None:
-        return graph.device.xp.empty(length, call.dtype)
-    _target(graph, out, "out", length)
+        return graph.device.xp.empty((length, call.columns) if call.columns else length, call.dtype)
+    _target(graph, out, "out", length, call.columns)
     for value in () if aliased else call.values:
         if isinstance(value, graph.device.xp.ndarray) and _share_memory(graph.device, value, out):
             raise ParameterError("out must not alias an argument: other vertices would read partial results")
     return out
+
+
+def _result_of_best(graph: Graph, call: Call, out: Any, length: int) -> Best:
+    """Return the arrays for the best labels and their scores: ``out``, checked, or new ones."""
+    assert call.vote is not None
+    best = call.vote.best
+    if out is None:
+        made = (graph.device.xp.empty((length, best), dtype) for dtype in (call.dtype, np.float64))
+        return Best(*made)
+    if not (isinstance(out, tuple) and len(out) == 2 and getattr(out[1], "dtype", None) == np.float64):
+        raise DTypeError("out is a pair of arrays, of labels and of scores, which are float64")
+    for array, label in zip(out, ("out[0]", "out[1]"), strict=True):
+        _target(graph, array, label, length, best)
+    return Best(*out)
 
 
 def _result_words(call: Call, out: Any, length: int, *, aliased: bool) -> Words:

@@ -19,7 +19,9 @@ from suricate.base.errors import DeviceError, ParameterError, RequirementError, 
 from suricate.base.parameters import one_of
 from suricate.base.types import ArcList, EdgeList, StoreView
 from suricate.edgefn import EdgeFunction
+from suricate.edgefn.derived import adding_at_corners
 from suricate.graph import Graph
+from suricate.intake.arrays import picked
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import Call, driver_of
 from suricate.state.edges.edge_set import EdgeSet
@@ -46,7 +48,9 @@ def intersect(
 ) -> Array | None:
     """For each pair count the common neighbours ``x``: ``u[i] -> x`` in ``left`` and ``v[i] -> x`` in ``right``.
 
-    With ``fn``, the sum of ``fn(u, v, x, *args)`` over these ``x`` (int64 if it returns integers, else its type).
+    With ``fn``, the sum of ``fn(u, v, x, *args)`` over these ``x`` (int64 if it returns integers, else its type). A
+    function ``fn(u, v, x, a, b, *args)`` gets the weights of the edges from ``u`` and from ``v`` to ``x``, 1 if there
+    are none; one of ``(u, v, x, row_a, row_b, *args)`` their rows in the columns of edges.
 
     Args:
         left: a ``Graph`` or an ``EdgeSet``.
@@ -56,7 +60,8 @@ def intersect(
             ``left`` is a pair, straight from storage.
         v: ids, as many as ``u``.
         fn: a function of ``(u, v, x, *args)``, or None to count. It may have effects, and may then return nothing. If
-            its first parameter is named ``i`` it gets the position of the pair in ``u``.
+            its first parameter is named ``i`` it gets the position of the pair in ``u``; weights and rows are taken
+            by these names, too.
         args: further arguments of ``fn``.
         method: ``"hash"``: look the neighbours in the smaller adjacency up in the other one (not on backends that find
             edges by a linear search). ``"bitmap"``: mark the neighbours in one adjacency (on CUDA: put them into a set
@@ -64,7 +69,7 @@ def intersect(
         oriented: with ``u=None``, on an undirected graph: ``fn`` is called once per triangle, with ``u``, ``v`` and
             ``x`` in ascending order of ``"degree"`` (ties by id) or of ``"id"``; self-loops belong to no triangle.
             With arcs as ``u``, ``"id"``: arcs with ``u >= v`` are ignored, so that an edge in both directions counts
-            once.
+            once. With weights or rows and ``u=None`` the arcs are copied first, and CUDA waits.
         out: array to fill; None makes one. With ``oriented`` and ``u=None`` it may have one entry per vertex: each
             triangle's value is then added at its three corners.
 
@@ -77,9 +82,15 @@ def intersect(
         UnknownNameError: there is no such method or orientation.
         RequirementError: the backend does not allow the method, or ``oriented`` does not fit the graph or the pairs.
         EdgeFunctionError: ``fn`` cannot be translated.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1, 1], [1, 2, 2, 3], directed=False, device="cpu")
+        >>> su.intersect(g, u=[0, 0], v=[1, 3]).tolist()
+        [1, 1]
     """
-    graph = _graph_of(left, right)
-    return _intersect(graph, left, left if right is None else right, (u, v), fn, args, method, oriented, out)
+    _graph_of(left, right)
+    left, right, args = binding.with_rows(left, left if right is None else right, fn, args)
+    return _intersect(_graph_of(left, right), left, right, (u, v), fn, args, method, oriented, out)
 
 
 @on_graph_device
@@ -92,17 +103,53 @@ def _intersect(
     pairs = pairs_of(graph, *pair)
     check_orientation(graph, oriented, pair[0], left is right, method)
     check_method(method, views)
-    call = binding.bind_intersection(graph, fn, args, everything=pairs is None)
+    dtypes = views[0].weight_dtype, views[1].weight_dtype
+    call = binding.bind_intersection(graph, fn, args, everything=pairs is None, dtypes=dtypes)
     call, out = target_of(graph, call, out, pairs, oriented)
-    operands = walked_together(graph, views) if graph.partition is None else (left, right)
-    driver_of(graph).intersect(graph, call, *operands, pairs, out, oriented, method)
+    operands = walked_together(graph, views, reads_weights=call.of_two) if graph.partition is None else (left, right)
+    if call.of_two and pairs is None and oriented is not None and graph.partition is None:
+        _triangles(graph, call, views[0], out, method, by_degree=oriented == "degree")
+    else:
+        driver_of(graph).intersect(graph, call, *operands, pairs, out, oriented, method)
     return out
+
+
+def _triangles(graph: Graph, call: Call, view: StoreView, out: Array | None, method: str, *, by_degree: bool) -> None:
+    """Sum over triangles a function that takes weights or rows: over the arcs to higher vertices, copied, as pairs."""
+    edges = fallbacks.edges_of(view, graph.device)[1]
+    degrees = fallbacks.degrees(view, graph.device) if by_degree else None
+    edges = picked(edges, ascends(edges.src, edges.dst, degrees))
+    rows, sums = fallbacks.snapshot(edges, view.num_vertices, graph.device), None
+    if out is not None and len(out) == 1:
+        sums = graph.workspace.array("intersect.by_pair", len(edges.src), call.dtype)
+    elif out is not None:
+        call, out[:] = adding_to(graph, call, out), 0
+    driver_of(graph).intersect(graph, call, rows, rows, ArcList.of(edges), sums, None, method)
+    if sums is not None and out is not None:
+        out[:] = sums.sum(dtype=out.dtype)
+
+
+def ascends(src: Array, dst: Array, degrees: Array | None) -> Array:
+    """Return which arcs lead to a vertex of higher degree, ties by id; of higher id if ``degrees`` is None."""
+    if degrees is None:
+        return src < dst
+    one, two = degrees[src], degrees[dst]
+    return (one < two) | ((one == two) & (src < dst))
+
+
+def adding_to(graph: Graph, call: Call, out: Array) -> Call:
+    """Return the call that adds what the function of ``call`` returns to ``out`` at the corners of a triangle."""
+    (fn, args), function = call.given, call.function
+    fn = adding_at_corners(fn, len(function.leading) - 3 + len(args))
+    dtypes = function.signature.weight_dtype, function.signature.value_dtype
+    made = binding.bind_intersection(graph, fn, (*args, out), everything=True, dtypes=dtypes)
+    return made._replace(dtype=call.dtype)
 
 
 class EdgeSetScope:
     """The owner of scratch memory, in place of the graph, if both operands are edge sets; one memory per device."""
 
-    checks, weight_dtype, partition = "eager", None, None
+    checks, weight_dtype, partition, _events = "eager", None, None, None
     _shared: ClassVar[dict[Device, tuple[Workspace, Lock]]] = {}
 
     def __init__(self, edges: EdgeSet) -> None:
@@ -190,24 +237,34 @@ def check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
         raise RequirementError("method 'hash': this backend finds edges by a linear search; use 'auto' or 'bitmap'")
 
 
-def walked_together(graph: Graph, views: tuple[StoreView, StoreView]) -> tuple[StoreView, StoreView]:
+def walked_together(
+    graph: Graph, views: tuple[StoreView, StoreView], *, reads_weights: bool = False
+) -> tuple[StoreView, StoreView]:
     """Return ``views``, those of both operands; on CUDA one is replaced by a copy unless a program can contain both.
 
     A program includes a header once, with one set of constants, and headers of two backends may define the same names.
     """
     left, right = views
+    first = right is graph.view()
+    other = left if first else right
     if left.header == right.header:
         fit = left.constants == right.constants
+        fit &= not reads_weights or (left.weight_dtype, left.by_row) == (right.weight_dtype, right.by_row)
     else:
-        fit = any(view.cursor in SHARED for view in views)
+        fit = any(view.cursor in SHARED for view in views) and not other.by_row
     if fit or not graph.device.is_cuda:
         return views
-    return (_copied(graph, left), right) if right is graph.view() else (left, _copied(graph, right))
+    copied = _copied(graph, other, reads_weights=reads_weights)
+    return (copied, right) if first else (left, copied)
 
 
-def _copied(graph: Graph, view: StoreView) -> StoreView:
+def _copied(graph: Graph, view: StoreView, *, reads_weights: bool) -> StoreView:
     edges = fallbacks.edges_of(view, graph.device)[1]
-    return fallbacks.snapshot(EdgeList(edges.src, edges.dst), view.num_vertices, graph.device)
+    if reads_weights and view.cursor != SHARED[1]:  # whose header is no backend's, so that it may have other weights
+        arcs = ArcList.of(edges)
+        return EdgeSet._of_arcs(graph.device, view.num_vertices, arcs, directed=True, most=arcs.size).view()
+    weight = edges.weight if reads_weights else None
+    return fallbacks.snapshot(EdgeList(edges.src, edges.dst, weight), view.num_vertices, graph.device)
 
 
 def target_of(

@@ -59,7 +59,7 @@ def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: 
     """Return the key of a call, of the arrays' identity, types of numbers and ``options``; None: not to be prepared."""
     if not graph.device.is_cuda or graph.walks_rows or type(fn) is not FunctionType or type(args) is not tuple:
         return None
-    if graph.partition is not None:
+    if graph.partition is not None or graph._events is not None:
         return None
     if bounds.CHECKED or driver_of(graph).is_recording() or str in map(type, args):  # columns move as they grow
         return None

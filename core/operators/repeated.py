@@ -34,6 +34,16 @@ class Repeated:
 
     Raises:
         ParameterError: ``graph`` is not a graph.
+
+    Example:
+        >>> g = su.Graph(3, device="cpu")
+        >>> calls, value = su.Repeated(g), np.zeros(3, int)
+        >>> def grow(v, value):
+        ...     value[v] += v
+        >>> for _ in range(3):
+        ...     calls.vertex_map(grow, args=(value,))
+        >>> value.tolist()
+        [0, 3, 6]
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -43,7 +53,16 @@ class Repeated:
         self._made: dict[tuple[int, ...], tuple[Any, Any]] = {}
 
     def vertex_map(self, fn: Callable[..., Any], *, args: tuple[Any, ...] = ()) -> None:
-        """Call ``fn(v, *args)`` for every vertex, as ``vertex_map`` does; its results are ignored."""
+        """Call ``fn(v, *args)`` for every vertex, as ``vertex_map`` does; its results are ignored.
+
+        Example:
+            >>> g, value = su.Graph(3, device="cpu"), np.ones(3, int)
+            >>> def double(v, value):
+            ...     value[v] *= 2
+            >>> su.Repeated(g).vertex_map(double, args=(value,))
+            >>> value.tolist()
+            [2, 2, 2]
+        """
         graph = self._graph
         if not self._prepares(args):
             operators.vertex_map(graph, None, fn, args=args)
@@ -74,11 +93,25 @@ class Repeated:
         This is ``suricate.operators.converge``, with the same parameters and result, for all vertices of the graph and
         with ``reduce="sum"``, ``over="in"`` and ``wake=None``; here ``stop.until`` must be ``(scalar, bound)``, and
         ``stop.most`` None.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], in_edges=True, device="cpu")
+            >>> old, new, moved = np.ones(3), np.zeros(3), g.scalar("sum", "float64")
+            >>> def halve(v, value, old, new, moved):
+            ...     new[v] = value / 2
+            ...     moved.add(abs(new[v] - old[v]))
+            >>> ends = {"stop": su.Stop(until=(moved, 0.5)), "max_steps": 9, "swap": ((old, new),), "dtype": "float64"}
+            >>> old_of = lambda u, v, w, old, new, moved: old[u]
+            >>> done = su.Repeated(g).passes(old_of, args=(old, new, moved), then=halve, **ends)
+            >>> done.steps, old.tolist()
+            (3, [0.125, 0.125, 0.125])
         """
         graph, (scalar, bound) = self._graph, stop.until
 
         def make() -> Any:
             call = binding.bind_pull(graph, fn, args, "sum", None, dtype, then)
+            if call.columns:  # not prepared
+                return None
             pairs, (until, _) = checks.places_of(graph, call, swap), checks.stop_of(graph, stop)
             checks.apart(call)
             return driver_of(graph).Passes(graph, call, checks.pull_direction(graph, "in"), until, pairs)

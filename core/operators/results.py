@@ -6,11 +6,23 @@ Both stay on the device until they are read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import Array, Device
+
+
+class Best(NamedTuple):
+    """The best labels of each vertex in a vote, best first, and their scores.
+
+    Attributes:
+        labels: ``(rows, k)``, uint32 unless asked for otherwise; ``EMPTY`` where fewer labels had votes.
+        scores: float64 of the same shape; minus infinity where there is no label.
+    """
+
+    labels: Array
+    scores: Array
 
 
 class Layers:

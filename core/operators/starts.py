@@ -19,20 +19,23 @@ from suricate.state.frontier import Frontier
 _WITH_ROWS = "the function takes a row, which edges have that a graph or a delta lists, as graph.edges()"
 
 
-def start_of(graph: Graph, given: Any) -> Start:
-    """Return ``given`` as a :class:`Start`, checked: None (all), a frontier, ids, edges, or a tuple of these."""
+def start_of(graph: Graph, given: Any, *, ends: bool = False) -> Start:
+    """Return ``given`` as a :class:`Start`, checked: None (all), a frontier, ids, edges, or a tuple of these.
+
+    ``ends``: edges stand for their ends, so that their weights and rows do not matter.
+    """
     if isinstance(given, tuple) and not isinstance(given, EdgeList | ArcList) and not _is_ids(given):
-        parts = [start_of(graph, part) for part in given]
+        parts = [start_of(graph, part, ends=ends) for part in given]
         frontiers = tuple(frontier for part in parts for frontier in part.frontiers)
         whole = [frontier for frontier in frontiers if frontier.is_all and frontier.capacity == graph.num_vertices]
         arcs = tuple(arcs for part in parts for arcs in part.arcs)
         return Start(tuple(whole[:1]) if whole else frontiers, arcs)
     if isinstance(given, EdgeList):
-        return Start((), (arc_list(graph, given),))
+        return Start((), (arc_list(graph, given, ends=ends),))
     if isinstance(given, ArcList):
-        return Start((), (_of_arcs(graph, given),))
+        return Start((), (given if ends else _of_arcs(graph, given),))
     if isinstance(given, EdgeSet):
-        return Start((), (_of_edge_set(graph, given),))
+        return Start((), (_of_edge_set(graph, given, ends=ends),))
     return Start((frontier(graph, given),))
 
 
@@ -56,8 +59,10 @@ def _of_arcs(graph: Graph, arcs: ArcList) -> ArcList:
     return arcs._replace(weight=arcs.row)
 
 
-def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:
+def _of_edge_set(graph: Graph, edges: EdgeSet, *, ends: bool) -> ArcList:
     belongs(graph, edges, "the edge set")
+    if ends:
+        return edges.arcs()
     if graph.walks_rows:
         raise RequirementError(f"an edge set has no rows: {_WITH_ROWS}")
     if not same_dtype(edges.value_dtype, graph.weight_dtype):
@@ -108,9 +113,14 @@ def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
 # -- edges -------------------------------------------------------------------------------------------------------------
 
 
-def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
-    """Return ``edges`` as contiguous, checked arrays on the graph's device, with weights if and only if it has some."""
+def arc_list(graph: Graph, edges: EdgeList, *, ends: bool = False) -> ArcList:
+    """Return ``edges`` as contiguous, checked arrays on the graph's device, with weights if and only if it has some.
+
+    ``ends``: without weights on any graph.
+    """
     src, dst = (_edge_ids(graph, ids, label) for ids, label in ((edges.src, "edges.src"), (edges.dst, "edges.dst")))
+    if ends:
+        return ArcList(src, dst, None, None, 0, same_length(src, dst))
     if graph.walks_rows:
         if edges.row is None:
             raise RequirementError(f"the edges have no rows: {_WITH_ROWS}")

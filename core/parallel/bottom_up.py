@@ -62,8 +62,8 @@ class BottomUp:
         before, self._before = self._before, len(ids)
         if not before or len(ids) * PULL_FROM <= self._graph.num_vertices or len(ids) * SHRUNK < before:
             return None
-        part, low, high = self._part, self._part.low, self._part.high
-        looking = (self._xp.flatnonzero(~self._altered[low:high]) + low).astype(np.uint32)
+        part = self._part
+        looking = part.own[~self._altered[part.own]]
         arcs = self._arcs(part.owned(ids), self._push.over), self._arcs(looking, self._back)
         pushed, looked = map(sum, zip(*part.comm.allgather(arcs), strict=True))
         if looked > DEARER * pushed:
@@ -100,7 +100,8 @@ class BottomUp:
         was = data[ids]
         was[self._part.owns(ids)] = old[differs]  # where ``data`` is new already
         data[ids] = values
-        return push.joining(ids, values, was)
+        changed = push.joining(ids, values, was)
+        return changed if self._part.ownership.is_ranges else xp.sort(changed)
 
 
 def source_in(u, v, w, bits):

@@ -97,9 +97,9 @@ class Repairs:
         return not keys_differ(starts[1:], starts[:-1], self.forest.words.layout).any()
 
     def _can_search(self) -> bool:
-        """Return whether :class:`Search` can compute a forest from roots of equal keys, level by level on CUDA."""
+        """Return whether :class:`Search` can compute a forest from roots of equal keys: on CUDA, by ranges."""
         args, size = self.forest.args, len(self.forest.words)
-        if not (self.graph.device.is_cuda and self.graph.has_in_edges and size):
+        if not (self.graph.device.is_cuda and self.graph.has_in_edges and size and self.part.ownership.is_ranges):
             return False
         return not any(isinstance(value, Scalar) or value is self.graph for value in args)
 
@@ -181,7 +181,7 @@ class Repairs:
         for rows in self._rows(own, "in"):
             offered, values = self._offers(EdgeList(rows.dst, rows.src, rows.weight))
             found[self.xp.searchsorted(own, offered)] = values
-        return self.part.comm.joined(found)
+        return self.part.in_order(ids, self.part.comm.joined(found))
 
     # -- repairs -------------------------------------------------------------------------------------------------------
 

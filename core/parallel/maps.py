@@ -11,7 +11,7 @@ from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.types import ArcList
 from suricate.comm.rounds import in_rounds
-from suricate.parallel.arguments import combine, frontier_of, own_effects, vertices_in, with_local, written_by
+from suricate.parallel.arguments import combine, effects, frontier_of, own_effects, vertices_in, with_local, written_by
 from suricate.parallel.on_demand.asks import Asking, Columns, columns_of
 from suricate.parallel.on_demand.rows import at_a_time, slices
 from suricate.parallel.pulls import ends_of
@@ -36,8 +36,8 @@ def vertex_map(part: Partition, divided: Graph, call: Call, start: Start) -> Fro
         return _map_owned(part, call, start)
     totals = Totals(part, call.values)
     given = Asking(part, call).of(_places_of(part, call, start))
-    with totals.call(alike=True):
-        kept = operators.vertex_map(graph, _alone(*start.frontiers, *start.arcs), call.given[0], args=given)
+    with effects(part, call.function, call.values, given, alike=True) as args, totals.call(alike=True):
+        kept = operators.vertex_map(graph, _alone(*start.frontiers, *start.arcs), call.given[0], args=args)
     totals.end()
     return kept
 
@@ -67,8 +67,8 @@ def _map_owned(part: Partition, call: Call, start: Start) -> Frontier:
     graph, totals, (fn, args) = part.local, Totals(part, call.values), call.given
     ids = None if start.is_all(graph.num_vertices) else ends_of(graph, start)
     mine = frontier_of(graph, part.own if ids is None else part.owned(ids))
-    with totals.call():
-        kept = operators.vertex_map(graph, mine, fn, args=with_local(part, args))
+    with effects(part, call.function, call.values, with_local(part, args)) as given, totals.call():
+        kept = operators.vertex_map(graph, mine, fn, args=given)
     part.share_rows(ids, written_by(call, call.function))
     totals.end()
     return frontier_of(graph, part.joined(kept.vertices))
@@ -80,7 +80,7 @@ def edge_map(part: Partition, _: Graph, call: Call, start: Start, over: str) -> 
     if call.function.by_hand:
         raise RequirementError("edge_map of a graph of several processes takes plain functions, whose effects it knows")
     asking, totals = Asking(part, call), Totals(part, call.values)
-    asking.args, added = own_effects(part, call, asking.args)
+    asking.args, added = own_effects(part, call.function, call.values, asking.args)
     positions = call.function.leading[0] == "i"
     if positions:  # those of all arcs
         arcs = start.arcs if part.comm.rank == 0 else tuple(cut_out(each, 0, 0) for each in start.arcs)
@@ -141,7 +141,7 @@ def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, 
         if places is None:
             yield _Piece(frontier_of(graph, ids[low:high]), over, ids[low:high])
             continue
-        here = xp.full(len(at), part.high % graph.num_vertices, np.uint32)  # has no edges here, if others own vertices
+        here = xp.full(len(at), part.ownership.stranger, np.uint32)  # has no edges here, if others own vertices
         here[places[low:high]] = ids[low:high]
         chosen = Frontier._of(graph.device, here, num_vertices=graph.num_vertices, distinct=False)
         yield _Piece(chosen, over, ids[low:high], places[low:high])

@@ -20,6 +20,7 @@ from suricate.state.words import Words
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
+    from suricate.base.types import Direction
     from suricate.graph import Graph
     from suricate.repair.forest import Forest
     from suricate.state.union_find import UnionFind
@@ -46,9 +47,9 @@ class Partition(Placement):
         """Yield ranges of vertices ``(begin, end)``, equal on all ranks, whose rows fit into memory; collective."""
         return slices(self.degrees(), min(self.comm.allgather(at_a_time(self))))
 
-    def rows(self) -> Rows:
-        """Return the rows of the divided graph, fetched from other ranks when needed; collective."""
-        return Rows(self, self.follow().view(), self.degrees())
+    def rows(self, over: Direction = "out") -> Rows:
+        """Return the rows of the divided graph over a direction, fetched from others when needed; collective."""
+        return Rows(self, self.follow().view(over), self.degrees() if over == "out" else self.graph.degrees(over))
 
     # -- exchange ------------------------------------------------------------------------------------------------------
 
@@ -57,8 +58,9 @@ class Partition(Placement):
         return sorted_distinct(self.comm.joined(ids.astype(np.uint32)), self.xp)
 
     def joined(self, ids: Array) -> Array:
-        """Sort the ids of each rank, which must own them, and concatenate those of all ranks; collective."""
-        return self.comm.joined(self.xp.sort(ids))
+        """Return the ids of all ranks, each of which owns what it passes, ascending; collective."""
+        found = self.comm.joined(self.xp.sort(ids))
+        return found if self.ownership.is_ranges else self.xp.sort(found)
 
     def share_rows(self, ids: Array | None, arrays: Sequence[Any]) -> None:
         """Copy the entries of ``arrays`` from the owner of each vertex to all ranks.
@@ -70,8 +72,8 @@ class Partition(Placement):
         for array in arrays:
             data = array.data if isinstance(array, Words) else array
             if ids is None:
-                self.comm.share(data, self.bounds)
+                self.share(data)
                 continue
             known = ids if len(data) >= self.graph.num_vertices else ids[ids < len(data)]
             if len(known):
-                data[known] = self.comm.joined(data[self.owned(known)])
+                data[known] = self.in_order(known, self.comm.joined(data[self.owned(known)]))

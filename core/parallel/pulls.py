@@ -11,7 +11,8 @@ from suricate.edgefn.derived import keeping_answers
 from suricate.intake.arrays import sorted_distinct
 from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
-from suricate.parallel.arguments import frontier_of, vertices_in, written_by
+from suricate.operators.rounds import STAYS, WAKES, mark, told
+from suricate.parallel.arguments import effects, frontier_of, vertices_in, written_by
 from suricate.parallel.on_demand.asks import Asking
 from suricate.parallel.pending import PendingNumber
 from suricate.parallel.totals import Totals
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from suricate.operators.call import Call, Start, Swap, Until
     from suricate.parallel.partition import Partition
     from suricate.state.frontier import Frontier
-
-STAYS, WAKES = 1, 2  #: what ``then`` of a round returns
 
 
 def neighbor_reduce(
@@ -37,11 +36,20 @@ def neighbor_reduce(
         found = pull.second(None if vertices is None else ends_of(pull.graph, vertices))
     elif vertices is None:
         pull.run(part.own, None, out, scheme)
-        part.share_rows(None, [out])
+        part.share_rows(None, list(out) if isinstance(out, tuple) else [out])
     else:
         pull.listed(vertices, scheme)
     pull.totals.end()
     return None if call.then is None else found
+
+
+def ballot(call: Call) -> dict[str, Any]:
+    """Return what a call of an operator passes besides for ``reduce="vote"``; nothing for other reductions."""
+    if call.vote is None:
+        return {}
+    score, keep = call.vote.given
+    given = {"score": score, "keep": keep, "labels": call.vote.labels}
+    return given | ({"best": call.vote.best} if call.vote.best else {})
 
 
 class Pull:
@@ -57,10 +65,10 @@ class Pull:
         """Run the local operator for ``vertices`` (None: all), of which this rank owns ``ids``; return its result."""
         fn, _, then, _, dtype = self.call.given
         args = self.asking.of_pull(ids, self.over)
-        with self.totals.call():
+        with effects(self.part, self.call.then, self.call.values, args) as given, self.totals.call():
             return operators.neighbor_reduce(
-                self.graph, vertices, fn, out=out, args=args, reduce=self.call.reduce, over=self.over, then=then,
-                dtype=None if out is not None else dtype, scheme=scheme,
+                self.graph, vertices, fn, out=out, args=given, reduce=self.call.reduce, over=self.over, then=then,
+                dtype=None if out is not None else dtype, scheme=scheme, **ballot(self.call),
             )  # fmt: skip
 
     def second(self, ids: Array | None) -> Frontier:
@@ -73,14 +81,18 @@ class Pull:
 
     def listed(self, ids: Array, scheme: str) -> None:
         """Pull for ids in any order, possibly repeated; write one value per id to ``out``."""
-        part, out, is_words = self.part, self.out, self.call.layout is not None
+        part, is_words = self.part, self.call.layout is not None
+        outs = list(self.out) if isinstance(self.out, tuple) else [self.out]
         owner = part.owner_of(ids)
         own = ids[owner == part.comm.rank]
-        values = out.of_size(len(own)) if is_words else part.xp.empty(len(own), out.dtype)
-        self.run(own, own, values, scheme)
-        into, mine = (out.data, values.data) if is_words else (out, values)
-        for rank, each in enumerate(part.comm.allgatherv(mine)):
-            into[owner == rank] = each
+        values = [
+            out.of_size(len(own)) if is_words else part.xp.empty((len(own), *out.shape[1:]), out.dtype) for out in outs
+        ]
+        self.run(own, own, values[0] if len(values) == 1 else tuple(values), scheme)
+        for out, value in zip(outs, values, strict=True):
+            into, mine = (out.data, value.data) if is_words else (out, value)
+            for rank, each in enumerate(part.comm.allgatherv(mine)):
+                into[owner == rank] = each
 
     def layers(self, layers: Layers, scheme: str) -> Frontier:
         """Pull for each of ``layers`` in turn; return the vertices for which ``then`` returned true."""
@@ -113,17 +125,23 @@ def converge(
         return rounds.over_all(limit, until, after)
     ids = ends_of(rounds.graph, start)
     rounds.keep_answers()
-    steps, touched, stopped = 0, 0, False
-    while len(ids) and steps < limit and not (stopped or rounds.crowded):
+    steps, touched, stopped, waiting, later = 0, 0, False, ids[:0], ids[:0]
+    while (len(ids) or len(waiting)) and steps < limit and not (stopped or rounds.crowded):
         if steps:
             rounds.totals.begin()
+        if call.turn is not None:
+            waiting, later = (waiting, later) if len(waiting) else (ids, ids[:0])
+            ids, waiting = rounds.having_turn(waiting, steps)
         steps, touched = steps + 1, touched + len(ids)
         ids = rounds.run(ids)
+        if call.turn is not None:
+            later = sorted_distinct(part.xp.concatenate((later, ids)), part.xp)
+            ids = ids[:0] if len(waiting) else later
         stopped = until is not None and until.ends_loop()
         rounds.crowded = rounds.crowded and not stopped
     if not steps:
         rounds.totals.end()
-    return Propagated.of(steps, touched, not (len(ids) or rounds.crowded), rounds.crowded)
+    return Propagated.of(steps, touched, not (len(ids) or len(waiting) or rounds.crowded), rounds.crowded)
 
 
 class Rounds:
@@ -136,16 +154,20 @@ class Rounds:
     def __init__(self, part: Partition, call: Call, over: str, wake: str | None, most: int, pairs: Swap) -> None:
         self.part, self.call, self.over, self.wake, self.most, self.pairs = part, call, over, wake, most, pairs
         self.pull, _, self.then, self.commit, self.dtype = call.given
+        self.ballot = ballot(call)
         self.graph, self.crowded = part.follow(), False
         self._kept: list[Array] = []  # what the last round over all vertices has overwritten here
-        self.written = sorted(call.then.writes) if call.then is not None else []
+        self.written = sorted(call.then.stores) if call.then is not None else []
         self.asking, self.totals = Asking(part, call), Totals(part, call.values)
 
     def keep_answers(self) -> None:
         """Wrap ``then`` so that what it returns for each vertex is stored in :attr:`answers`."""
-        fields = 1 if self.call.layout is None else len(self.call.layout.fields)
-        self.pull, self.then = keeping_answers(self.pull, self.then, len(self.asking.args), fields)
-        self.answers = self.part.xp.zeros(self.graph.num_vertices, np.int64)
+        fields = 2 if self.ballot else 1 if self.call.layout is None else len(self.call.layout.fields)
+        functions, columns = (self.pull, self.then, self.ballot.get("score")), self.call.columns
+        self.pull, self.then, score = keeping_answers(*functions, len(self.asking.args), fields, columns=columns > 0)
+        self.ballot |= {"score": score} if self.ballot else {}
+        n = self.graph.num_vertices
+        self.answers = self.part.xp.zeros((n, columns) if columns else n, np.int64)
         self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
 
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
@@ -183,12 +205,16 @@ class Rounds:
         return Propagated.of(steps, steps * n, left_out or not n)
 
     def _can_be_undone(self) -> bool:
-        """Return whether a round over all vertices can be undone: on CUDA, if it writes swapped arrays only."""
-        return self.graph.device.is_cuda and set(self.written) <= {b for _, b in self.pairs}
+        """Return whether a round over all vertices can be undone: on CUDA, if it writes swapped arrays, by ranges."""
+        then = self.call.then
+        written = then.writes if then is not None else ()
+        is_near = self.graph.device.is_cuda and self.part.ownership.is_ranges
+        return is_near and {b for _, b in self.pairs}.issuperset(written)
 
     def _own_parts(self) -> list[Array]:
         """Return views of this rank's ranges in the arrays that the next round overwrites."""
-        return [self.asking.call.values[b][self.part.low : self.part.high] for _, b in self.pairs]
+        own = slice(self.part.ownership.low, self.part.ownership.high)
+        return [self.asking.call.values[b][own] for _, b in self.pairs]
 
     def _keep(self) -> None:
         """Copy the values of this rank that the next round overwrites, so that :meth:`_undo` can restore them."""
@@ -205,24 +231,36 @@ class Rounds:
 
     def _pull(self, vertices: Frontier, *more: Any) -> None:
         args = self.asking.of_pull(vertices.vertices, self.over)
-        with self.totals.call():
+        with effects(self.part, self.call.then, self.call.values, args) as given, self.totals.call():
             operators.neighbor_reduce(
-                self.graph, vertices, self.pull, args=(*args, *more), reduce=self.call.reduce, over=self.over,
-                then=self.then, dtype=self.dtype,
+                self.graph, vertices, self.pull, args=(*given, *more), reduce=self.call.reduce, over=self.over,
+                then=self.then, dtype=self.dtype, **self.ballot,
             )  # fmt: skip
+
+    def having_turn(self, ids: Array, step: int) -> tuple[Array, Array]:
+        """Return those of ``ids`` whose turn it is in sub-round ``step``, and the others; both ascending."""
+        assert self.call.turn is not None
+        args = step, *self.asking.of(vertices=ids)
+        with self.totals.call(alike=True):
+            found = operators.vertex_map(self.graph, frontier_of(self.graph, ids), self.call.turn[1], args=args)
+        is_turn = self.part.xp.isin(ids, found.vertices)
+        return ids[is_turn], ids[~is_turn]
 
     def run(self, ids: Array) -> Array:
         """Compute ``ids``, the active vertices of a round, ascending; return those of the next round."""
         part, graph = self.part, self.graph
+        if not len(ids):
+            self.totals.end()
+            return ids
         self._pull(frontier_of(graph, part.owned(ids)), self.answers)
         part.share_rows(ids, [*(self.call.values[position] for position in self.written), self.answers])
         if self.commit is not None:
             args = self.asking.of(vertices=ids)
-            with self.totals.call(alike=True):
-                operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=args)
+            commit, values = self.call.commit, self.call.values
+            with effects(part, commit, values, args, alike=True) as given, self.totals.call(alike=True):
+                operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=given)
         self.totals.end()
-        says = self.answers[ids]
-        staying, waking = ids[(says & STAYS) != 0], ids[(says & WAKES) != 0]
+        staying, waking = ids[told(self.answers[ids], STAYS)], ids[told(self.answers[ids], WAKES)]
         if self.most < UNLIMITED and len(ids) + self._edges(waking) > self.most:
             self.crowded = True
         if self.wake is None or self.crowded or not len(waking):
@@ -245,11 +283,6 @@ class Rounds:
             over=self.wake or "out",
         )  # fmt: skip
         return self.part.union(found.vertices)
-
-
-def mark(u, v, w):
-    """Return 1: ``v``, a neighbour of ``u``, which wakes it, becomes active."""
-    return 1
 
 
 def ends_of(graph: Graph, start: Start) -> Array:

@@ -13,7 +13,7 @@ from suricate.base.types import ArcList
 from suricate.edgefn.layout import keys_differ, words_less
 from suricate.intake.arrays import sorted_distinct
 from suricate.operators.results import Layers, Propagated
-from suricate.parallel.arguments import frontier_of, vertices_in
+from suricate.parallel.arguments import effects, frontier_of, vertices_in
 from suricate.parallel.bottom_up import BottomUp
 from suricate.parallel.on_demand.asks import Asking, columns_of
 from suricate.parallel.totals import Totals
@@ -210,10 +210,9 @@ class Push:
     def _second(self, changed: Array, step: int) -> Array:
         """Run ``then`` for the vertices ``changed`` by a step; return those for which it returned true, ascending."""
         args = self.asking.of(vertices=changed)
-        with self.totals.call(alike=True):
-            found = operators.vertex_map(
-                self.graph, frontier_of(self.graph, changed), self.then, args=(np.int64(step), *args)
-            )
+        call, frontier = self.asking.call, frontier_of(self.graph, changed)
+        with effects(self.part, call.then, call.values, args, alike=True) as given, self.totals.call(alike=True):
+            found = operators.vertex_map(self.graph, frontier, self.then, args=(np.int64(step), *given))
         return self.part.xp.sort(found.vertices)
 
 

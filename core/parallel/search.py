@@ -65,7 +65,7 @@ class Search:
             else:
                 found = self._level_from(found)
         self._levels.pack_parents()
-        comm.share(self._levels.parents, part.bounds, agreed=True)
+        comm.share(self._levels.parents, part.ownership.bounds, agreed=True)
         self._levels.take_parents()
         if self._violated:
             self._forest.violated[0] = 1
@@ -77,7 +77,7 @@ class Search:
         edges = graph.num_edges
         self._arcs = edges * (1 if graph.directed else 2)  # into vertices that were not reached
         self._places = max(1, min(PLACES // ranks, 2 * edges))
-        share = part.comm.rank, ranks, part.low, part.high
+        share = part.comm.rank, ranks, part.ownership.low, part.ownership.high
         self._levels = levels = self._forest.levels(part.local, share, self._places)
         self._most = max(LEAST, vertices // (PUSHED * ranks))
         self._few = min(FEW_ARCS, vertices)

@@ -55,7 +55,7 @@ class Half:
         self.wanted, self.number = (REMOVED, DELETED) if deletion else (NEW, INSERTED)
         known: tuple[int, int] | None = getattr(edges, "own", None)
         both = len(stores) > 1
-        self._picking = Picking(stores[0].device, edges, part.low, part.high, both=both, known=known)
+        self._picking = Picking(stores[0].device, edges, part.ownership, both=both, known=known)
         self.own: list[OwnEdges] = []
         self._done: list[list[tuple[Any, Outcome]]] = [[] for _ in stores]
         self.outcomes: list[Outcome] = []

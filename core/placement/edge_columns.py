@@ -8,6 +8,7 @@ next call of the same query.
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,9 +148,27 @@ class DividedTable(EdgeTable):
                     column.write(rows[rank], column.device.xp.asarray(values))
         return [self.device.xp.asarray(one, ROW) for one in rows]
 
-    def keep_guests(self, rows: Array) -> None:
-        """Free the rows of guests that :meth:`rows_of_all` made last for a change (``call=""``), except ``rows``."""
-        self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
+    def routed(self, parts: list[Array]) -> list[Array]:
+        """Send edges with rows ``parts[r]`` to each rank ``r``; return the rows here of those received; collective.
+
+        The rows are new, by sender; ``parts[rank]`` stays as it is. Raises ``CapacityError`` on all ranks if one lacks
+        the memory.
+        """
+        comm, xp = self._part.comm, self.device.xp
+        counts = [0 if rank == comm.rank else sizes[comm.rank] for rank, sizes in enumerate(_sizes(comm, parts))]
+        with comm.alike():
+            made = self._taken(sum(counts))
+        rows = np.split(made, np.cumsum(counts)[:-1])
+        for name, column in self.columns.items():
+            sent = [self.values(name, part) for part in parts]
+            is_text = column.dtype == TEXT
+            given = [np.frombuffer(pickle.dumps(one.tolist()), np.uint8) if is_text else bits(one) for one in sent]
+            for rank, one in enumerate(comm.exchange(given)):
+                if rank != comm.rank:
+                    values = texts_of(pickle.loads(one.tobytes())) if is_text else one.view(sent[0].dtype)
+                    column.write(rows[rank], column.device.xp.asarray(values))
+        rows[comm.rank] = on_host(parts[comm.rank])
+        return [xp.asarray(one, ROW) for one in rows]
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:
         """Return one array per rank: the values of column ``name`` of the edges that it passes; collective."""
@@ -178,6 +197,12 @@ class DividedTable(EdgeTable):
                 pairs = np.unique(np.stack((held.astype(np.uint64), edge_keys(*ends).astype(np.uint64))), axis=1)
                 require(len(np.unique(held)) == pairs.shape[1], "each edge has a row of its own")
             super().check(self._held())
+
+
+def _sizes(comm: Any, parts: list[Array]) -> list[list[int]]:
+    """Return how many entries each rank sends to each other; collective."""
+    found: list[list[int]] = comm.allgather([*map(len, parts)])
+    return found
 
 
 def texts_of(values: list[str]) -> np.ndarray:

@@ -1,8 +1,8 @@
 """How a graph is divided among ranks: who owns which vertices, and the local graph of a rank.
 
-The owner of a vertex holds its out-edges and its in-edges. Owners have ranges of ids: rank ``r`` owns the vertices from
-``bounds[r]`` on, below ``bounds[r + 1]``; new vertices go to the last rank. Once a rank holds over ``UNEVEN`` times the
-mean number of arcs, the ranges are cut again by degrees.
+The owner of a vertex holds its out-edges and its in-edges. What is loaded at once has owners by ranges of ids, and new
+vertices by blocks (``ownership``). Once a rank holds over ``UNEVEN`` times the mean number of arcs, all vertices are
+divided into ranges again, by degrees.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from suricate.placement.batches import joined_batch
 from suricate.placement.changes import DividedUpdater, GatheredEdges
 from suricate.placement.clock import AgreedClock
 from suricate.placement.edge_columns import DividedTable
+from suricate.placement.ownership import Ownership
 from suricate.placement.ranges import SLICE, arcs_within, cut, first_bounds, heaviest, move_rows
 from suricate.placement.split import PartCounts
-from suricate.placement.store import PartitionedStore
+from suricate.placement.store import PartitionedStore, places_of_rows
 from suricate.plugins.clock import clock_on
 from suricate.state.frontier import Frontier
 
@@ -71,7 +72,7 @@ class Placement:
         )  # fmt: skip
         with comm.alike():
             expected = [None if one is None else on_host(as_ids(one, "hints of degrees")) for one in hints]
-        self._ranges = [comm.agree(first_bounds(count, comm.size, expected))]
+        self._owners = [Ownership(comm.rank, comm.agree(first_bounds(count, comm.size, expected)))]
         with comm.alike():
             local = make(*(None if one is None else self._of_owner(one) for one in expected))
         self.xp = local[0].device.xp
@@ -82,7 +83,7 @@ class Placement:
         self._degrees: tuple[int, Array] | None = None
         self._reached = 0.0  # times the mean that the heaviest rank held after ranges were cut, or since
         self._graph = weakref.ref(graph)
-        self._own: Frontier | None = None
+        self._own: tuple[Ownership, Frontier] | None = None
         self.table: DividedTable | None = None
         self.held: list[int] | None = None
         self.refused = False
@@ -119,7 +120,7 @@ class Placement:
         """Return the stores and the placement of ``graph``, a copy that is being made on ``device``; collective."""
         self.comm.same({"device": device.kind})
         other = copy.copy(self)
-        other.local, other._graph, other._ranges = object.__new__(type(graph)), weakref.ref(graph), [self.bounds]
+        other.local, other._graph, other._owners = object.__new__(type(graph)), weakref.ref(graph), [self.ownership]
         with self.comm.alike():
             local = tuple(store.local.copy_to(device) for store in self.stores)
             other.local._assemble(self.local.options, local)
@@ -139,28 +140,18 @@ class Placement:
     # -- owners --------------------------------------------------------------------------------------------------------
 
     @property
-    def bounds(self) -> Array:
-        """``int64[size + 1]`` on the host: where the ranges of the owners begin and end; the same on every rank."""
-        return self._ranges[0]
+    def ownership(self) -> Ownership:
+        """Who owns which vertices now; replaced by another object when vertices come or go, or move between ranks."""
+        return self._owners[0]
 
-    @bounds.setter
-    def bounds(self, bounds: Array) -> None:
-        self._ranges[0] = bounds
+    @ownership.setter
+    def ownership(self, ownership: Ownership) -> None:
+        self._owners[0] = ownership
 
     @property
     def holds_both(self) -> bool:
         """Whether each edge is held by the owners of both its ends."""
         return len(self.stores) > 1 or not self.graph.directed
-
-    @property
-    def low(self) -> int:
-        """The first vertex that this rank owns."""
-        return int(self.bounds[self.comm.rank])
-
-    @property
-    def high(self) -> int:
-        """The vertex after the last that this rank owns."""
-        return int(self.bounds[self.comm.rank + 1])
 
     @property
     def own(self) -> Array:
@@ -170,18 +161,22 @@ class Placement:
     @property
     def own_frontier(self) -> Frontier:
         """All vertices that this rank owns, as a frontier of the local graph: no others have edges there."""
-        if self._own is None or self._own.rows != (self.low, self.high) or self._own.num_vertices != self.bounds[-1]:
-            self._own = Frontier._of_rows(self.local, self.low, self.high)
-        return self._own
+        owned = self.ownership
+        if self._own is None or self._own[0] is not owned:
+            if owned.is_ranges:
+                self._own = owned, Frontier._of_rows(self.local, owned.low, owned.high)
+            else:
+                ids = self.xp.asarray(owned.own)
+                self._own = owned, Frontier._of(self.local.device, ids, num_vertices=owned.num_vertices)
+        return self._own[1]
 
     def _of_owner(self, values: Array) -> Array:
         """Return ``values``, one per vertex on the host, with 0 for vertices of other ranks."""
-        own = np.arange(len(values))
-        return np.where((own >= self.low) & (own < self.high), values, 0)
+        return np.where(self.owns(np.arange(len(values))), values, 0)
 
     def owner_of(self, ids: Array) -> Array:
         """Return the rank that owns each of ``ids``."""
-        return self.xp.searchsorted(self.xp.asarray(self.bounds), ids, side="right") - 1
+        return self.ownership.owner(ids)
 
     def owned(self, ids: Array) -> Array:
         """Return those of ``ids`` that this rank owns, in their order."""
@@ -189,17 +184,58 @@ class Placement:
 
     def owns(self, ids: Array) -> Array:
         """Return the mask of those of ``ids`` that this rank owns."""
-        return (ids >= self.low) & (ids < self.high)
+        return self.ownership.owns(ids)
 
     def by_owner(self, ids: Array, values: Array) -> list[Array]:
         """Split ``values``, an entry for each of the ascending ``ids``, into one array per owner."""
-        cuts = on_host(self.xp.searchsorted(ids.astype(np.int64), self.xp.asarray(self.bounds[1:-1])))
-        return [values[low:high] for low, high in pairwise([0, *cuts.tolist(), len(ids)])]
+        xp, order = self.xp, self._by_rank(ids)
+        if order is None:
+            cuts = xp.searchsorted(ids.astype(np.int64), xp.asarray(self.ownership.bounds[1:-1]))
+        else:
+            values = values[order]
+            cuts = xp.searchsorted(self.owner_of(ids[order]), xp.arange(1, self.comm.size))
+        return [values[low:high] for low, high in pairwise([0, *on_host(cuts).tolist(), len(ids)])]
+
+    def _by_rank(self, ids: Array) -> Array | None:
+        """Return the places of the ascending ``ids`` in the order of their owners; None: they have that order."""
+        if self.ownership.is_ranges:
+            return None
+        return self.xp.argsort(self.owner_of(ids), kind="stable")
+
+    def in_order(self, ids: Array, found: Array, lengths: Array | None = None) -> Array:
+        """Return ``found``, what the owners of the ascending ``ids`` have for them, rank by rank, in the order of ids.
+
+        ``lengths``: of the row in ``found`` of each of ``ids``; None: each has one entry.
+        """
+        order = self._by_rank(ids)
+        if order is None:
+            return found
+        if lengths is not None:
+            order = places_of_rows((self.xp.cumsum(lengths) - lengths)[order], lengths[order])
+        made = self.xp.empty_like(found)
+        made[order] = found
+        return made
+
+    def share(self, array: Array) -> None:
+        """Copy the entries of ``array``, by vertex (of the first ``len(array)``), of each owner to all; collective."""
+        owned = self.ownership
+        if owned.is_ranges:
+            self.comm.share(array, owned.bounds)
+            return
+        order, own = owned.in_rank_order(self.xp), self.own
+        if len(array) < owned.num_vertices:
+            order, own = order[order < len(array)], own[own < len(array)]
+        array[order] = self.comm.joined(array[own])
+
+    def ahead(self, num_vertices: int) -> Ownership:
+        """Return the ownership of at least ``num_vertices`` vertices, as :meth:`resize` would make it; collective."""
+        owned = self.ownership
+        return owned if num_vertices <= owned.num_vertices else owned.resized(num_vertices, self._held_by_all())
 
     def resize(self, num_vertices: int) -> None:
-        """Give new vertices, up to ``num_vertices``, to the last rank, or remove the last vertices."""
-        self.bounds = np.minimum(self.bounds, num_vertices)
-        self.bounds[-1] = num_vertices
+        """Give new vertices, up to ``num_vertices``, to ranks that hold little; or remove the last ones. Collective."""
+        if num_vertices != self.ownership.num_vertices:
+            self.ownership = self.ownership.resized(num_vertices, self._held_by_all())
 
     def follow(self) -> Graph:
         """Return the local graph, after copying the version and the number of vertices of the divided graph to it."""
@@ -235,7 +271,7 @@ class Placement:
         """Call :meth:`count_arcs`; return how many edges of ``parts``, of this rank's batch, each rank owns; waits."""
         if self._part_counts is None:
             self._part_counts = PartCounts(self.stores[0].device, self.comm.size)
-        self._part_counts.begin(parts, self.bounds)
+        self._part_counts.begin(parts, self.ownership)
         self.count_arcs()  # those of the batch before have come by now
         self.comm.wait(self._part_counts.has_arrived)
         return self._part_counts
@@ -248,10 +284,7 @@ class Placement:
         if self._tally is not None and tally.stays_below(max(UNEVEN, GROWN * self._reached), FEW):
             self._note_reached(tally.before)
             return
-        self.count_arcs()
-        if self.held is None:
-            self.held = self.comm.allgather(sum(store.held for store in self.stores))
-        held = self.held
+        held = self._held_by_all()
         most, mean = max(held), sum(held) / self.comm.size
         if sum(held) < FEW or most <= max(UNEVEN, GROWN * self._reached) * mean:
             self._note_reached(held)
@@ -264,12 +297,20 @@ class Placement:
             return
         self.forget_views()
         most = min(self.comm.allgather(arcs_within(self.memory_limit, SLICE)))
-        if move_rows(tuple(store.local for store in self.stores), self.comm, bounds, self.table, most):
-            self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
+        divided = Ownership(self.comm.rank, bounds)
+        if move_rows(tuple(store.local for store in self.stores), self.comm, divided, self.table, most):
+            self.ownership, self._reached = divided, heaviest(weight, bounds) / mean
             self.held = None
             for store in self.stores:
                 store.moved()
             self.follow()._updater.count_arcs()
+
+    def _held_by_all(self) -> list[int]:
+        """Return how many arcs each rank holds after the last batch; collective if that is not known."""
+        self.count_arcs()
+        if self.held is None:
+            self.held = self.comm.allgather(sum(store.held for store in self.stores))
+        return self.held
 
     def _note_reached(self, held: list[int]) -> None:
         self._reached = min(self._reached, max(held) / max(sum(held) / len(held), 1))

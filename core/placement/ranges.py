@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.types import EdgeList
-from suricate.intake.arrays import joined, picked
+from suricate.intake.arrays import bits, joined, on_host, picked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.comm.protocol import Comm
     from suricate.placement.edge_columns import DividedTable
+    from suricate.placement.ownership import Ownership
     from suricate.store import Store
 
 SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again
@@ -56,15 +58,17 @@ def heaviest(weight: Array, bounds: Array) -> int:
     return int(np.diff(total[bounds]).max())
 
 
-def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: DividedTable | None, most: int) -> bool:
-    """Move all rows to the ranks that own them by new ``bounds``, up to ``most`` arcs of a rank at a time; collective.
+def move_rows(
+    stores: tuple[Store, ...], comm: Comm, ownership: Ownership, table: DividedTable | None, most: int
+) -> bool:
+    """Move all rows to their owners by a new ``ownership``, up to ``most`` arcs of a rank at a time; collective.
 
     Returns False if a rank lacks the memory, and raises on all ranks another exception of a store; then everything is
     as it was.
     """
     done: list[Move] = []
     try:
-        for move in [Move(store, comm, bounds, table, most) for store in stores]:
+        for move in [Move(store, comm, ownership, table, most) for store in stores]:
             done.append(move)
             move.make()
     except Exception as error:
@@ -85,7 +89,7 @@ class Move:
     Args:
         store: the store of this rank.
         comm: the communication.
-        bounds: ``int64[ranks + 1]``: where the new ranges of vertices begin, and the end of the last.
+        ownership: who will own which vertices.
         table: the columns of the edges, or None.
         most: how many arcs each rank sends at a time, at most ``SLICE``.
 
@@ -93,17 +97,16 @@ class Move:
         CapacityError: on all ranks, if one lacks the memory.
     """
 
-    def __init__(self, store: Store, comm: Comm, bounds: Array, table: DividedTable | None, most: int) -> None:
-        self.store, self.comm, self.inserted, self.deleted = store, comm, False, False
+    def __init__(self, store: Store, comm: Comm, ownership: Ownership, table: DividedTable | None, most: int) -> None:
+        self.store, self.comm, self.inserted, self.deleted, self.ownership = store, comm, False, False, ownership
         self.table, self.most = table, min(SLICE, most)
         if table is not None:
             table.is_stale = True
-        self.low, self.high = (int(bounds[comm.rank + k]) for k in (0, 1))
         with comm.alike():
             held = store.edges()
             updated = store.updated() if store.has_mark else picked(held, slice(0))
-        self.leaving = picked(held, ~self._own(held))
-        self.arriving, self.updated = self._gathered(self.leaving), self._gathered(updated)
+        self.leaving = picked(held, ~ownership.owns(held.src))
+        self.arriving, self.updated = self._routed(self.leaving), self._routed(updated)
         with comm.alike():
             store.reserve(len(self.arriving.src))
 
@@ -127,22 +130,25 @@ class Move:
         if self.inserted:
             self.store.delete(*self.arriving[:2])
 
-    def _own(self, edges: EdgeList) -> Array:
-        return (edges.src >= self.low) & (edges.src < self.high)
-
-    def _gathered(self, edges: EdgeList) -> EdgeList:
-        """Send ``edges`` to all ranks, slice by slice; return the edges sent that this rank is to own. Collective."""
-        kept = [picked(edges, slice(0))]
-        for begin in range(0, max(self.comm.allgather(len(edges.src))), self.most):
-            sent = self._sent(picked(edges, slice(begin, begin + self.most)))
-            kept.append(picked(sent, self._own(sent)))
-            if self.table is not None:
-                self.table.keep_guests(kept[-1].weight)
-        return joined(self.store.device.xp, *kept)
+    def _routed(self, edges: EdgeList) -> EdgeList:
+        """Send ``edges`` to the ranks that are to own them, slice by slice; return those received. Collective."""
+        slices = range(0, max(self.comm.allgather(len(edges.src))), self.most)
+        come = [self._sent(picked(edges, slice(begin, begin + self.most))) for begin in slices]
+        return joined(self.store.device.xp, picked(edges, slice(0)), *come)
 
     def _sent(self, edges: EdgeList) -> EdgeList:
-        """Return the edges that all ranks pass, concatenated; collective."""
-        if self.table is None:
-            return edges.each(self.comm.joined)
-        weight = self.store.device.xp.concatenate(self.table.rows_of_all(edges.weight, ""))
-        return EdgeList(self.comm.joined(edges.src), self.comm.joined(edges.dst), weight)
+        """Send ``edges`` to the ranks that are to own them; return those received, in rank order. Collective."""
+        xp, owner = self.store.device.xp, self.ownership.owner(edges.src)
+        order = xp.argsort(owner, kind="stable")
+        ends = on_host(xp.searchsorted(owner[order], xp.arange(self.comm.size + 1))).tolist()
+        src, dst, weight = picked(edges, order)
+
+        def routed(column: Array, exchange: Any) -> Array:
+            return xp.concatenate(exchange([column[low:high] for low, high in pairwise(ends)]))
+
+        src, dst = routed(src, self.comm.exchange), routed(dst, self.comm.exchange)
+        if weight is None:
+            return EdgeList(src, dst, None)
+        if self.table is not None:
+            return EdgeList(src, dst, routed(weight, self.table.routed))
+        return EdgeList(src, dst, routed(bits(weight), self.comm.exchange).view(weight.dtype))

@@ -1,7 +1,7 @@
 // Which edges of a batch a rank holds, and what became of them (see split.py for the structs Own, Parts and Report).
 //
 // Macros: WEIGHT_T  unsigned integer of the size of a weight, WEIGHTED 1 if there are weights; BOTH 1: a second store holds the
-//         edges by destination.
+//         edges by destination; BLOCKS 1: there are blocks of new vertices (see ownership.py).
 #include "lists.cuh"
 
 constexpr uint32_t THREADS = 256, ITEMS = 4, TILE = THREADS * ITEMS, WARP = 32, WARPS = THREADS / WARP;
@@ -15,6 +15,32 @@ __device__ __forceinline__ T warp_sum(T x) {
 
 // A range of ids is [low, low + size): below low the difference is large.
 __device__ __forceinline__ bool within(uint32_t id, uint32_t low, uint32_t size) { return id - low < size; }
+
+#if BLOCKS
+// The rank that owns a vertex from `base` on. The number of a block is the place of the highest bit of its vertices, and the next `bits` bits.
+template <class Owners> __device__ __forceinline__ uint32_t owner_of_new(const Owners& a, uint32_t id) {
+    const uint32_t high = 31 - __clz(id), leading = high >= a.bits ? id >> (high - a.bits) : id << (a.bits - high);
+    return a.owners[(high << a.bits) + leading - (1u << a.bits) - a.first];
+}
+
+__device__ __forceinline__ uint32_t owner_of(const Parts& a, uint32_t id) {
+    if (id >= a.base) return owner_of_new(a, id);
+    uint32_t rank = 0;
+    for (uint32_t end = a.ranks; end - rank > 1;) {
+        const uint32_t middle = rank + (end - rank) / 2;
+        if (a.bounds[middle] <= id) rank = middle;
+        else end = middle;
+    }
+    return rank;
+}
+#endif
+
+__device__ __forceinline__ bool is_own(const Own& a, uint32_t id) {
+#if BLOCKS
+    if (id >= a.base) return owner_of_new(a, id) == a.rank;
+#endif
+    return within(id, a.low, a.size);
+}
 
 // Block: add what its threads have to two sums in shared memory, which all see afterwards.
 template <class T> __device__ __forceinline__ void add_of_block(T* sums, T out, T in) {
@@ -40,10 +66,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_parts(const __grid_c
         for (long long base = wide_thread_id() - lane; base < a.n; base += wide_thread_count()) {
             const bool is_edge = base + lane < a.n;
             const uint32_t src = is_edge ? a.src[base + lane] : 0, dst = is_edge ? a.dst[base + lane] : 0;
+#if BLOCKS
+            const uint32_t of_src = owner_of(a, src) - first, of_dst = owner_of(a, dst) - first;
+#endif
             for (uint32_t k = 0; k < some; k++) {
+#if BLOCKS
+                const bool is_out = of_src == k, is_in = of_dst == k;
+#else
                 const uint32_t low = a.bounds[first + k], size = a.bounds[first + k + 1] - low;
-                const uint32_t outs = __popc(__ballot_sync(~0u, is_edge && within(src, low, size))),
-                               ins = __popc(__ballot_sync(~0u, is_edge && within(dst, low, size)));
+                const bool is_out = within(src, low, size), is_in = within(dst, low, size);
+#endif
+                const uint32_t outs = __popc(__ballot_sync(~0u, is_edge && is_out)),
+                               ins = __popc(__ballot_sync(~0u, is_edge && is_in));
                 out += lane == k ? outs : 0;
                 in += lane == k ? ins : 0;
             }
@@ -75,8 +109,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_own(const __grid_con
     const long long begin = blockIdx.x * a.part, end = min(a.n, begin + a.part);
     uint32_t out = 0, in = 0;
     for (long long i = begin + threadIdx.x; i < end; i += THREADS) {
-        out += within(a.src[i], a.low, a.size);
-        if (BOTH) in += within(a.dst[i], a.low, a.size);
+        out += is_own(a, a.src[i]);
+        if (BOTH) in += is_own(a, a.dst[i]);
     }
     add_of_block(sums, out, in);
     if (threadIdx.x >= 2) return;
@@ -117,8 +151,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) write_own(const __grid_con
             const bool is_edge = i < end;
             src[k] = is_edge ? a.src[i] : 0;
             dst[k] = is_edge ? a.dst[i] : 0;
-            outs[k] = __ballot_sync(~0u, is_edge && within(src[k], a.low, a.size));
-            ins[k] = __ballot_sync(~0u, BOTH && is_edge && within(dst[k], a.low, a.size));
+            outs[k] = __ballot_sync(~0u, is_edge && is_own(a, src[k]));
+            ins[k] = __ballot_sync(~0u, BOTH && is_edge && is_own(a, dst[k]));
             mine += __popc(outs[k]) | __popc(ins[k]) << 16;
         }
         if (lane == 0) of_warp[turn][warp] = mine;

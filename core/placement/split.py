@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,14 @@ from suricate.intake.arrays import picked
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
+    from suricate.placement.ownership import Ownership
 
+BLOCKS = {
+    "owners": "const unsigned short*",  # of blocks of new vertices, from that of ``base`` on; null: there are none
+    "base": "uint32_t",  # the first vertex in a block
+    "first": "uint32_t",  # the number of its block
+    "bits": "uint32_t",  # of a vertex, behind the highest one, that tell its block
+}
 OWN = Struct("Own", {
     "src": "const uint32_t*",  # [n], of the whole batch
     "dst": "const uint32_t*",
@@ -40,6 +48,8 @@ OWN = Struct("Own", {
     "part": "long long",  # edges of a block
     "low": "uint32_t",  # the rank owns the vertices from here on,
     "size": "uint32_t",  # their number
+    **BLOCKS,
+    "rank": "uint32_t",
 })  # fmt: skip
 PARTS = Struct("Parts", {
     "src": "const uint32_t*",  # [n], what this rank passes
@@ -52,6 +62,7 @@ PARTS = Struct("Parts", {
     "number": "unsigned long long",
     "n": "long long",
     "ranks": "uint32_t",
+    **BLOCKS,
 })  # fmt: skip
 REPORT = Struct("Report", {
     "at": "const uint32_t*",  # [n]: places in the batch
@@ -77,17 +88,26 @@ class OwnEdges(NamedTuple):
 
 
 @cache
-def program(width: int, *, both: bool) -> Program:
-    """Return the kernels for weights of ``width`` bytes (0: no weights); ``both``: for two stores, not one."""
+def program(width: int, *, both: bool, blocks: bool = False) -> Program:
+    """Return the kernels for weights of ``width`` bytes (0: no weights); ``both``: for two stores, not one.
+
+    ``blocks``: for graphs with blocks of new vertices, besides ranges.
+    """
     weight = "unsigned long long" if width == 8 else "uint32_t"
-    macros: dict[str, int | str] = {"WEIGHT_T": weight, "WEIGHTED": int(width > 0), "BOTH": int(both)}
+    macros: dict[str, int | str] = {
+        "WEIGHT_T": weight,
+        "WEIGHTED": int(width > 0),
+        "BOTH": int(both),
+        "BLOCKS": int(blocks),
+    }
     text = "\n".join(struct.declaration for struct in (OWN, PARTS, REPORT))
     return Program(Path(__file__).with_name("split.cu"), text, tuple(macros.items()))
 
 
 def programs() -> list[Program]:
     """Return all CUDA programs of this module, to be compiled in CI without a GPU."""
-    return [program(width, both=both) for width in (0, 4, 8) for both in (False, True)]
+    every = product((0, 4, 8), (False, True), (False, True))
+    return [program(width, both=both, blocks=blocks) for width, both, blocks in every]
 
 
 class PartCounts:
@@ -103,14 +123,15 @@ class PartCounts:
         self.has_arrived = self._answer.has_arrived
         self._bounds: tuple[Any, Any] = None, None  # as they were given, and on the device
 
-    def begin(self, parts: Sequence[EdgeList | None], bounds: Array) -> None:
+    def begin(self, parts: Sequence[EdgeList | None], ownership: Ownership) -> None:
         """Queue the counting of the edges that this rank passes: a deletion and an insertion (None: no edges).
 
-        ``bounds`` (NumPy, ``[ranks + 1]``) are the first vertices of the ranks' ranges, and the end of the last.
+        ``ownership``: who owns which vertices.
         """
         xp, ranks = self._device.xp, self._ranks
-        if self._bounds[0] is not bounds:
-            self._bounds = bounds, xp.asarray(bounds.astype(np.uint32))
+        if self._bounds[0] is not ownership.bounds:
+            self._bounds = ownership.bounds, xp.asarray(ownership.bounds.astype(np.uint32))
+        kernels = program(0, both=True, blocks=not ownership.is_ranges)
         given = [(half, part) for half, part in enumerate(parts) if part is not None and len(part.src)]
         call = self._answer.next() if given else 0
         if len(given) < len(parts):
@@ -120,8 +141,8 @@ class PartCounts:
             size, number = len(part.src), call if half == given[-1][0] else 0
             arrays = address(part.src), address(part.dst), address(self._bounds[1]), counts, counts + WORD * each
             answers = answer + ANSWER_WORD * (1 + half * each)
-            values = *arrays, answers, answer, number, size, ranks
-            _launch(program(0, both=True), "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), values)
+            values = *arrays, answers, answer, number, size, ranks, *_blocks_of(xp, ownership)
+            _launch(kernels, "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), values)
 
     def of(self, half: int) -> list[int]:
         """Return ``2 * ranks`` counts: of edges whose source each rank owns, then of edges whose destination it owns.
@@ -133,17 +154,18 @@ class PartCounts:
 
 
 class Picking:
-    """Picks the edges of a batch that a rank holds, which owns the vertices from ``low`` to ``high`` (exclusive).
+    """Picks the edges of a batch that a rank holds, by ``ownership``.
 
     On CUDA the constructor queues a launch that counts them; it does not wait. ``both``: a second store holds edges by
     destination, with ends swapped. ``known``: how many the rank holds in each store; then nothing waits for the count.
     """
 
     def __init__(
-        self, device: Device, edges: EdgeList, low: int, high: int, *, both: bool, known: tuple[int, ...] | None = None
-    ) -> None:
+        self, device: Device, edges: EdgeList, ownership: Ownership, *, both: bool,
+        known: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
         xp = device.xp
-        self._xp, self._edges, self._range, self._both, self._known = xp, edges, (low, high), both, known
+        self._xp, self._edges, self._owned, self._both, self._known = xp, edges, ownership, both, known
         self._arriving: PinnedCounters | None = None
         size = len(edges.src)
         self._by_launches = device.is_cuda and size < MOST
@@ -152,9 +174,10 @@ class Picking:
         self._blocks = max(1, min(-(-size // TILE), MAX_BLOCKS))
         self._counts = xp.zeros(2 + 2 * self._blocks, np.uint32)
         width = 0 if edges.weight is None else edges.weight.dtype.itemsize
-        self._kernels = program(width, both=both)
+        self._kernels = program(width, both=both, blocks=not ownership.is_ranges)
         self._batch = address(edges.src), address(edges.dst), address(edges.weight), address(self._counts)
-        self._sizes = size, -(-size // (self._blocks * TILE)) * TILE, low, high - low
+        owned = ownership.low, ownership.high - ownership.low, *_blocks_of(xp, ownership), ownership.rank
+        self._sizes = size, -(-size // (self._blocks * TILE)) * TILE, *owned
         _launch(self._kernels, "count_own", OWN, self._blocks, (*self._batch, *NO_PLACES, *self._sizes))
         if known is None:
             self._arriving = PinnedCounters(device, 2, np.uint32)
@@ -168,7 +191,7 @@ class Picking:
     def own(self) -> list[OwnEdges]:
         """Return the edges for each store, after :meth:`wait`; on CUDA a launch writes them."""
         if not self._by_launches:
-            return _by_masks(self._xp, self._edges, *self._range, both=self._both)
+            return _by_masks(self._xp, self._edges, self._owned, both=self._both)
         empty, weight, own = self._xp.empty, self._edges.weight, list[OwnEdges]()
         counts = self._known if self._arriving is None else self._arriving.array.tolist()
         assert counts is not None
@@ -182,9 +205,16 @@ class Picking:
         return own
 
 
-def _by_masks(xp: Any, edges: EdgeList, low: int, high: int, *, both: bool) -> list[OwnEdges]:
+def _blocks_of(xp: Any, ownership: Ownership) -> tuple[int, ...]:
+    """Return the fields ``BLOCKS`` of a launch."""
+    if ownership.is_ranges:
+        return 0, 0, 0, 0
+    return address(ownership.on(xp, "blocks")), ownership.base, ownership.first_of_blocks, ownership.bits
+
+
+def _by_masks(xp: Any, edges: EdgeList, ownership: Ownership, *, both: bool) -> list[OwnEdges]:
     turned = EdgeList(edges.dst, edges.src, edges.weight)
-    places = [xp.flatnonzero((one.src >= low) & (one.src < high)) for one in (edges, turned)[: 1 + both]]
+    places = [xp.flatnonzero(ownership.owns(one.src)) for one in (edges, turned)[: 1 + both]]
     return [OwnEdges(picked(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
 
 

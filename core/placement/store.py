@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.devices import module_of
 from suricate.base.errors import CheckFailed, RequirementError
 from suricate.base.types import Adjacency, EdgeList, Outcome, StoreView
 from suricate.intake.arrays import bits, picked
@@ -38,7 +39,7 @@ class PartitionedStore(Store):
 
     def _mine(self, edges: EdgeList) -> tuple[Array, EdgeList]:
         """Return the positions in ``edges`` of those that this rank holds, and these edges."""
-        at = self.part.xp.flatnonzero((edges.src >= self.part.low) & (edges.src < self.part.high))
+        at = self.part.xp.flatnonzero(self.part.owns(edges.src))
         return at, picked(edges, at)
 
     def _merged(self, size: int, at: Array, values: Array) -> Array:
@@ -155,7 +156,8 @@ class PartitionedStore(Store):
 
     def edges(self) -> EdgeList:
         """Return the edges of all ranks, ordered by source; collective."""
-        return self._gathered(self.local.edges(), "edges")
+        edges = self._gathered(self.local.edges(), "edges")
+        return edges if self.part.ownership.is_ranges else picked(edges, self.part.xp.argsort(edges.src, kind="stable"))
 
     def updated(self) -> EdgeList:
         """Return the edges of all ranks inserted since the mark; collective."""
@@ -185,8 +187,9 @@ class PartitionedStore(Store):
 
     def degrees(self) -> Array:
         """Return the out-degrees of all vertices, from the ranks that own them; collective."""
-        own = self.local.degrees()[self.part.low : self.part.high]
-        return self.part.comm.joined(own)
+        degrees = self.local.degrees().copy()
+        self.part.share(degrees)
+        return degrees
 
     def adjacency(self, vertices: Array) -> Adjacency:
         """Return the out-edges of ``vertices`` (uint32[k]), from the ranks that hold them; collective."""
@@ -206,7 +209,7 @@ class PartitionedStore(Store):
         made = self.part.xp.empty(int(offsets[-1]), columns[0].dtype)
         for rank, (part, count) in enumerate(zip(columns, counts, strict=True)):
             mine = owner == rank
-            made[_places(self.part.xp, offsets[:-1][mine], count[mine])] = part
+            made[places_of_rows(offsets[:-1][mine], count[mine])] = part
         return made
 
     def view(self) -> StoreView:
@@ -239,13 +242,14 @@ class PartitionedStore(Store):
         with self.part.comm.alike():
             self.local.check()
             degrees = self.local.degrees()
-            outside = int(degrees[: self.part.low].sum()) + int(degrees[self.part.high :].sum())
+            outside = int(degrees.sum()) - int(degrees[self.part.own].sum())
             if outside:
                 raise CheckFailed(f"rank {self.part.comm.rank} holds {outside} arcs of other ranks")
 
 
-def _places(xp: Any, starts: Array, counts: Array) -> Array:
+def places_of_rows(starts: Array, counts: Array) -> Array:
     """Return the concatenated ranges ``starts[i]`` to ``starts[i] + counts[i]`` (exclusive), ``int64``."""
+    xp = module_of(starts)
     ends = xp.cumsum(counts)
     at = xp.arange(int(ends[-1]) if len(ends) else 0)
     row = xp.searchsorted(ends, at, side="right")

@@ -11,7 +11,9 @@ from suricate.plugins.manager import (
     backend,
     backends,
     commands,
+    comms,
     default_backend,
+    functions,
     installed,
     origin,
     register,
@@ -20,7 +22,7 @@ from suricate.plugins.manager import (
 )
 
 __all__ = [
-    "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "default_backend", "hookimpl", "installed",
-    "origin", "register", "sources", "unregister",
+    "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "comms", "default_backend", "functions",
+    "hookimpl", "installed", "origin", "register", "sources", "unregister",
 ]  # fmt: skip
 __dir__ = listing(__all__)

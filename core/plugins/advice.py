@@ -58,6 +58,11 @@ class Advice:
         distance: how far the graph and the batch are from the measured cells, as a text.
         inside: whether they are between measured cells, and edges per vertex are within a factor of 2 of those
             measured.
+
+    Example:
+        >>> advice = su.advise(1_000_000, 16_000_000, 10_000, "update only", device="cpu")
+        >>> isinstance(advice, su.Advice), advice.backend
+        (True, 'slabhash')
     """
 
     choices: tuple[Choice, ...]
@@ -153,6 +158,10 @@ def advise(
         DeviceError: there is no such kind of device.
         RequirementError: no map has been measured on this kind of device.
         FileFormatError: ``map`` is not such a file.
+
+    Example:
+        >>> su.advise(1_000_000, 16_000_000, 10_000, "update only", device="cpu").backend
+        'slabhash'
     """
     asked = [
         integer(f"advise: {name}", value, low=1)

@@ -47,14 +47,27 @@ ID_BYTES, OFFSET_BYTES = 4, 8  #: of a vertex id, and of the position where the 
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a graph must have: True: required, False: forbidden (``weighted`` and ``undirected``), None: either."""
+    """What a graph must have: True: required, False: forbidden (``weighted`` and ``undirected``), None: either.
+
+    Example:
+        >>> su.Requirements(undirected=True)
+        Requirements(in_edges=False, weighted=None, undirected=True)
+    """
 
     in_edges: bool = False
     weighted: bool | None = None
     undirected: bool | None = None
 
     def missing(self, graph: Any) -> str | None:
-        """Return None if ``graph`` meets all requirements, else what it lacks and how to build a graph that fits."""
+        """Return None if ``graph`` meets all requirements, else what it lacks and how to build a graph that fits.
+
+        Example:
+            >>> g = su.Graph(3, in_edges=True, device="cpu")
+            >>> su.Requirements(in_edges=True).missing(g) is None
+            True
+            >>> su.Requirements(weighted=True).missing(g)
+            "it needs edge weights: build the graph with Graph(..., weight_dtype='float32')"
+        """
         if self.in_edges and not graph.has_in_edges:
             return "it needs in-edges: build the graph with Graph(..., in_edges=True) or directed=False"
         if self.weighted is True and graph.weight_dtype is None:
@@ -87,6 +100,8 @@ class Algorithm(ABC):
             and a computation from scratch give the same result.
         uses_weights: whether the graph's weights may change the result; False if they do so only with a parameter
             ``weighted=True``.
+        scale_free: whether the result stays, but for rounding, if all weights are multiplied by one positive number:
+            windows whose weights decay take no other algorithm that uses weights.
         groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
             group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest
             groups.
@@ -94,7 +109,23 @@ class Algorithm(ABC):
             the original ids of these vertices.
         if_directed: for algorithms of undirected graphs, the name of the one for directed graphs, which errors
             mention.
+        quality_within: for algorithms whose right results differ in :meth:`quality`: by which share the quality after
+            updates may be below that of a computation from scratch, on average. None: results do not differ.
         iterations: number of steps of the last computation or update; None if the algorithm does not count them.
+
+    Example:
+        >>> class InDegrees(su.Algorithm):
+        ...     name, requires = "in_degrees", su.Requirements(in_edges=True)
+        ...     def compute(self, graph):
+        ...         self._degrees = graph.degrees(over="in")
+        ...     @property
+        ...     def result(self):
+        ...         return self._degrees.copy()
+        >>> g = su.Graph.from_coo([0, 1], [2, 2], in_edges=True, device="cpu")
+        >>> tracker = g.track(InDegrees)
+        >>> delta = g.insert_edges([2], [0])
+        >>> tracker.result.tolist()
+        [1, 0, 2]
     """
 
     name: ClassVar[str]
@@ -107,9 +138,12 @@ class Algorithm(ABC):
     recompute_share_on_cpu: ClassVar[float | None] = None
     learns: ClassVar[bool] = False
     uses_weights: ClassVar[bool] = True
+    scale_free: ClassVar[bool] = False
     groups: ClassVar[str] = ""
     pointers: ClassVar[tuple[str, ...]] = ()
     if_directed: ClassVar[str] = ""
+    quality_within: ClassVar[float | None] = None
+    is_kept: bool = True  #: False: only the result is kept, which then need not be a copy of the state
     pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current
     iterations: int | None = None
     _why = "its update calls compute()"  # the reason to give for the next computation from scratch
@@ -122,12 +156,27 @@ class Algorithm(ABC):
 
     @abstractmethod
     def compute(self, graph: Any) -> None:
-        """Compute the result on ``graph`` from scratch."""
+        """Compute the result on ``graph`` from scratch.
+
+        Example:
+            >>> bfs = su.algorithm("bfs").create({"source": 0})
+            >>> bfs.compute(su.Graph.from_coo([0, 1], [1, 2], device="cpu"))
+            >>> bfs.result.level.tolist()
+            [0, 1, 2]
+        """
 
     def update(self, graph: Any, delta: Any) -> None:
         """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch.
 
         If this or :meth:`compute` raises, a tracker computes the next result with a new instance.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], num_vertices=4, device="cpu")
+            >>> bfs = su.algorithm("bfs").create({"source": 0})
+            >>> bfs.compute(g)
+            >>> bfs.update(g, g.insert_edges([2], [3]))
+            >>> bfs.result.level.tolist()
+            [0, 1, 2, 3]
         """
         self.recomputes("it has no update of its own")
         self.compute(graph)
@@ -137,11 +186,24 @@ class Algorithm(ABC):
 
         A call of :meth:`compute` is recorded automatically, with the reason given before, if any. Call this in an
         update that recomputes in another way. ``None``: the reason that :meth:`should_recompute` found.
+
+        Example:
+            >>> bfs = su.algorithm("bfs").create({"source": 0})
+            >>> bfs.recomputes("the source has moved")
+            >>> bfs.take_recomputed()
+            'the source has moved'
         """
         self._recomputed = reason or self._recomputed or self._why
 
     def take_recomputed(self) -> str | None:
-        """Return why the result was computed from scratch since the last call of this method, None if it was not."""
+        """Return why the result was computed from scratch since the last call of this method, None if it was not.
+
+        Example:
+            >>> bfs = su.algorithm("bfs").create({"source": 0})
+            >>> bfs.recomputes("the source has moved")
+            >>> bfs.take_recomputed(), bfs.take_recomputed()
+            ('the source has moved', None)
+        """
         reason, self._recomputed = self._recomputed, None
         self.__dict__.pop("_why", None)
         return reason
@@ -166,6 +228,12 @@ class Algorithm(ABC):
             others: edges that were inserted, or whose weights were replaced.
             times: weight of a deletion.
             each: weight of another change.
+
+        Example:
+            >>> g = su.Graph.from_coo(np.zeros(99, int), np.arange(1, 100), device="cpu")
+            >>> delta = g.delete_edges(np.zeros(90, int), np.arange(1, 91))
+            >>> su.algorithm("bfs").create({"source": 0}).should_recompute(g, delta.edge_set("deleted"))
+            True
         """
         lost, gained = 0 if deleted is None else deleted.size, 0
         for part in others:
@@ -185,7 +253,10 @@ class Algorithm(ABC):
     def result(self) -> Any:
         """The current result: an array on the graph's device, one entry per vertex, or a NamedTuple of arrays.
 
-        The arrays are copies: changing them does not change the algorithm's state.
+        A NamedTuple whose first fields are ``src`` and ``dst`` (``uint32[m]``, ascending by both; of undirected edges
+        ``src <= dst``) has values per edge in its other arrays of this length. Frames, ``top`` and ``at`` show edges.
+
+        The arrays are copies: changing them does not change the algorithm's state, unless that is not ``is_kept``.
         """
 
     def at(self, vertices: Array) -> Any:
@@ -193,6 +264,11 @@ class Algorithm(ABC):
 
         ``vertices``: ``int64[k]``, valid, on the graph's device. The arrays are new; parts of the result without an
         entry per vertex are returned whole.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> g.track("bfs", source=0).algorithm.at(np.array([2])).level.tolist()
+            [2]
         """
         return None
 
@@ -201,6 +277,11 @@ class Algorithm(ABC):
 
         The step works in place on the algorithm's state for ``graph``. A text in place of a step says why there is no
         step; ``replay`` then calls the graph for each event.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], in_edges=True, device="cpu")
+            >>> g.track("scc").algorithm.event_step(g)
+            'scc has no step of its own'
         """
         return f"{self.name} has no step of its own"
 
@@ -215,6 +296,10 @@ class Algorithm(ABC):
 
         Raises:
             ParameterError: a parameter is unknown or missing, or ``__init__`` refuses its value.
+
+        Example:
+            >>> su.algorithm("bfs").create({"source": 3}).name
+            'bfs'
         """
         try:
             return cls(**params)
@@ -226,7 +311,13 @@ class Algorithm(ABC):
 
     @classmethod
     def demand_names(cls, params: Mapping[str, Any]) -> None:
-        """Raise ``ParameterError`` if one of ``params`` is unknown, or one without a default is missing."""
+        """Raise ``ParameterError`` if one of ``params`` is unknown, or one without a default is missing.
+
+        Example:
+            >>> bfs = su.algorithm("bfs")
+            >>> print(bfs.demand_names({"source": 0}))
+            None
+        """
         signature = inspect.signature(cls)
         try:
             signature.bind(**params)
@@ -236,11 +327,32 @@ class Algorithm(ABC):
 
     @classmethod
     def demand(cls, graph: Any) -> None:
-        """Raise ``RequirementError`` if ``graph`` lacks what the algorithm needs."""
+        """Raise ``RequirementError`` if ``graph`` lacks what the algorithm needs.
+
+        Example:
+            >>> su.algorithm("wcc").demand(su.Graph(3, directed=False, device="cpu"))
+            >>> su.algorithm("kcore").requires
+            Requirements(in_edges=False, weighted=None, undirected=True)
+        """
         reason = cls.requires.missing(graph)
         if reason is not None:
             other = f"; {cls.if_directed} is for directed graphs" if cls.if_directed and graph.directed else ""
             raise RequirementError(f"{cls.name} cannot run on this graph: {reason}{other}")
+
+    @classmethod
+    def demand_scale_free(cls, params: Mapping[str, Any]) -> None:
+        """Raise ``RequirementError`` if a common factor of weights changes the result with these ``params``.
+
+        Example:
+            >>> su.algorithm("pagerank").demand_scale_free({})
+            >>> su.algorithm("pagerank").scale_free, su.algorithm("sssp").scale_free
+            (True, False)
+        """
+        weighted = params.get("weighted", cls.uses_weights)
+        if not cls.scale_free and (weighted or weighted is None):
+            what = "the weights of this window decay, all of them at every slide, and the result needs more than ratios"
+            advice = f"copy.copy(w.graph).compute({cls.name!r}) has the weights as of a slide"
+            raise RequirementError(f"{cls.name}: {what}: {advice}; weighted=False, if it has that, uses none")
 
     # -- answers that depend on history, optional ----------------------------------------------------------------------
 
@@ -248,6 +360,10 @@ class Algorithm(ABC):
         """Return the state from which the next update continues, arrays by name, if results depend on earlier changes.
 
         Checkpoints of jobs store it. None: the result is a function of the graph, and is computed again.
+
+        Example:
+            >>> su.algorithm("bfs").create({"source": 0}).state() is None
+            True
         """
         return None
 
@@ -255,6 +371,14 @@ class Algorithm(ABC):
         """Continue from a :meth:`state`, given in arrays on the graph's device, in place of :meth:`compute`.
 
         The graph has the same edges as when the state was taken, and the same vertices, or more without edges.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], directed=False, device="cpu")
+            >>> first, second = (su.algorithm("leiden").create({}) for _ in range(2))
+            >>> first.compute(g)
+            >>> second.restore(g, first.state())
+            >>> second.result.label.tolist() == first.result.label.tolist()
+            True
         """
         raise NotImplementedError(f"{self.name} has no state to go on from")
 
@@ -283,12 +407,22 @@ class Algorithm(ABC):
 
         Returns:
             What :meth:`mismatch` compares with: by default NumPy arrays in the form of :attr:`result`.
+
+        Example:
+            >>> src, dst = np.array([0, 1], np.uint32), np.array([1, 2], np.uint32)
+            >>> su.algorithm("bfs").reference(src, dst, None, 3, True, source=0)[0].tolist()
+            [0, 1, 2]
         """
         raise NotImplementedError(f"{cls.name} brings no reference()")
 
     @classmethod
     def has_reference(cls) -> bool:
-        """Return whether the algorithm overrides :meth:`reference`."""
+        """Return whether the algorithm overrides :meth:`reference`.
+
+        Example:
+            >>> su.algorithm("bfs").has_reference()
+            True
+        """
         return getattr(cls.reference, "__func__", None) is not Algorithm.reference.__func__  # type: ignore[attr-defined]
 
     @classmethod
@@ -296,6 +430,13 @@ class Algorithm(ABC):
         """Return what is wrong with ``result`` (NumPy arrays), as a text, or None if it agrees with ``reference``.
 
         By default integers must be equal, and floats within a relative tolerance of 1e-5.
+
+        Example:
+            >>> degree = su.algorithm("degree")
+            >>> degree.mismatch(np.array([1, 2]), np.array([1, 2])) is None
+            True
+            >>> degree.mismatch(np.array([1, 2]), np.array([1, 3]))
+            '1 of 2 values of result differ from the reference'
         """
         fields = getattr(result, "_fields", ("result",))
         several = isinstance(result, tuple)
@@ -312,8 +453,43 @@ class Algorithm(ABC):
         return None
 
     @classmethod
+    def quality(cls, result: Any, graph: Any, **params: Any) -> float:
+        """Return how good ``result`` is on ``graph``, computed from its edges; more is better.
+
+        Only for an algorithm with :attr:`quality_within`.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1, 3, 4], [1, 2, 4, 5], directed=False, device="cpu")
+            >>> result = g.compute("leiden")
+            >>> float(su.algorithm("leiden").quality(result, g)) == result.quality
+            True
+        """
+        raise NotImplementedError(f"{cls.name} brings no quality()")
+
+    @classmethod
+    def gains(cls, result: Any, reference: Any, **params: Any) -> float:
+        """Return by how much the best single step improves ``result`` (NumPy arrays), 0 if none does.
+
+        Only for an algorithm with :attr:`quality_within`; of a computation from scratch it must be below 1e-9.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], directed=False, device="cpu")
+            >>> leiden = su.algorithm("leiden")
+            >>> result = g.compute("leiden")
+            >>> reference = leiden.reference(*(part.copy() for part in su.arcs(g)[:2]), None, 3, False)
+            >>> leiden.gains(result, reference) < 1e-9
+            True
+        """
+        raise NotImplementedError(f"{cls.name} brings no gains()")
+
+    @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Return the parameters to benchmark with; ``centre`` is a vertex that reaches much of the graph."""
+        """Return the parameters to benchmark with; ``centre`` is a vertex that reaches much of the graph.
+
+        Example:
+            >>> su.algorithm("bfs").sample_params(10, centre=3)
+            {'source': 3}
+        """
         return {}
 
     @classmethod
@@ -321,28 +497,60 @@ class Algorithm(ABC):
         """Return sets of parameters, by name, for ``suricate bench --suite methods`` to compare.
 
         By default, for an algorithm with a parameter ``kernels``: with and without its own kernels.
+
+        Example:
+            >>> sorted(su.algorithm("triangles").variants())
+            ['kernels', 'operators']
         """
         both = {"kernels": {}, "operators": {"kernels": False}}
         return both if "kernels" in inspect.signature(cls).parameters else {}
 
     @classmethod
     def error(cls, result: Any, reference: Any) -> float | None:
-        """Return how far ``result`` (NumPy arrays) is from the right one, ``reference``; None: results are exact."""
+        """Return how far ``result`` (NumPy arrays) is from the right one, ``reference``; None: results are exact.
+
+        Example:
+            >>> su.algorithm("bfs").error(np.array([1]), np.array([1])) is None
+            True
+        """
         return None
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return the result, computed by SciPy from a CSR adjacency matrix: ``suricate bench`` times this as well."""
+        """Return the result, computed by SciPy from a CSR adjacency matrix: ``suricate bench`` times this as well.
+
+        Example:
+            >>> import scipy.sparse as sp
+            >>> matrix = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
+            >>> su.algorithm("wcc").peer(matrix)
+            (1, array([0, 0, 0], dtype=int32))
+        """
         raise NotImplementedError(f"{cls.name} brings no peer()")
 
     @classmethod
     def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return the result, computed by igraph from an ``igraph.Graph``: ``suricate bench`` times this as well."""
+        """Return the result, computed by igraph from an ``igraph.Graph``: ``suricate bench`` times this as well.
+
+        Example:
+            >>> import igraph as ig
+            >>> su.algorithm("bfs").igraph_peer(ig.Graph([(0, 1), (1, 2)], directed=True), source=0)
+            ([0, 1, 2], [0, 1, 2, 3], [-1, 0, 1])
+        """
         raise NotImplementedError(f"{cls.name} brings no igraph_peer()")
 
     @classmethod
+    def networkit_peer(cls, graph: Any, **params: Any) -> Any:
+        """Return the result, computed by NetworKit from a ``networkit.Graph``, for ``suricate bench``."""
+        raise NotImplementedError(f"{cls.name} brings no networkit_peer()")
+
+    @classmethod
     def has_peer(cls, kind: str = "peer") -> bool:
-        """Return whether the algorithm overrides the method named ``kind``, :meth:`peer` or :meth:`igraph_peer`."""
+        """Return whether the algorithm overrides the method named ``kind``, such as :meth:`igraph_peer`.
+
+        Example:
+            >>> su.algorithm("bfs").has_peer(), su.algorithm("pagerank").has_peer("igraph_peer")
+            (True, True)
+        """
         return getattr(cls, kind).__func__ is not getattr(Algorithm, kind).__func__
 
     @classmethod
@@ -350,11 +558,24 @@ class Algorithm(ABC):
         """Return the CUDA programs of the algorithm's own kernels over ``view``, to be compiled without a GPU in CI.
 
         The module must be importable without CuPy.
+
+        Example:
+            >>> view = su.Graph(2, device="cpu").view()
+            >>> su.algorithm("hits").programs(view)
+            []
         """
         return []
 
     def traffic(self, graph: Any) -> int | None:
-        """Return the least number of bytes that the last :meth:`compute` on ``graph`` had to move; None: unknown."""
+        """Return the least number of bytes that the last :meth:`compute` on ``graph`` had to move; None: unknown.
+
+        Example:
+            >>> wcc = su.algorithm("wcc").create({})
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], directed=False, device="cpu")
+            >>> wcc.compute(g)
+            >>> wcc.traffic(g)
+            72
+        """
         return None
 
 

@@ -14,6 +14,8 @@ from dataclasses import fields
 from typing import Any
 
 from suricate.base.errors import PluginError
+from suricate.comm.connect import LIBRARIES
+from suricate.comm.protocol import Comm
 from suricate.plugins.algorithm import UPDATE_KINDS, Algorithm, Requirements
 from suricate.store import Store
 
@@ -22,6 +24,8 @@ HOOKS: dict[str, type | None] = {  # hook -> base class of what it returns; None
     "suricate_algorithms": Algorithm,
     "suricate_commands": None,
     "suricate_sources": None,
+    "suricate_functions": None,
+    "suricate_comms": Comm,
 }
 DEVICE_KINDS = ("cpu", "cuda")
 
@@ -45,7 +49,7 @@ def items_of(hook: str, answers: Sequence[Any]) -> dict[str, Any]:
 def _checked_name(hook: str, item: Any) -> str:
     base = HOOKS[hook]
     if base is None:
-        return _check_source(hook, item) if hook == "suricate_sources" else _check_command(hook, item)
+        return _check_command(hook, item) if hook == "suricate_commands" else _check_function(hook, item)
     if not (isinstance(item, type) and issubclass(item, base)):
         raise PluginError(f"{hook} returned {_shown(item)}, which is no subclass of {base.__name__}")
     name = getattr(item, "name", None)
@@ -54,6 +58,9 @@ def _checked_name(hook: str, item: Any) -> str:
         raise PluginError(f"{hook} returned {item.__qualname__}, which lacks {missing}")
     if not _is_name(name):
         raise _wrong(item, "name", name, "expected text of letters, digits, '_', '-' and '.'")
+    if issubclass(item, Comm):
+        _check_comm(item)
+        return str(name)
     _check_attributes(item, base)
     if issubclass(item, Store):
         _check_store(item)
@@ -69,10 +76,10 @@ def _check_command(hook: str, command: Any) -> str:
     return str(command.name)
 
 
-def _check_source(hook: str, source: Any) -> str:
-    name = getattr(source, "__name__", None)
-    if not callable(source) or not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-        raise PluginError(f"{hook} returned {_shown(source)}, which is no function with a name")
+def _check_function(hook: str, function: Any) -> str:
+    name = getattr(function, "__name__", None)
+    if not callable(function) or not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        raise PluginError(f"{hook} returned {_shown(function)}, which is no function with a name")
     return name
 
 
@@ -101,6 +108,13 @@ def _check_requirements(item: type, requires: Requirements) -> None:
                 value,
                 "expected True or False" + (", or None" if field.default is None else ""),
             )
+
+
+def _check_comm(item: type[Comm]) -> None:
+    if item.name in LIBRARIES:
+        raise _wrong(item, "name", item.name, f"{', '.join(LIBRARIES)} are taken")
+    if item.join.__func__ is Comm.join.__func__:  # type: ignore[attr-defined]
+        raise PluginError(f"{item.__qualname__} has no class method join(), which connect({item.name!r}) calls")
 
 
 def _check_store(item: type[Store]) -> None:

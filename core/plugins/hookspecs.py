@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from suricate.comm.protocol import Comm
     from suricate.plugins.algorithm import Algorithm
     from suricate.store import Store
 
@@ -43,3 +44,13 @@ def suricate_commands() -> list[click.Command]:  # type: ignore[empty-body]
 @hookspec
 def suricate_sources() -> list[Callable]:  # type: ignore[empty-body]
     """Return the functions that make sources of events; ``st.NAME`` is the one called NAME."""
+
+
+@hookspec
+def suricate_functions() -> list[Callable]:  # type: ignore[empty-body]
+    """Return functions over logs of events; ``su.NAME`` is the one called NAME."""
+
+
+@hookspec
+def suricate_comms() -> list[type[Comm]]:  # type: ignore[empty-body]
+    """Return the communications that the plugin brings; ``connect(name)`` joins a job by the one called ``name``."""

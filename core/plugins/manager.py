@@ -1,4 +1,4 @@
-"""The plugin manager: backends, algorithms, commands and sources, all through the hooks of ``hookspecs``.
+"""The plugin manager: backends, algorithms, commands, sources and comms, all through the hooks of ``hookspecs``.
 
 Plugins are loaded when something of a hook is first asked for. One that fails (on import, inside a hook, by what it
 returns, by a name that is taken) is warned about and listed with its error; nothing that the failing hook returned is
@@ -32,6 +32,7 @@ from suricate.base.devices import Device
 from suricate.base.errors import DeviceError, ParameterError, PluginError, UnknownNameError
 from suricate.base.forks import awaited, renewed
 from suricate.base.parameters import shown
+from suricate.comm.protocol import Comm
 from suricate.plugins import hookspecs
 from suricate.plugins.algorithm import Algorithm
 from suricate.plugins.checks import HOOKS, items_of
@@ -87,6 +88,16 @@ def sources() -> dict[str, Any]:
     return _answers("suricate_sources")
 
 
+def functions() -> dict[str, Any]:
+    """Return the installed functions over logs of events by name; ``su.NAME`` is the one called NAME."""
+    return _answers("suricate_functions")
+
+
+def comms() -> dict[str, type[Comm]]:
+    """Return the installed communications by name; ``connect(name)`` joins a job by the one called ``name``."""
+    return _answers("suricate_comms")
+
+
 def installed() -> list[Plugin]:
     """Return all plugins, those that failed included, after calling every hook of each."""
     with _lock:
@@ -101,7 +112,12 @@ def backend(name: str) -> type[Store]:
 
 
 def algorithm(name: str) -> type[Algorithm]:
-    """Return the algorithm ``name``; raises ``UnknownNameError``, or ``PluginError`` if its plugin failed."""
+    """Return the algorithm ``name``; raises ``UnknownNameError``, or ``PluginError`` if its plugin failed.
+
+    Example:
+        >>> su.algorithm("bfs").update_kind
+        'dynamic'
+    """
     return _lookup("suricate_algorithms", "algorithm", name)
 
 

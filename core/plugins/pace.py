@@ -48,6 +48,8 @@ class _Side:
         patience: the value of ``skipped`` after which an update is tried again.
         calm: number of updates of sizes up to ``won``.
         seconds: time of the last timed update.
+        hard: the smallest size of updates that gave up; 0: none.
+        given_up: number of updates that gave up, less those of about such a size that ended, from -LOSSES to LOSSES.
     """
 
     won: float = 0.0
@@ -58,6 +60,8 @@ class _Side:
     patience: int = PATIENCE
     calm: int = 0
     seconds: float = 0.0
+    hard: float = 0.0
+    given_up: int = 0
 
     def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
         """Record the time of an update beside that of the last timed computation, ``computed``."""
@@ -78,6 +82,15 @@ class _Side:
         self.patience = math.ceil(PATIENCE * min(times, FAR)) << (self.trials - 1)
         self.losses, self.skipped = 0, 0
         self.lost, self.won = min(self.lost, size / NEAR), min(self.won, size / GROWTH)
+
+    def tried(self, size: float, *, gave_up: bool) -> None:
+        """Record whether an update of ``size`` gave up; such sizes have lost if that is more than now and then."""
+        self.hard = min(self.hard or size, size) if gave_up else self.hard
+        if size * NEAR >= self.hard:
+            self.given_up = max(self.given_up + (1 if gave_up else -1), -LOSSES)
+        if self.given_up == LOSSES:
+            self.given_up -= 1
+            self.lose(size)
 
     def is_due(self) -> bool:
         """Return whether to update after a batch of a size at which updates were slower; counts it in ``skipped``."""
@@ -119,7 +132,7 @@ class Pace:
         self._computed: tuple[float, int] | None = None  # seconds of the last timed computation, arcs at that time
         self._sides: dict[tuple[bool, ...], _Side] = {}
         self._timed: _Span | None = None
-        self._last: tuple[_Side, float] | None = None  # of the last batch: its kind, and its size
+        self._last: tuple[_Side, float] | None = None  # of the last batch if it was updated: its kind, and its size
         self._running = False
         self.comparing = False
 
@@ -134,16 +147,19 @@ class Pace:
             bound: the size above which the algorithm computes from scratch if nothing has been measured.
             arcs: number of arcs of the graph.
         """
+        if self._last is not None:
+            self._last[0].tried(self._last[1], gave_up=False)
+        self._last = None
         if WATCHED * size <= bound:
-            self._last = None
             return False
         self._take_time()
-        side, computed = self._sides.setdefault(kind, _Side()), self._seconds(arcs)
-        self._last = side, size
+        side = self._sides.get(kind) or self._sides.setdefault(kind, _Side())
+        computed = self._seconds(arcs)
         self.comparing = computed is None and bound < size <= REACH * bound
         if self._is_lost(side, size, bound, computed):
             self._start(_Span(None, size, bound, arcs))
             return True
+        self._last = side, size
         if computed is None:
             return False
         side.calm += size <= side.won
@@ -154,7 +170,8 @@ class Pace:
     def gave_up(self) -> None:
         """Record that the update of the last batch began, and went over to a computation from scratch."""
         if self._last is not None:
-            self._last[0].lose(self._last[1])
+            self._last[0].tried(self._last[1], gave_up=True)
+        self._last = None
         self.discard()
 
     def computes(self, arcs: int) -> None:

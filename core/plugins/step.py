@@ -51,6 +51,10 @@ class Step(NamedTuple):
         recorded: ``recorded(events, vertices)`` returns a tuple of arrays that ``record`` writes to.
         answer: converts these arrays to the algorithm's result, in which the first dimension of arrays is the event.
         refusal: a text: why ``step`` refuses events.
+
+    Example:
+        >>> su.Step("module", None, None, None).answer is None
+        True
     """
 
     module: ModuleType

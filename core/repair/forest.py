@@ -58,6 +58,20 @@ class Forest(metaclass=MadeByGraph):
 
     Methods wait for the device only if ids of roots may be repeated, or have no known upper bound; and on a graph of
     several processes with ``uniform`` and several roots.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], in_edges=True, device="cpu")
+        >>> words = g.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+        >>> def offer(u, v, w, words):
+        ...     return words.level[u] + 1, u
+        >>> def restart(v, words):
+        ...     if v == 0:
+        ...         return 0, v
+        ...     return su.EMPTY, su.EMPTY
+        >>> tree = g.forest(words, offer, restart)
+        >>> done = tree.compute(g, g.frontier([0]))
+        >>> isinstance(tree, su.Forest), words.level.tolist()
+        (True, [0, 1, 1])
     """
 
     def __init__(
@@ -80,7 +94,17 @@ class Forest(metaclass=MadeByGraph):
             self.violated: Array = words.device.xp.zeros(1, "uint32")
 
     def rebind(self, *args: Any) -> None:
-        """Replace the arguments ``args`` of the functions by as many others, for instance by arrays that have grown."""
+        """Replace the arguments ``args`` of the functions by as many others, for instance by arrays that have grown.
+
+        Example:
+            >>> g = su.Graph(3, device="cpu")
+            >>> words = g.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+            >>> offer = lambda u, v, w, words, lift: (words.level[u] + lift[u], u)
+            >>> tree = g.forest(words, offer, lambda v, words, lift: (0, v), args=(np.ones(3, np.uint32),))
+            >>> tree.rebind(np.full(3, 2, np.uint32))
+            >>> tree.args[0].tolist()
+            [2, 2, 2]
+        """
         self.args, self._repairs = args, None
 
     def compute(self, graph: Graph, roots: Frontier, width: float | None = None) -> Propagated:
@@ -98,6 +122,18 @@ class Forest(metaclass=MadeByGraph):
             VertexRangeError: a root is not a vertex of the graph.
             DeviceError: the roots, or the words, are on another device than the graph.
             ShapeError: there are fewer words than vertices.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], in_edges=True, device="cpu")
+            >>> words = g.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+            >>> def restart(v, words):
+            ...     if v == 0:
+            ...         return 0, v
+            ...     return su.EMPTY, su.EMPTY
+            >>> tree = g.forest(words, lambda u, v, w, words: (words.level[u] + 1, u), restart)
+            >>> done = tree.compute(g, g.frontier([0]))
+            >>> words.level.tolist()
+            [0, 1, 2]
         """
         belongs(graph, roots, "the frontier of roots")
         if not roots.distinct:
@@ -117,6 +153,19 @@ class Forest(metaclass=MadeByGraph):
 
         Raises:
             ShapeError: there are fewer words than vertices.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1, 0], [1, 2, 2], in_edges=True, device="cpu")
+            >>> words = g.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+            >>> def restart(v, words):
+            ...     if v == 0:
+            ...         return 0, v
+            ...     return su.EMPTY, su.EMPTY
+            >>> tree = g.forest(words, lambda u, v, w, words: (words.level[u] + 1, u), restart)
+            >>> done = tree.compute(g, g.frontier([0]))
+            >>> done = tree.repair(g, deleted=g.delete_edges([0], [2]).edge_set("deleted"))
+            >>> words.level.tolist(), words.parent.tolist()
+            ([0, 1, 2], [0, 0, 1])
         """
         changes = _arcs(deleted), None if replaced is None else _arcs(replaced), _arcs(inserted)
         return self._repairs_on(graph).run(None, changes, self._width)
@@ -141,7 +190,15 @@ class Forest(metaclass=MadeByGraph):
         return self._repairs
 
     def of_same_functions(self) -> Forest:
-        """Return a new forest with the same words, functions and arguments, to be used with another graph."""
+        """Return a new forest with the same words, functions and arguments, to be used with another graph.
+
+        Example:
+            >>> g = su.Graph(3, device="cpu")
+            >>> words = g.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+            >>> tree = g.forest(words, lambda u, v, w, words: (words.level[u] + 1, u), lambda v, words: (0, v))
+            >>> tree.of_same_functions().words is words
+            True
+        """
         return Forest._of(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
 
     def levels(self, graph: Graph, share: tuple[int, int, int, int], places: int) -> Any:

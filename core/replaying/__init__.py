@@ -59,6 +59,13 @@ def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any
         ShapeError, DTypeError, VertexRangeError, UnknownNameError, WeightError, SelfLoopError: the input is invalid;
             nothing has changed.
         CapacityError: there is not enough memory for the answers (nothing has changed), or for an event.
+
+    Example:
+        >>> g = su.Graph(3, directed=False, device="cpu")
+        >>> parts = g.track("wcc")
+        >>> done = su.replay(g, ([0, 1, 0], [1, 2, 1], [False, False, True]), parts)
+        >>> done.changed.tolist()
+        [0, 0, 1]
     """
     start = _checked(graph, events, tracker, at)
     given, answers, work = start[0], start[1], Work()

@@ -21,11 +21,11 @@ from suricate.replaying.bindings import (
 )
 from suricate.replaying.report import (
     ADDED,
-    DELETE,
     FULL,
     INSERT,
     MOST,
     MOST_AT,
+    NOTHING,
     OVER,
     REFUSED,
     TAKEN,
@@ -42,10 +42,7 @@ def insert(stores, u, v, weights, before, i):
     Its weight is ``weights[i]``; ``before[i]`` gets the one that it replaces.
     """
     status = insert_edge(stores.out, u, v, weights, before, i)
-    if stores.undirected:
-        if u != v:
-            insert_edge(stores.out, v, u, weights, before, i)
-    elif stores.has_into:
+    if stores.has_into or (stores.undirected and u != v):
         insert_edge(stores.into, v, u, weights, before, i)
     return status
 
@@ -57,13 +54,25 @@ def delete(stores, u, v, before, i):
     ``before[i]`` gets the weight that it had.
     """
     status = delete_edge(stores.out, u, v, before, i)
-    if status != UNCHANGED:
-        if stores.undirected:
-            if u != v:
-                delete_edge(stores.out, v, u, before, i)
-        elif stores.has_into:
-            delete_edge(stores.into, v, u, before, i)
+    if status != UNCHANGED and (stores.has_into or (stores.undirected and u != v)):
+        delete_edge(stores.into, v, u, before, i)
     return status
+
+
+@inner
+def has_space_for(stores, u, v):
+    """Return whether the edge from ``u`` to ``v`` can be inserted in all ``stores`` without more memory."""
+    return has_space(stores.out, u, v, stores.undirected) and (
+        not stores.has_into or has_space(stores.into, v, u, False)
+    )
+
+
+@inner
+def apply(stores, piece, u, v, i, inserts, undoes):
+    """Insert or delete the edge from ``u`` to ``v`` of event ``i``, or undo that; return its status."""
+    weights = piece.before if undoes else piece.units
+    before = piece.discarded if undoes else piece.before
+    return insert(stores, u, v, weights, before, i) if inserts else delete(stores, u, v, before, i)
 
 
 @inner
@@ -74,15 +83,11 @@ def ask(stores, src, dst, i):
     """
     if i + FAR < len(src):
         fetch_far(stores.out, src[i + FAR])
-        if stores.undirected:
-            fetch_far(stores.out, dst[i + FAR])
-        elif stores.has_into:
+        if stores.undirected or stores.has_into:
             fetch_far(stores.into, dst[i + FAR])
     if i + NEAR < len(src):
         fetch(stores.out, src[i + NEAR], dst[i + NEAR])
-        if stores.undirected:
-            fetch(stores.out, dst[i + NEAR], src[i + NEAR])
-        elif stores.has_into:
+        if stores.undirected or stores.has_into:
             fetch(stores.into, dst[i + NEAR], src[i + NEAR])
 
 
@@ -94,37 +99,36 @@ def run(stores, graph, state, piece, begin, end, report):
     ``report[WHY]`` says why the loop ended.
     """
     weight, old = piece.weight, piece.old
-    report[WHY] = OVER
-    for i in range(begin, end):
-        ask(stores, piece.src, piece.dst, i)
-        u, v = piece.src[i], piece.dst[i]
-        work, moved, change = 0, 0, 0
-        if piece.kind[i] == INSERT:
-            if not has_space(stores.out, u, v, stores.undirected) or (
-                stores.has_into and not has_space(stores.into, v, u, False)
-            ):
-                report[WHY] = FULL
+    report[WHY], change, undoes, i = OVER, 0, False, begin
+    while i < end:
+        u, v, kind = piece.src[i], piece.dst[i], piece.kind[i]
+        work, moved, inserts = 0, 0, kind == INSERT
+        if undoes:  # one copy of the code below serves both, since compiling it takes the longest
+            inserts = change != INSERTED
+        else:
+            ask(stores, piece.src, piece.dst, i)
+        if inserts and not (undoes or has_space_for(stores, u, v)):
+            report[WHY] = FULL
+            return i
+        change = 0
+        if kind != NOTHING:
+            piece.status[i] = apply(stores, piece, u, v, i, inserts, undoes)
+            if undoes:
+                piece.status[i] = UNCHANGED
+                report[WHY] = REFUSED
                 return i
-            piece.status[i] = insert(stores, u, v, piece.units, piece.before, i)
-            if piece.status[i] == NEW:
+            if inserts and piece.status[i] == NEW:
                 change = INSERTED
-            elif piece.status[i] == REPLACED:
+            elif inserts and piece.status[i] == REPLACED:
                 change = HEAVIER if arc_weight(weight, i) > arc_weight(old, i) else LIGHTER
-        elif piece.kind[i] == DELETE:
-            piece.status[i] = delete(stores, u, v, piece.before, i)
-            if piece.status[i] == REMOVED:
+            elif not inserts and piece.status[i] == REMOVED:
                 change = DELETED
         if change != 0:
             w = arc_weight(old, i) if change == DELETED else arc_weight(weight, i)
             work, moved = step(graph, state, change, u, v, w, not piece.records)
             if work < 0:
-                if change == INSERTED:
-                    delete(stores, u, v, piece.discarded, i)
-                else:
-                    insert(stores, u, v, piece.before, piece.discarded, i)
-                piece.status[i] = UNCHANGED
-                report[WHY] = REFUSED
-                return i
+                undoes = True
+                continue
             report[ADDED] += change == INSERTED
             report[TAKEN] += change == DELETED
             if work > report[MOST]:
@@ -133,4 +137,5 @@ def run(stores, graph, state, piece, begin, end, report):
             record(graph, state, piece.at, piece.recorded, i)
         else:
             piece.changed[i] = moved
+        i += 1
     return end

@@ -47,6 +47,7 @@ def net_delta(
         graph.device, graph.directed, graph.weight_dtype, (graph.num_vertices, graph.num_vertices),
         lock=graph.exclusive(),
     )  # fmt: skip
+    delta.version = graph.version
     inserted, deleted, replaced = now & ~was, was & ~now, was & now & differs
     delta._lists = Lists(
         _picked(ends, new, inserted),

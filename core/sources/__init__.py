@@ -39,7 +39,8 @@ def kafka(  # noqa: PLR0913 - what a user may choose, by keyword
     Positions are offsets. All partitions are assigned: there is no group, and nothing is committed.
 
     Args:
-        topic: its name.
+        topic: its name; or ``"kafka://host:port,host:port/topic?property=value&..."``, which says servers and config
+            too, as on the command line.
         servers: addresses of brokers, ``"host:port,host:port"``.
         config: further properties of librdkafka (``"security.protocol"``, ``"sasl.password"``, ...).
         start: where to begin without a checkpoint: ``"earliest"``, or ``"latest"``, behind what is there.
@@ -61,8 +62,9 @@ def kafka(  # noqa: PLR0913 - what a user may choose, by keyword
         RequirementError: while reading, retention has removed messages at the position, or there are new partitions.
         BrokerError: while reading, no broker was reached for ``timeout``, or one reports an error.
     """
-    from suricate.sources.kafka_log import Kafka
+    from suricate.sources.kafka_log import Kafka, of_url
 
+    topic, servers, config = of_url(topic, servers, config)
     reading = {"decode": decode, "columns": columns, "time_unit": time_unit, "on_error": on_error,
                "max_wait": max_wait, "max_rows": max_rows}  # fmt: skip
     return Kafka(topic, servers, config, start=start, live=live, timeout=timeout, ahead=prefetch, **reading)
@@ -90,7 +92,8 @@ def redis(  # noqa: PLR0913 - what a user may choose, by keyword
     fields of entries, texts in UTF-8; numbers are read from them, and names stay texts.
 
     Args:
-        stream: its key.
+        stream: its key; or ``"redis://user:password@host:port/db/key"`` or ``rediss://``, which says the url too, as on
+            the command line.
         url: ``"redis://user:password@host:port/db"``, ``rediss://`` or ``unix://``. Nothing of it but host and port is
             shown or stored.
         config: further arguments of ``redis.Redis`` (``password``, ``ssl_ca_certs``, ...).
@@ -106,8 +109,9 @@ def redis(  # noqa: PLR0913 - what a user may choose, by keyword
         RequirementError: while reading, entries behind the position were trimmed or deleted before they were read.
         BrokerError: while reading, the server was not reached for ``timeout``, or reports an error.
     """
-    from suricate.sources.redis_log import Redis
+    from suricate.sources.redis_log import Redis, of_url
 
+    stream, url = of_url(stream, url)
     reading = {"decode": decode, "columns": columns, "time_unit": time_unit, "on_error": on_error,
                "max_wait": max_wait, "max_rows": max_rows}  # fmt: skip
     return Redis(stream, url, config, start=start, live=live, timeout=timeout, ahead=prefetch, **reading)

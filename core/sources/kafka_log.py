@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
@@ -21,6 +22,15 @@ NEEDED = {"enable.auto.commit": False, "enable.auto.offset.store": False, "enabl
 SECRET = "password", "secret", "key", "token", "jaas", "oauthbearer.config"  #: in names of properties
 
 
+def of_url(topic: Any, servers: str, config: Any) -> tuple[Any, str, Any]:
+    """Return topic, servers and config, all of which a topic that begins with ``kafka://`` says."""
+    if not isinstance(topic, str) or not topic.startswith("kafka://"):
+        return topic, servers, config
+    place, _, query = topic.removeprefix("kafka://").partition("?")
+    servers, _, name = place.partition("/")
+    return unquote(name), servers, {**dict(parse_qsl(query)), **(config or {})}
+
+
 class Kafka(Broker):
     """A topic; ``suricate.sources.kafka`` explains the arguments."""
 
@@ -33,7 +43,9 @@ class Kafka(Broker):
         if not isinstance(servers, str) or not servers:
             raise ParameterError(f"kafka: servers must be a text such as 'localhost:9092', got {shown(servers)}")
         if "@" in servers:  # not shown: it may be a password
-            raise ParameterError("kafka: servers must be 'host:port,host:port'; user and password belong to config")
+            raise ParameterError(
+                "kafka: servers must be 'host:port,host:port'; user and password belong to config, or behind '?'"
+            )
         if not isinstance(config or {}, Mapping):
             raise ParameterError("kafka: config must be a dict of properties of librdkafka")
         given = dict(config or {})
@@ -111,6 +123,8 @@ class KafkaLog:
     def poll(self, partitions: Sequence[Partition], full: set[int], seconds: float) -> Iterable[tuple[Partition, Any]]:
         """Return new messages; errors of messages raise, and so do new partitions and offsets that are gone."""
         self._pause(full | {each.number for each in partitions if each.has_ended})
+        for each in partitions:  # a broker reports the end of a partition half a second later
+            each.at_end = each.at_end or self._known_end(each.number) == each.last
         try:
             messages = self._consumer.consume(self._source.max_rows, seconds)
         except self._library.KafkaException as error:
@@ -180,6 +194,11 @@ class KafkaLog:
         except self._library.KafkaException as error:
             self.outage.note(_text_of(error))
             return None
+
+    def _known_end(self, number: int) -> int:
+        """Return the offset behind the last message of a partition by what came last from its broker."""
+        place = self._library.TopicPartition(self._source.name, number)
+        return int(self._consumer.get_watermark_offsets(place, cached=True)[1])
 
     def _place(self, number: int) -> str:
         return f"kafka: partition {number} of {self._source.name!r}"

@@ -78,6 +78,8 @@ class Values:
         for text in (src, dst, *further):
             str(text).encode()  # JSON may have half a pair of surrogates, which UTF-8 cannot write
         weight = weight if weight is None else _number(weight, "weight")
+        if type(weight) is float and not math.isfinite(weight):
+            raise ValueError(f"weight is {weight}")
         return self._ticks(time), (src, dst, weight, INSERT if kind is None else kind, *further)
 
     def _end(self, row: Mapping[str, Any], role: str) -> Any:
@@ -140,6 +142,8 @@ class Values:
             return "weights were whole numbers so far: give them as floats from the beginning, by decode="
         if weight is not None and not has_weight:
             return "it has a weight, the first event had none"
+        if weight is None and has_weight and row[KIND] == INSERT:
+            return "it has no weight, the first event had one"
         if self._names and not self._first.texts and (type(row[SRC]) is str or type(row[DST]) is str):
             return "it has texts as names, and the first event integers: decode= makes texts of all"
         return None

@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.intake.tables import library
 from suricate.sources.broker import PAUSE, Broker, Outage, Partition, lost
 
+BAD_URL = "redis: url must be redis://host:6379/0, rediss:// or unix://, and config arguments of redis.Redis"
 FIRST = "0-0"  #: before all ids
 
 
@@ -31,6 +32,18 @@ class After(NamedTuple):
     id: str
     gone: int | None
     deleted: str
+
+
+def of_url(stream: Any, url: str) -> tuple[Any, str]:
+    """Return the key of a stream and the url of its server, both of which a key that begins with one says."""
+    if not isinstance(stream, str) or not stream.startswith(("redis://", "rediss://")):
+        return stream, url
+    try:
+        address = urlsplit(stream)
+    except ValueError:  # which may name the password
+        raise ParameterError(BAD_URL) from None
+    place, _, name = address.path.rpartition("/")
+    return unquote(name), urlunsplit(address._replace(path=place))
 
 
 class Redis(Broker):
@@ -56,8 +69,7 @@ class Redis(Broker):
             found.connection_pool.make_connection()  # which checks the arguments, and connects to nothing
             return found
         except (ValueError, TypeError, AttributeError):  # which may name the password
-            form = "redis://host:6379/0, rediss:// or unix://"
-            raise ParameterError(f"redis: url must be {form}, and config arguments of redis.Redis") from None
+            raise ParameterError(BAD_URL) from None
 
     def outage(self, client: Any) -> Outage:
         """Return what notes that the server of a client is not reached."""
@@ -160,6 +172,8 @@ class RedisLog:
                 with self._client.pipeline(transaction=True) as calls:
                     add(calls)
                     answers = calls.execute(raise_on_error=False)
+        except self._library.exceptions.AuthenticationError as error:  # no outage: to try again changes nothing
+            raise self.outage.error(f"refuses: {error}") from None
         except (self._library.exceptions.ConnectionError, self._library.exceptions.TimeoutError, OSError) as error:
             self.outage.note(error)
             time.sleep(PAUSE)

@@ -67,7 +67,8 @@ class EdgeTable:
         return sum(column.nbytes for column in self.columns.values())
 
     @property
-    def _capacity(self) -> int:
+    def capacity(self) -> int:
+        """Rows that exist, used or not."""
         return min(column.size for column in self.columns.values())
 
     # -- rows ----------------------------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ class EdgeTable:
 
     def take(self, count: int) -> np.ndarray:
         """Return free rows for the edges of a batch, ``uint32[count]``; raise ``CapacityError`` if there are none."""
-        if self._waiting > max(_UNREAD, self._tail // 2) or self._tail + count - len(self._free) > self._capacity:
+        if self._waiting > max(_UNREAD, self._tail // 2) or self._tail + count - len(self._free) > self.capacity:
             self.read_deltas()
         self._batch = self._taken(count)
         return self._batch
@@ -86,7 +87,7 @@ class EdgeTable:
     def _taken(self, count: int) -> np.ndarray:
         reused = min(count, len(self._free))
         tail = self._tail + count - reused
-        if tail > self._capacity:
+        if tail > self.capacity:
             self._reserve(tail)
         kept = len(self._free) - reused
         rows = np.concatenate((self._free[kept:], np.arange(self._tail, tail, dtype=ROW)))
@@ -254,7 +255,7 @@ class EdgeTable:
         require(len(np.unique(known)) == len(known), "each edge has a row of its own, which is not free")
         require(len(known) == self._tail, "rows without edges are free")
         require(not len(known) or int(known.max()) < self._tail, "rows of edges exist")
-        require(self._tail <= self._capacity, "a column has a value per row")
+        require(self._tail <= self.capacity, "a column has a value per row")
 
 
 def _weights(values: Array, dtype: np.dtype) -> Array:
@@ -318,10 +319,10 @@ def weighed_kinds(weight_dtype: np.dtype | None, kinds: dict[str, Kind]) -> tupl
     return dtype, kinds
 
 
-def checked_kinds(given: Any) -> dict[str, Kind]:
-    """Return the dtype and missing value of each column, given as ``{name: dtype}`` or ``{name: (dtype, missing)}``."""
+def checked_kinds(given: Any, argument: str = "edge_columns") -> dict[str, Kind]:
+    """Return the dtype and missing value of each column: ``argument``, dtypes by name or ``(dtype, missing)``."""
     if not isinstance(given, Mapping):
-        raise ParameterError(f"edge_columns must be a dict such as {{'amount': 'float64'}}, got {shown(given)}")
+        raise ParameterError(f"{argument} must be a dict such as {{'amount': 'float64'}}, got {shown(given)}")
     kinds = {}
     for name, kind in given.items():
         if not isinstance(name, str) or not name:

@@ -44,6 +44,12 @@ class Frontier(metaclass=MadeByGraph):
         distinct: whether no id is repeated. If False, operators drop repeats on the device.
 
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
+
+    Example:
+        >>> g = su.Graph(6, device="cpu")
+        >>> some = g.frontier([4, 1])
+        >>> isinstance(some, su.Frontier), some.vertices.tolist()
+        (True, [1, 4])
     """
 
     __slots__ = ("_bound", "_buffer", "_capacity", "_count", "_device_count", "device", "distinct", "is_all", "rows")

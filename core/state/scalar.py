@@ -44,6 +44,16 @@ class Scalar(metaclass=MadeByGraph):
         UnknownNameError: there is no such reduction.
         DTypeError: the dtype is none of these, or does not go with ``op``.
         ParameterError: ``value`` does not fit the dtype.
+
+    Example:
+        >>> g = su.Graph(4, device="cpu")
+        >>> total = g.scalar("max", "int64")
+        >>> def look(v, total):
+        ...     total.add(v * v)
+        ...     return True
+        >>> kept = su.vertex_map(g, None, look, args=(total,))
+        >>> isinstance(total, su.Scalar), int(total)
+        (True, 9)
     """
 
     def __init__(
@@ -65,7 +75,13 @@ class Scalar(metaclass=MadeByGraph):
         return Argument("accumulator", self.dtype, op=self.op)
 
     def read(self) -> Any:
-        """Return the total of the last operator as a Python number; waits for the device."""
+        """Return the total of the last operator as a Python number; waits for the device.
+
+        Example:
+            >>> g = su.Graph(4, device="cpu")
+            >>> g.scalar("sum", "float64", value=2.5).read()
+            2.5
+        """
         with self.device.current():
             return self.device.to_numpy(self.total)[0].item()
 
@@ -79,6 +95,12 @@ class Scalar(metaclass=MadeByGraph):
 
         Raises:
             ParameterError: ``value`` is not a number, or does not fit the dtype.
+
+        Example:
+            >>> total = su.Graph(4, device="cpu").scalar("sum", "int64")
+            >>> total.set(3)
+            >>> total.read()
+            3
         """
         with self.device.current():
             self.total.fill(_checked(value, self.dtype))
@@ -97,6 +119,12 @@ class Scalar(metaclass=MadeByGraph):
         """Return the slots (read, write) for the Numba loops of one operator, as arrays of one entry.
 
         From this call on :attr:`total` is the slot that these loops write to; the call sets it to the neutral value.
+
+        Example:
+            >>> total = su.Graph(4, device="cpu").scalar("sum", "int64", value=3)
+            >>> read, write = total.arrays()
+            >>> read.tolist(), write.tolist()
+            ([3], [0])
         """
         read, slots = self.turn, self._slots
         self.turn = write = (read + 1) % SLOTS
@@ -104,7 +132,14 @@ class Scalar(metaclass=MadeByGraph):
         return slots[read : read + 1], slots[write : write + 1]
 
     def skip(self) -> None:
-        """Count an operator that had nothing to do: :attr:`total` becomes the neutral value. Does not wait."""
+        """Count an operator that had nothing to do: :attr:`total` becomes the neutral value. Does not wait.
+
+        Example:
+            >>> total = su.Graph(4, device="cpu").scalar("sum", "int64", value=3)
+            >>> total.skip()
+            >>> total.read()
+            0
+        """
         self.turn = (self.turn + 1) % SLOTS
         clear = (self.turn + 1) % SLOTS
         with self.device.current():

@@ -38,6 +38,12 @@ class UnionFind(metaclass=MadeByGraph):
     Arguments that are ids may be lists or arrays, on the host or on this device. They are checked; on CUDA the check
     of a device array waits for the device. With ``trusted=True`` ids must be valid ``uint32`` arrays on this device;
     they are not checked, and nothing waits.
+
+    Example:
+        >>> sets = su.Graph(5, device="cpu").union_find()
+        >>> sets.union([0, 3], [1, 4])
+        >>> isinstance(sets, su.UnionFind), sets.labels().tolist(), sets.num_components
+        (True, [0, 0, 2, 3, 3], 3)
     """
 
     def __init__(self, num_elements: int, device: str | Device = CPU) -> None:
@@ -59,6 +65,12 @@ class UnionFind(metaclass=MadeByGraph):
 
         Raises:
             VertexRangeError, ShapeError, DTypeError: invalid ids; nothing was united.
+
+        Example:
+            >>> sets = su.Graph(4, device="cpu").union_find()
+            >>> sets.union([0, 1], [1, 2])
+            >>> sets.num_components
+            2
         """
         src, dst = self._pair(src, dst, ("src", "dst"), trusted)
         self.union_arcs(ArcList(src, dst, None, None, 0, len(src)))
@@ -67,6 +79,14 @@ class UnionFind(metaclass=MadeByGraph):
         """Unite both ends of every arc of a list; the arcs are not checked, and nothing waits for the device.
 
         Returns the decrease of the number of sets; 0 on CUDA, where the host does not know it.
+
+        Example:
+            >>> g = su.Graph(4, device="cpu")
+            >>> sets = g.union_find()
+            >>> sets.union_arcs(g.insert_edges([0, 1], [1, 2]).arcs("inserted"))
+            2
+            >>> sets.labels().tolist()
+            [0, 0, 0, 3]
         """
         if not arcs.size:
             return 0
@@ -82,21 +102,48 @@ class UnionFind(metaclass=MadeByGraph):
         """Make the root of every element its parent; return the number of sets, ``uint64[1]`` on the device.
 
         The result is not a copy: the next call that counts sets overwrites it. Does not wait for the device.
+
+        Example:
+            >>> sets = su.Graph(4, device="cpu").union_find()
+            >>> sets.union([0, 1], [1, 2])
+            >>> sets.flatten().tolist(), sets.parent.tolist()
+            ([2], [0, 0, 0, 3])
         """
         return self._compress(None)
 
     def roots(self) -> Array:
-        """Return a new array ``bool[num_elements]``: whether an element is the smallest of its set; does not wait."""
+        """Return a new array ``bool[num_elements]``: whether an element is the smallest of its set; does not wait.
+
+        Example:
+            >>> sets = su.Graph(4, device="cpu").union_find()
+            >>> sets.union([3], [1])
+            >>> sets.roots().tolist()
+            [True, True, True, False]
+        """
         return self.parent == self.device.xp.arange(self.num_elements, dtype=np.uint32)
 
     def labels(self) -> Array:
-        """Return ``uint32[num_elements]``: the smallest member of each element's set, in a new array; does not wait."""
+        """Return ``uint32[num_elements]``: the smallest member of each element's set, in a new array; does not wait.
+
+        Example:
+            >>> sets = su.Graph(4, device="cpu").union_find()
+            >>> sets.union([3], [1])
+            >>> sets.labels().tolist()
+            [0, 1, 2, 1]
+        """
         label = self.device.xp.empty(self.num_elements, np.uint32)
         self._compress(label)
         return label
 
     def labels_at(self, vertices: Array) -> Array:
-        """Return the smallest member of the set of each of ``vertices``, which are valid ids on the device."""
+        """Return the smallest member of the set of each of ``vertices``, which are valid ids on the device.
+
+        Example:
+            >>> sets = su.Graph(4, device="cpu").union_find()
+            >>> sets.union([3], [1])
+            >>> sets.labels_at(np.array([3, 2])).tolist()
+            [1, 2]
+        """
         if self.device.is_cuda:
             return self.labels()[vertices]
         label = np.empty(len(vertices), np.uint32)
@@ -108,6 +155,12 @@ class UnionFind(metaclass=MadeByGraph):
 
         Raises:
             VertexRangeError, ShapeError, DTypeError: invalid ids.
+
+        Example:
+            >>> sets = su.Graph(4, device="cpu").union_find()
+            >>> sets.union([0], [1])
+            >>> sets.connected([0, 0], [1, 2]).tolist()
+            [True, False]
         """
         a, b = self._pair(a, b, ("a", "b"), trusted)
         same = self.device.xp.empty(len(a), bool)
@@ -133,6 +186,12 @@ class UnionFind(metaclass=MadeByGraph):
         Raises:
             ParameterError: ``num_elements`` is not an integer from 0 to ``MAX_VERTICES``.
             VertexRangeError: there are more elements already.
+
+        Example:
+            >>> sets = su.Graph(2, device="cpu").union_find()
+            >>> sets.resize(4)
+            >>> sets.num_components
+            4
         """
         num_elements = integer("num_elements", num_elements, low=0, high=MAX_VERTICES)
         if num_elements < self.num_elements:
@@ -146,7 +205,15 @@ class UnionFind(metaclass=MadeByGraph):
         self.num_elements = num_elements
 
     def reset(self) -> None:
-        """Make every element a set of its own again."""
+        """Make every element a set of its own again.
+
+        Example:
+            >>> sets = su.Graph(3, device="cpu").union_find()
+            >>> sets.union([0], [2])
+            >>> sets.reset()
+            >>> sets.num_components
+            3
+        """
         self._make_singletons(0, self.num_elements)
 
     def detach(self, vertices: Any, *, trusted: bool = False) -> None:
@@ -162,6 +229,13 @@ class UnionFind(metaclass=MadeByGraph):
 
         Raises:
             VertexRangeError, ShapeError, DTypeError: invalid ids; nothing was detached.
+
+        Example:
+            >>> sets = su.Graph(4, device="cpu").union_find()
+            >>> sets.union([0, 1], [1, 2])
+            >>> sets.detach([0, 1, 2])
+            >>> sets.labels().tolist()
+            [0, 1, 2, 3]
         """
         count: Any = _NULL
         if isinstance(vertices, Frontier):

@@ -103,6 +103,13 @@ class Words(metaclass=MadeByGraph):
         device: where the words live.
         data: ``uint64[n]`` for fields of up to 64 bits, else ``uint64[n, 2]``, the less significant half first, aligned
             to 16 bytes. It holds encoded fields (``suricate.edgefn.layout``).
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [2, 2], [4.0, 1.5], device="cpu")
+        >>> words = g.words(keys={"cost": "float32"}, payload={"by": "uint32"})
+        >>> reached = su.advance(g, None, lambda u, v, w: (w, u), out=words, reduce="argmin")
+        >>> isinstance(words, su.Words), words.cost[2].item(), words.by[2].item()
+        (True, 1.5, 1)
     """
 
     def __init__(self, layout: Layout, device: Device, size: int = 0) -> None:
@@ -130,7 +137,14 @@ class Words(metaclass=MadeByGraph):
         return self._decoded(_loops().decode, field, unsigned, *signs).view(field.dtype)
 
     def ids(self, name: str) -> Array:
-        """Return the ``uint32`` field ``name``, which holds vertices, as a new array ``int64[n]``, -1 for ``EMPTY``."""
+        """Return the ``uint32`` field ``name``, which holds vertices, as a new array ``int64[n]``, -1 for ``EMPTY``.
+
+        Example:
+            >>> words = su.Graph(3, device="cpu").words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+            >>> words.set([1], level=[1], parent=[0])
+            >>> words.ids("parent").tolist()
+            [-1, 0, -1]
+        """
         field = self.layout.field(name)
         assert field is not None
         if self.device.is_cuda:
@@ -138,13 +152,26 @@ class Words(metaclass=MadeByGraph):
         return self._decoded(_loops().decode_ids, field, np.dtype(np.int64))
 
     def picked(self, ids: Array) -> Words:
-        """Return the words of some elements as new words; ``ids``: ``int64[]``, valid, on the device."""
+        """Return the words of some elements as new words; ``ids``: ``int64[]``, valid, on the device.
+
+        Example:
+            >>> words = su.Graph(3, device="cpu").words(keys={"level": "uint32"})
+            >>> words.set([0, 1, 2], level=[4, 5, 6])
+            >>> words.picked(np.array([2, 0])).level.tolist()
+            [6, 4]
+        """
         some = Words.__new__(Words)
         some.layout, some.device, some.data = self.layout, self.device, self.data[ids]
         return some
 
     def of_size(self, n: int) -> Words:
-        """Return ``n`` new words with the same fields, all at their largest value."""
+        """Return ``n`` new words with the same fields, all at their largest value.
+
+        Example:
+            >>> words = su.Graph(3, device="cpu").words(keys={"level": "uint32"})
+            >>> len(words.of_size(5))
+            5
+        """
         return Words._of(self.layout, self.device, n)
 
     def fill(self, **values: Any) -> None:
@@ -153,6 +180,12 @@ class Words(metaclass=MadeByGraph):
         Raises:
             UnknownNameError: there is no such field.
             DTypeError: a value does not fit the field.
+
+        Example:
+            >>> words = su.Graph(2, device="cpu").words(keys={"level": "uint32"})
+            >>> words.fill(level=7)
+            >>> words.level.tolist()
+            [7, 7]
         """
         with self.device.current():
             self._put(slice(None), self._encoded(values, None))
@@ -168,6 +201,13 @@ class Words(metaclass=MadeByGraph):
         Raises:
             UnknownNameError: there is no such field.
             VertexRangeError, DTypeError, ShapeError: invalid ids or values; nothing was changed.
+
+        Example:
+            >>> words = su.Graph(3, device="cpu").words(keys={"level": "uint32"})
+            >>> words.fill(level=0)
+            >>> words.set([1], level=[5])
+            >>> words.level.tolist()
+            [0, 5, 0]
         """
         with self.device.current():
             chosen = ids if trusted else placed_ids(ids, self.device, len(self), "ids", "array of words")
@@ -179,6 +219,13 @@ class Words(metaclass=MadeByGraph):
         Raises:
             ParameterError: ``n`` is not an integer from 0 to ``MAX_VERTICES``.
             VertexRangeError: there are more elements already.
+
+        Example:
+            >>> words = su.Graph(2, device="cpu").words(keys={"level": "uint32"})
+            >>> words.fill(level=1)
+            >>> words.resize(3)
+            >>> words.level.tolist()
+            [1, 1, 4294967295]
         """
         if type(n) is int and n == len(self.data):
             return

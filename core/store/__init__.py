@@ -92,6 +92,11 @@ class Store(ABC):
     Raises:
         ParameterError: an argument of the wrong type or out of range.
         CapacityError: not even an empty store fits into ``memory_limit``.
+
+    Example:
+        >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+        >>> isinstance(store, su.Store), store.name, store.num_edges
+        (True, 'slabhash', 2)
     """
 
     name: ClassVar[str]
@@ -150,6 +155,12 @@ class Store(ABC):
         given, is a device ``uint32[1]``: if it is not zero when the kernels run, they change nothing and report
         ``UNCHANGED``. In the steady state the host does not wait for the device. The store only reads the arrays of
         the batch, which are contiguous, and keeps no reference to them.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> outcome = store.insert(np.array([0, 0], np.uint32), np.array([1, 1], np.uint32))
+            >>> sorted(outcome.status.tolist()), store.num_edges
+            ([0, 1], 1)
         """
 
     @abstractmethod
@@ -158,11 +169,23 @@ class Store(ABC):
 
         If the batch contains a stored edge several times, only one of these entries reports ``REMOVED``. ``guard`` is
         that of :meth:`insert`.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> outcome = store.delete(np.array([0, 2], np.uint32), np.array([1, 0], np.uint32))
+            >>> outcome.status.tolist(), store.num_edges
+            ([1, 0], 1)
         """
 
     @abstractmethod
     def edges(self) -> EdgeList:
-        """Return a copy of all edges, ordered by source (any order within a source)."""
+        """Return a copy of all edges, ordered by source (any order within a source).
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> store.edges().dst.tolist()
+            [1, 2]
+        """
 
     # -- optional: changes as a whole, and queries, of edges that need not be checked or uploaded first ----------------
 
@@ -181,15 +204,15 @@ class Store(ABC):
             insert: the edges to insert, or None; of the same class as ``delete``. Each is one of
 
                 - :class:`~suricate.intake.batches.DeviceBatch`, on CUDA: addresses of the edges, and of the arrays to
-                which the store writes the outcome. If ``unchecked`` is set, the store must have the edges validated:
-                by its own launch, as ``ingest.cuh`` specifies, which saves small batches a launch, or by ``check()``;
-                the insertion first. If an edge of either batch is invalid, the guard keeps later launches from
-                changing anything. In a change of both kinds, each array holds the deletion, then the insertion. In
-                the steady state nothing waits for the device.
-                - :class:`~suricate.intake.batches.HostBatch`: valid NumPy arrays. A store on CUDA that keeps a copy
-                of its arrays on the host may apply small batches there; it updates the device when a view, or anything
-                else on the device, is next needed. The graph has reserved memory before it changes two stores or
-                makes a change of both kinds.
+                  which the store writes the outcome. If ``unchecked`` is set, the store must have the edges validated:
+                  by its own launch, as ``ingest.cuh`` specifies, which saves small batches a launch, or by ``check()``;
+                  the insertion first. If an edge of either batch is invalid, the guard keeps later launches from
+                  changing anything. In a change of both kinds, each array holds the deletion, then the insertion. In
+                  the steady state nothing waits for the device.
+                - :class:`~suricate.intake.batches.HostBatch`: valid NumPy arrays. A store on CUDA that keeps a copy of
+                  its arrays on the host may apply small batches there; it updates the device when a view, or anything
+                  else on the device, is next needed. The graph has reserved memory before it changes two stores or
+                  makes a change of both kinds.
 
         Returns:
             A function without arguments, or None. It records that it has applied a ``DeviceBatch`` by setting
@@ -198,6 +221,11 @@ class Store(ABC):
 
         Raises:
             CapacityError: there is not enough memory. On CUDA the graph then tries :meth:`delete` and :meth:`insert`.
+
+        Example:
+            >>> store = su.Graph.from_coo([0], [1], backend="csr_baseline", device="cpu").store()
+            >>> store.apply(None, None) is None
+            True
         """
         return None
 
@@ -214,11 +242,22 @@ class Store(ABC):
     # -- for backends: arrays of results -------------------------------------------------------------------------------
 
     def new_outcome(self, size: int) -> Outcome:
-        """Return a new outcome of ``size`` edges for a backend to fill: ``UNCHANGED`` on the CPU, undefined on CUDA."""
+        """Return a new outcome of ``size`` edges for a backend to fill: ``UNCHANGED`` on the CPU, undefined on CUDA.
+
+        Example:
+            >>> su.Graph(3, device="cpu").store().new_outcome(2).status.tolist()
+            [0, 0]
+        """
         return Outcome(*self._results(size, np.uint8))
 
     def new_answer(self, size: int) -> tuple[Array, Array | None]:
-        """Return new arrays for the answer to ``size`` lookups: found (bool), and weights or None; zero on the CPU."""
+        """Return new arrays for the answer to ``size`` lookups: found (bool), and weights or None; zero on the CPU.
+
+        Example:
+            >>> found, weight = su.Graph(3, device="cpu").store().new_answer(2)
+            >>> found.tolist(), weight
+            ([False, False], None)
+        """
         return self._results(size, bool)
 
     def _results(self, size: int, kind: type) -> tuple[Array, Array | None]:
@@ -226,7 +265,13 @@ class Store(ABC):
         return fresh(size, kind), None if dtype is None else fresh(size, dtype)
 
     def is_invalid(self, guard: Array | None) -> bool:
-        """Return whether ``guard``, if any, says that the batch is invalid; always False on CUDA: kernels read it."""
+        """Return whether ``guard``, if any, says that the batch is invalid; always False on CUDA: kernels read it.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> store.is_invalid(None), store.is_invalid(np.array([1]))
+            (False, True)
+        """
         return guard is not None and not self.device.is_cuda and bool(guard[0])
 
     # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
@@ -236,11 +281,25 @@ class Store(ABC):
 
         Reserves memory for ``num_edges`` insertions, or as many as possible. The result is valid until another method
         changes the store; call :meth:`end_single` before that.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> steps = store.single(10)
+            >>> steps is None or type(steps).__name__
+            'SingleEdges'
         """
         return None
 
     def end_single(self, inserted: int, deleted: int) -> None:  # noqa: B027 - doing nothing is the default
-        """Update the numbers of edges that the host keeps, after a loop inserted and deleted this many single edges."""
+        """Update the numbers of edges that the host keeps, after a loop inserted and deleted this many single edges.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> steps = store.single(2)
+            >>> store.end_single(0, 0)
+            >>> store.num_edges
+            0
+        """
 
     # -- optional: generic implementations derived from the cursor -----------------------------------------------------
 
@@ -248,6 +307,11 @@ class Store(ABC):
         """Return the arrays by which kernels walk the edges, with their cursor; valid until the store changes.
 
         For a backend without a cursor, the view is a sorted copy of :meth:`edges`, made by every call.
+
+        Example:
+            >>> view = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store().view()
+            >>> view.num_vertices, view.weight_dtype
+            (3, None)
         """
         return fallbacks.snapshot(self.edges(), self.num_vertices, self.device)
 
@@ -255,11 +319,23 @@ class Store(ABC):
         """Look up edges; return ``(found, weight)``: ``bool[n]``, and their weights, or None on an unweighted store.
 
         The weights of edges that are not found are unspecified.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], [0.5, 2.0], device="cpu").store()
+            >>> found, weight = store.find(np.array([1, 2], np.uint32), np.array([2, 0], np.uint32))
+            >>> found.tolist(), weight[0].item()
+            ([True, False], 2.0)
         """
         return fallbacks.find(self.view(), self.device, src, dst)
 
     def degrees(self) -> Array:
-        """Return the exact out-degrees, ``uint32[num_vertices]``."""
+        """Return the exact out-degrees, ``uint32[num_vertices]``.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu").store()
+            >>> store.degrees().tolist()
+            [2, 1, 0]
+        """
         return fallbacks.degrees(self.view(), self.device)
 
     @property
@@ -268,16 +344,34 @@ class Store(ABC):
         return int(self.degrees().sum(dtype=np.int64))
 
     def num_loops(self) -> int:
-        """Return the number of self-loops; on CUDA this waits for the device."""
+        """Return the number of self-loops; on CUDA this waits for the device.
+
+        Example:
+            >>> su.Graph.from_coo([0, 1], [0, 2], device="cpu").store().num_loops()
+            1
+        """
         vertices = self.device.xp.arange(self.num_vertices, dtype=np.uint32)
         return int(self.find(vertices, vertices)[0].sum())
 
     def adjacency(self, vertices: Array) -> Adjacency:
-        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), one adjacency behind the other."""
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), one adjacency behind the other.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 0, 2], [1, 2, 0], device="cpu").store()
+            >>> store.adjacency(np.array([2, 1], np.uint32)).offsets.tolist()
+            [0, 1, 1]
+        """
         return fallbacks.adjacency(self.view(), self.device, vertices)
 
     def delete_vertices(self, vertices: Array) -> None:
-        """Delete the out-edges of the distinct ``vertices`` (uint32[k]) and free their storage; in-edges stay."""
+        """Delete the out-edges of the distinct ``vertices`` (uint32[k]) and free their storage; in-edges stay.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu").store()
+            >>> store.delete_vertices(np.array([0], np.uint32))
+            >>> store.num_edges
+            1
+        """
         _, edges = fallbacks.edges_of(self.view(), self.device, vertices)
         self.delete(edges.src, edges.dst)
 
@@ -285,6 +379,12 @@ class Store(ABC):
         """Grow to ``num_vertices``, without copying edges; new vertices have no edges.
 
         Also shrinks, if the removed vertices have no edges.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> store.resize(5)
+            >>> store.num_vertices
+            5
         """
         self.num_vertices = num_vertices
 
@@ -293,11 +393,26 @@ class Store(ABC):
 
         A graph with two stores calls this for both before it resizes one. A backend that overrides it allocates all
         memory here, raising ``CapacityError``, so that the function cannot fail; by default that is ``resize`` itself.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> grow = store.resizing(5)
+            >>> grow()
+            >>> store.num_vertices
+            5
         """
         return partial(self.resize, num_vertices)
 
     def mark(self) -> None:
-        """Set the mark: from now on insertions are recorded for :meth:`updated`; records from before are dropped."""
+        """Set the mark: from now on insertions are recorded for :meth:`updated`; records from before are dropped.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> store.mark()
+            >>> outcome = store.insert(np.array([0], np.uint32), np.array([1], np.uint32))
+            >>> store.has_mark, store.updated().dst.tolist()
+            (True, [1])
+        """
         edges = self.edges()
         self.admit(8 * len(edges.src))
         self._marked = edge_keys(edges.src, edges.dst)
@@ -312,6 +427,11 @@ class Store(ABC):
 
         An edge that was stored at the mark, deleted and inserted again may be missing. A backend that overrides
         :meth:`mark` must have a cursor with an updated-edges iterator, or override this method.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> store.updated().dst.tolist()
+            [1, 2]
         """
         if not self.has_mark:
             return self.edges()
@@ -325,21 +445,54 @@ class Store(ABC):
         ``num_edges`` includes duplicates. A store calls this at its first batch; the graph calls it earlier if it
         reserves memory first. On a graph of several processes each passes the total for all, since a row is as
         long as on one process.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> store.plan(100)
+            >>> store.num_edges
+            0
         """
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
-        """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible."""
+        """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> store.reserve(1000)
+            >>> store.num_edges
+            0
+        """
 
     def reserve_for(self, src: Array) -> None:
-        """:meth:`plan`, and reserve memory for inserting an edge per entry of ``src``; raises ``CapacityError``."""
+        """:meth:`plan`, and reserve memory for inserting an edge per entry of ``src``; raises ``CapacityError``.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> store.reserve_for(np.array([0, 0, 1], np.uint32))
+            >>> store.num_edges
+            0
+        """
         self.plan(len(src))
         self.reserve(len(src))
 
     def compact(self) -> None:  # noqa: B027 - doing nothing is the fallback
-        """Remove tombstones and repack the storage into less memory; the edges do not change."""
+        """Remove tombstones and repack the storage into less memory; the edges do not change.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> store.compact()
+            >>> store.num_edges
+            2
+        """
 
     def memory(self) -> dict[str, tuple[int, int]]:
-        """Return ``{part: (bytes used, bytes allocated)}`` of all arrays that the store holds."""
+        """Return ``{part: (bytes used, bytes allocated)}`` of all arrays that the store holds.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], backend="csr_baseline", device="cpu").store()
+            >>> sorted(store.memory())
+            ['edges', 'offsets', 'reserve']
+        """
         edges = sum(part.nbytes for part in self.edges() if part is not None)
         marked = {} if self._marked is None else {"mark": (self._marked.nbytes, self._marked.nbytes)}
         return {"edges": (edges, edges), **marked}
@@ -356,19 +509,38 @@ class Store(ABC):
             getattr(self, self.limited).limit = limit
 
     def share_limit(self, besides: Callable[[], int]) -> None:
-        """Count what ``besides()`` returns, the bytes of the rest of a graph, against ``memory_limit`` from now on."""
+        """Count what ``besides()`` returns, the bytes of the rest of a graph, against ``memory_limit`` from now on.
+
+        Example:
+            >>> store = su.Graph(3, memory_limit="1MB", device="cpu").store()
+            >>> store.share_limit(lambda: 4000)
+            >>> store.memory_limit
+            1000000
+        """
         self.besides = besides
         if hasattr(self, self.limited):
             getattr(self, self.limited).besides = besides
 
     def bytes_held(self) -> int:
-        """Return the bytes that are allocated, or kept for deletions; backends do not wait for the device."""
+        """Return the bytes that are allocated, or kept for deletions; backends do not wait for the device.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> store.bytes_held() >= sum(used for used, _ in store.memory().values())
+            True
+        """
         return sum(allocated for _, allocated in self.memory().values())
 
     def admit(self, size: int) -> None:
         """Raise ``CapacityError`` if ``size`` more bytes would exceed ``memory_limit``.
 
         It adds up :meth:`memory`, so what that reads must be there: a constructor makes empty arrays first.
+
+        Example:
+            >>> store = su.Graph(3, memory_limit="1MB", device="cpu").store()
+            >>> store.admit(1000)
+            >>> store.memory_limit
+            1000000
         """
         try:
             if self.memory_limit is None:
@@ -382,7 +554,13 @@ class Store(ABC):
             raise CapacityError(f"{self.name} needs {wanted} bytes, memory_limit is {self.memory_limit}")
 
     def copy_to(self, device: Device) -> Store:
-        """Return a copy of this store on ``device``; the fallback inserts the edges into an empty store."""
+        """Return a copy of this store on ``device``; the fallback inserts the edges into an empty store.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> store.copy_to(su.Device("cpu")).num_edges
+            2
+        """
         other = self.empty_on(device)
         edges = self.edges()
         if not self.has_mark:
@@ -396,7 +574,14 @@ class Store(ABC):
         return other
 
     def empty_on(self, device: Device) -> Self:
-        """Return an empty store on ``device`` with the vertices, weights, memory limit and options of this one."""
+        """Return an empty store on ``device`` with the vertices, weights, memory limit and options of this one.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> other = store.empty_on(su.Device("cpu"))
+            >>> other.num_vertices, other.num_edges
+            (3, 0)
+        """
         if device.kind not in self.devices:
             raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
         return type(self)(
@@ -408,7 +593,12 @@ class Store(ABC):
         )
 
     def options(self) -> dict[str, Any]:
-        """Return the backend options of this store as keyword arguments for the constructor."""
+        """Return the backend options of this store as keyword arguments for the constructor.
+
+        Example:
+            >>> sorted(su.Graph(3, device="cpu").store().options())
+            ['hashing', 'in_flight', 'load_factor', 'reference', 'slab_bytes']
+        """
         return {}
 
     def check(self) -> None:
@@ -416,6 +606,11 @@ class Store(ABC):
 
         Raises:
             CheckFailed: naming the invariant that does not hold.
+
+        Example:
+            >>> store = su.Graph.from_coo([0, 1], [1, 2], device="cpu").store()
+            >>> print(store.check())
+            None
         """
         fallbacks.check_edges(self.edges(), self.degrees(), self.device)
 
@@ -423,7 +618,12 @@ class Store(ABC):
 
     @classmethod
     def capabilities(cls) -> dict[str, str]:
-        """Return ``{operation: "native" | "fallback"}`` for every operation of the protocol."""
+        """Return ``{operation: "native" | "fallback"}`` for every operation of the protocol.
+
+        Example:
+            >>> su.Graph(2, device="cpu").store().capabilities()["delete"]
+            'native'
+        """
         return {op: "native" if getattr(cls, op) is not getattr(Store, op) else "fallback" for op in OPERATIONS}
 
 
@@ -470,9 +670,11 @@ def checked_outcome(
         raise BackendError(f"backend {store.name!r} returned {got} instead of an Outcome (status, weight)")
     status, weight = outcome
     ndarray = np.ndarray if on_host else store.device.xp.ndarray
-    _require_array(store, status, "status", count, STATUS, ndarray)
+    if not isinstance(status, ndarray) or status.dtype != STATUS or status.shape != (count,):
+        raise _unlike(store, status, "status", count, STATUS)
     if store.weight_dtype is not None:
-        _require_array(store, weight, "weight", count, store.weight_dtype, ndarray)
+        if not isinstance(weight, ndarray) or weight.dtype != store.weight_dtype or weight.shape != (count,):
+            raise _unlike(store, weight, "weight", count, store.weight_dtype)
     elif weight is not None:
         raise BackendError(f"backend {store.name!r} reported weights, and the store has none")
     if count and ndarray is np.ndarray:
@@ -482,11 +684,10 @@ def checked_outcome(
     return outcome
 
 
-def _require_array(store: Store, array: Array, name: str, count: int, dtype: np.dtype, ndarray: Any) -> None:
-    if not isinstance(array, ndarray) or array.dtype != dtype or array.shape != (count,):
-        got = f"{array.dtype}{array.shape}" if hasattr(array, "dtype") else type(array).__name__
-        wanted = f"{dtype}({count},) on {store.device}"
-        raise BackendError(f"backend {store.name!r} reported {name} as {got} instead of {wanted}")
+def _unlike(store: Store, array: Any, name: str, count: int, dtype: np.dtype) -> BackendError:
+    got = f"{array.dtype}{array.shape}" if hasattr(array, "dtype") else type(array).__name__
+    wanted = f"{dtype}({count},) on {store.device}"
+    return BackendError(f"backend {store.name!r} reported {name} as {got} instead of {wanted}")
 
 
 def _moved(edges: EdgeList, source: Device, target: Device) -> EdgeList:

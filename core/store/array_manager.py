@@ -15,6 +15,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.errors import CapacityError
 from suricate.primitives import bits_dtype, out_of_memory
+from suricate.store.in_place import growable, lengthened, reach
 
 WEIGHT = "weight"  #: stands for the dtype of the bit patterns of weights in a layout
 Layout = Mapping[str, Mapping[str, Any]]  #: {part of memory(): {array: dtype, or WEIGHT}}
@@ -120,14 +121,18 @@ class ArrayManager(Generic[Graph]):
         self.admit(length * self.entry_bytes(group))
         return self.allocate(group, length, fill)
 
-    def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays as :meth:`new` does, without a check of the limit, which the caller has made."""
+    def allocate(self, group: str, length: int, fill: int | None = None, *, growing: bool = False) -> dict[str, Array]:
+        """Return new arrays as :meth:`new` does, without a check of the limit, which the caller has made.
+
+        ``growing``: with room for more entries, see ``in_place.py``.
+        """
         xp = self.device.xp
+        empty = growable if growing and not self.device.is_cuda else xp.empty
         try:
             return {
                 name: self._arrays[name]
                 if name in self._absent
-                else xp.empty(length, dtype)
+                else empty(length, dtype)
                 if fill is None
                 else xp.full(length, fill, dtype)
                 for name, dtype in self._dtypes[group].items()
@@ -155,11 +160,30 @@ class ArrayManager(Generic[Graph]):
         """Give a group arrays of ``length``: ``keep`` copied, others ``fill``. Old and new exist side by side."""
         self.carry_over(self.new(group, length, fill), keep)
 
-    def grow(self, group: str, length: int, keep: int) -> None:
-        """Give a group arrays of at least ``length``, at best :data:`GROWTH` times longer, with the first ``keep``."""
+    def longer(self, lengths: Mapping[str, int], besides: int = 0) -> dict[str, Array]:
+        """Return the arrays of groups with ``lengths``, at least those they have, to attach; raises ``CapacityError``.
+
+        On the CPU an array that has room becomes longer where it is. Others are copied, to where there is room for
+        more. ``besides``: bytes that are needed, too. New entries are uninitialised.
+        """
+        sizes, new = {}, {}
+        for group, length in lengths.items():
+            sizes.update(dict.fromkeys(self._dtypes[group].keys() - self._absent, length))
+        here = set() if self.device.is_cuda else {name for name, size in sizes.items() if reach(self[name]) >= size}
+        staying = sum(self[name].nbytes for name in here)
+        self.admit(besides - staying + sum(size * self[name].itemsize for name, size in sizes.items()))
+        for group, length in lengths.items():
+            if self._dtypes[group].keys() - self._absent - here:
+                new.update(self.allocate(group, length, growing=True))
+        copies = self.filled({name: array for name, array in new.items() if name not in here})
+        return {**copies, **{name: lengthened(self[name], sizes[name]) for name in here}}
+
+    def grow(self, group: str, length: int) -> None:
+        """Give a group arrays of at least ``length``, at best :data:`GROWTH` times longer."""
         held = self.length(group)
         if length > held:
-            first_that_fits(lambda size: self.resize(group, size, keep), max(length, int(GROWTH * held)), length)
+            ample = max(length, int(GROWTH * held))
+            self.attach(first_that_fits(lambda size: self.longer({group: size}), ample, length))
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """Replace the arrays by copies of those of the manager ``other``, which may be on another device.

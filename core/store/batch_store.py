@@ -470,7 +470,7 @@ class InsertLog:
             self._drop_repeats(store)
         held = self.count()
         ahead = 8 if self._device.is_cuda else 1  # so that the bound seldom has to be made exact, which waits
-        first_that_fits(lambda more: self._pool.grow("log", held + more, held), ahead * most, most)
+        first_that_fits(lambda more: self._pool.grow("log", held + more), ahead * most, most)
 
     def add(self, src: Array, dst: Array, status: Array) -> None:
         """Log the edges ``src[i]`` to ``dst[i]`` of a batch whose ``status[i]`` is ``NEW``."""

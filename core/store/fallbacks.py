@@ -7,6 +7,7 @@ sorts all edges of ``Store.edges``. Parameters of many functions: ``view`` of th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -19,12 +20,14 @@ from suricate.base.errors import require
 from suricate.base.types import Adjacency, EdgeList, StoreView, edge_keys
 from suricate.cpu import threads
 from suricate.cuda.program import Program
+from suricate.intake.arrays import on_host
 from suricate.kernels.walking import loops_over, walk_of
 from suricate.primitives import copy_segments
 from suricate.primitives.located import LocatedBatch
 
 CURSORS = Path(__file__).parents[1] / "cursors"
 PRIMITIVES = CURSORS.with_name("primitives")
+LOOPS = {name: CURSORS / f"{name}.py" for name in ("queries", "updated_loops")}
 CONTIGUOUS = "suricate.cursors.contiguous"  #: the cursor whose adjacencies are copied as ranges
 BLOCK = 256
 MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
@@ -110,9 +113,21 @@ def parts_of(offsets: np.ndarray) -> list[threads.Range]:
     """Divide vertices into ranges with about equally many edges, for threads; return one range if edges are few."""
     size = len(offsets) - 1
     number = threads.parts(size + int(offsets[-1]))
+    if number == 1:
+        return [(0, size)]
     marks = offsets[-1] * np.arange(1, number) // number
-    cuts = np.searchsorted(offsets[:-1], marks).tolist() if number > 1 else []
+    cuts = np.searchsorted(offsets[:-1], marks).tolist()
     return list(pairwise([0, *cuts, size]))
+
+
+def slices_of(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of slices of rows of these ``lengths``: each has at most ``most`` in all, or is one row."""
+    ends, begin = np.cumsum(on_host(lengths), dtype=np.int64), 0
+    while begin < len(ends):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield begin, end
+        begin = end
 
 
 def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offsets: Array, edges: EdgeList) -> None:
@@ -184,7 +199,7 @@ def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
 
 def _loops(view: StoreView, template: str) -> ModuleType:
     """Return the Numba module made from ``cursors/<template>.py`` and the cursor of ``view``."""
-    return loops_over(view, CURSORS / f"{template}.py")
+    return loops_over(view, LOOPS[template])
 
 
 def _or_none(weight: Array | None) -> Array:

@@ -8,12 +8,13 @@ import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import integer, real, shown
-from suricate.base.types import EMPTY
+from suricate.base.types import EMPTY, edge_keys
 from suricate.graph import frames
+from suricate.graph.delta.column_delta import ScaledDelta
 from suricate.graph.delta.frame import last_names
 from suricate.graph.frames import Frame
 from suricate.graph.naming import columns_of, names_of
-from suricate.intake.arrays import on_host
+from suricate.intake.arrays import on_host, picked
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -61,8 +62,8 @@ def rule_of(given: dict[str, Any], kind: type[Any] | None) -> Rule:
     ((name, value),) = found.items()
     groups = "" if kind is None else kind.groups
     if (name in GROUPS) != bool(groups):
-        fits = GROUPS if groups else VALUES
-        raise ParameterError(f"alert: {name}= is not for {kind.name if kind else EDGES}: {', '.join(fits)} are")
+        fits, where = (GROUPS, "") if groups else (VALUES, ", where there is a value per vertex" if kind else "")
+        raise ParameterError(f"alert: {name}= is not for {kind.name if kind else EDGES}: {', '.join(fits)} are{where}")
     if name in GROUPS:
         return Rule(name, integer(f"alert: {name}", value, low=1), False)
     is_ratio = isinstance(value, str) and name in ("grew", "shrank") and value.endswith("x")
@@ -87,7 +88,7 @@ def values_of(graph: Graph, result: Any, kind: type[Algorithm], by: str | None) 
 
     ``ParameterError`` if there is no such array, or no array with a value per vertex.
     """
-    fields = frames.entries(graph, result, kind)
+    fields = frames.entries(graph, result, kind, wanted="an alert compares such values")
     name = by or kind.groups or next(iter(fields))
     if name not in fields:
         raise ParameterError(f"alert: by must be one of {', '.join(fields)}, got {shown(name)}")
@@ -208,6 +209,9 @@ class Alert:
         kind = np.float64 if value.dtype.kind == "f" else np.int64
         old = np.concatenate((np.zeros(len(new.src), kind), on_host(delta.replaced_old).astype(kind)))
         value, was = value.astype(kind), np.arange(len(src)) >= len(new.src)
+        if isinstance(delta, ScaledDelta):
+            parts = zip((src, dst, value, old, was), _decayed(graph, delta, src, dst), strict=True)
+            src, dst, value, old, was = map(np.concatenate, parts)
         rows = np.flatnonzero(self.rule.fires(value, old, was))
         rows = rows[np.lexsort((dst[rows], src[rows]))]
         ends = [end[rows] if graph.names is None else names_of(graph.names, end[rows]) for end in (src, dst)]
@@ -225,6 +229,18 @@ class Alert:
         self._slide = slides
         if saved:
             self._before = Seen(saved["value"], saved["has"], int(saved["version"]))
+
+
+def _decayed(graph: Graph, delta: ScaledDelta, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the edges that ``delta`` does not list, as their weights decayed only: ends, weights now and before, True.
+
+    ``src``, ``dst``: the edges that it lists.
+    """
+    edges, (before, after) = graph.store("out").edges().each(on_host), delta.scales
+    others = ~np.isin(edge_keys(edges.src, edges.dst), edge_keys(src, dst))
+    edges = picked(edges, others if graph.directed else others & (edges.src <= edges.dst))
+    assert edges.weight is not None
+    return edges.src, edges.dst, edges.weight * after, edges.weight * before, np.ones(len(edges.src), bool)
 
 
 def _sizes(seen: Seen) -> np.ndarray:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.errors import RequirementError
@@ -156,7 +156,7 @@ NOT_YET = "not yet"  #: in place of a chunk: it has not come
 class _Queue:
     """What a thread has read ahead. The thread refers to nothing else, so an unused :class:`ReadAhead` is deleted."""
 
-    def __init__(self, chunks: Iterator[Any]) -> None:
+    def __init__(self, chunks: Generator[Any, None, None]) -> None:
         self.condition, self.items = threading.Condition(), deque[Any]()
         self.events = self.allowed = 0  # that wait, and that may before the thread waits, too
         self.error: BaseException | None = None
@@ -166,8 +166,9 @@ class _Queue:
     def fill(self) -> None:
         """Read chunks until the source ends or raises, or the queue is closed; runs in the reading thread."""
         try:
-            while not self.closed and (found := next(self._chunks, None)) is not None:
-                self._put(found)
+            with closing(self._chunks):
+                while not self.closed and (found := next(self._chunks, None)) is not None:
+                    self._put(found)
         except BaseException as error:
             self.error = error
         with self.condition:
@@ -187,10 +188,10 @@ class ReadAhead:
     """An iterator over the chunks of a source (with positions and malformed lines), which a thread reads ahead.
 
     At least one chunk is read ahead, more if :meth:`allow` says so; :data:`NOT_YET` says that the source takes long.
-    The thread ends with this object.
+    The thread ends when this is closed or deleted, once it has the chunk that it waits for.
     """
 
-    def __init__(self, chunks: Iterator[Any]) -> None:
+    def __init__(self, chunks: Generator[Any, None, None]) -> None:
         self._queue = _Queue(chunks)
         threading.Thread(target=self._queue.fill, name="suricate reader", daemon=True).start()
 
@@ -217,10 +218,13 @@ class ReadAhead:
             queue.condition.notify_all()
         return found
 
-    def __del__(self) -> None:
+    def close(self) -> None:
+        """Read no further."""
         self._queue.closed = True
         with self._queue.condition:
             self._queue.condition.notify_all()
+
+    __del__ = close
 
 
 def size_of(found: Any) -> int:
@@ -229,7 +233,9 @@ def size_of(found: Any) -> int:
     return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 
 
-def next_of(reader: Iterator[Any], job: Background | Ranks) -> Any:
-    """Return the next item of ``reader``, None at its end; meanwhile the thread or the ranks of ``job`` wait."""
-    with job.waiting():
+def next_of(reader: Iterator[Any], job: Background | None, ranks: Ranks) -> Any:
+    """Return the next item of ``reader``, None at its end; meanwhile the thread of ``job``, or the ``ranks``, wait."""
+    if job is None and not ranks.several:
+        return next(reader, None)
+    with (job or ranks).waiting():
         return next(reader, None)

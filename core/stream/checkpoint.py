@@ -27,12 +27,13 @@ from suricate.base.files import as_path, in_errors, replacing, sync
 from suricate.base.parameters import integer, is_number, shown
 from suricate.io.sources.positions import as_json, from_json
 from suricate.io.sources.times import duration
-from suricate.stream.ranks import Head
 
 if TYPE_CHECKING:
+    from suricate.stream.ranks import Ranks
     from suricate.stream.window import Window
 
 FORMAT, VERSION, ABOUT, OWNER = "suricate stream", 3, "about", "owner"
+PART = ".part.npz"  #: how the names of files end that have the events of ranks but the first one
 GRAPH = {"directed": True, "weight_dtype": "by default", "self_loops": "allow"}  #: options that must not change
 KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
 
@@ -54,6 +55,26 @@ class Checkpoints:
         self._damaged: list[Path] = []
         self._newest = 0  # the number of the newest checkpoint that this job knows
         self._token = ""  # what the owner's file says if this job is the owner
+
+    def demand_seen(self, ranks: Ranks) -> None:
+        """Raise ``ParameterError`` on all ranks unless all see what the first one writes to the folder; collective."""
+        if not ranks.several:
+            return
+        seen = ranks.first(self._touch)
+        try:
+            with ranks.alike():
+                if not (self.folder / seen).exists():
+                    reason = "does not see what the first one writes there: name a folder that all see"
+                    raise ParameterError(f"checkpoint={shown(str(self.folder))}: this process {reason}")
+        finally:
+            if ranks.is_first:
+                (self.folder / seen).unlink(missing_ok=True)
+
+    def _touch(self) -> str:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = f"{uuid.uuid4().hex}.seen"
+        (self.folder / name).touch()
+        return name
 
     def is_due(self, slides: int) -> bool:
         """Return whether a checkpoint is due after ``slides`` slides of the job."""
@@ -78,8 +99,23 @@ class Checkpoints:
         with replacing(path) as file:
             file.write(self._token.encode())
 
-    def save(self, job: Window, slides: int) -> None:
+    def next_number(self) -> int:
+        """Return the number of the checkpoint that is written next."""
+        found = self._files()
+        return found[-1][0] + 1 if found else 1
+
+    def save_part(self, job: Window, number: int) -> None:
+        """Write what a rank but the first one has of the state of a job, as part of the checkpoint ``number``."""
+        arrays = job.contents.save_part()
+        fields = {"format": FORMAT, "version": VERSION, "arrays": [*arrays]}
+        members: dict[str, Any] = {ABOUT: as_member(fields), **arrays}
+        with replacing(self._part(number, job._ranks.rank)) as file:
+            np.savez(file, **members)
+
+    def save(self, job: Window, slides: int, number: int) -> None:
         """Write the state of a job after ``slides`` slides, and remove all older checkpoints but one.
+
+        Other ranks have written their parts of the checkpoint with this ``number``.
 
         Raises:
             OSError: the file cannot be written; the existing checkpoints remain.
@@ -91,8 +127,7 @@ class Checkpoints:
         fields = {"format": FORMAT, "version": VERSION, "slides": slides, "arrays": [*arrays], **about}
         members: dict[str, Any] = {ABOUT: as_member(fields), **arrays}
         self.folder.mkdir(parents=True, exist_ok=True)
-        found = self._files()
-        number = self._newest = found[-1][0] + 1 if found else 1
+        found, self._newest = self._files(), number
         with replacing(self.folder / f"{number:08}.npz") as file:
             np.savez(file, **members)
         kept = [path for _, path in found if path not in self._damaged][1 - KEPT :]
@@ -100,7 +135,9 @@ class Checkpoints:
             if path not in kept:
                 path.unlink(missing_ok=True)
         oldest = min([int(path.stem) for path in kept], default=number)
-        for path in [path for at, path in self._files(".idle") if at < oldest]:
+        stale = [path for at, path in self._files(".idle") if at < oldest]
+        stale += [path for path in self.folder.glob("*" + PART) if int(path.name.partition(".")[0]) < oldest]
+        for path in stale:
             path.unlink(missing_ok=True)
         self._saved_slides, self._saved_at = slides, time.monotonic()
 
@@ -125,10 +162,37 @@ class Checkpoints:
                 raise FileFormatError(path, None, reason)
             self._saved_slides = int(about["slides"])
             about["idle"] = about.get("idle", []) + self._closes(int(path.stem))
+            about["number"] = int(path.stem)
             return about, arrays
         if found:
             raise FileFormatError(found[-1][1], None, "no checkpoint in this folder is whole: empty it to start again")
         return None
+
+    def parts(self, about: dict[str, Any], ranks: Ranks) -> list[dict[str, np.ndarray]]:
+        """Return the parts of a loaded checkpoint, ``about`` in JSON, that this one of the ``ranks`` goes on with.
+
+        Raises:
+            FileFormatError: a part is damaged, or another file.
+            OSError: it is not there, or cannot be read.
+        """
+        found = []
+        for rank in range(1, about.get("ranks", 1)):
+            if rank % ranks.size == ranks.rank:
+                path = self._part(about["number"], rank)
+                try:
+                    with open(path, "rb") as file:
+                        _, fields, arrays = read_archive(file, ABOUT, FORMAT)
+                    if fields["arrays"] != [*arrays]:
+                        raise ValueError("arrays are missing")
+                except DAMAGE as error:
+                    raise FileFormatError(
+                        path, None, f"this part of a checkpoint is damaged: {one_line(error)}"
+                    ) from None
+                found.append(arrays)
+        return found
+
+    def _part(self, number: int, rank: int) -> Path:
+        return self.folder / f"{number:08}.{rank}{PART}"
 
     def note(self, line: list[Any]) -> None:
         """Append a line about the silence of the source; it is on the disk at the return."""
@@ -159,7 +223,7 @@ def identity_of(job: Window) -> dict[str, list[str]]:
     """Return the options in which a job must equal a checkpoint to continue: by name ``[value, text for errors]``."""
     options, rule = job._options, job._options.rule(None)
     ticks = {"size": rule.grid.size, "slide": (options.mode, rule.grid.slide), "origin": rule.grid.origin,
-             "lateness": rule.delay, "ahead": rule.ahead}  # fmt: skip
+             "lateness": rule.delay, "ahead": rule.ahead, "half_life": options.half_life_ticks}  # fmt: skip
     found = {name: [str(value), str(getattr(options, name))] for name, value in ticks.items()}
     for name in ("combine", "attributes", "empty"):
         found[name] = [str(getattr(options, name))] * 2
@@ -184,6 +248,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
         "trackers": [[tracker.identity, tracker.slides] for tracker in job.graphs.trackers],
         "alerts": [alert.identity for alert in job.alerts],
+        "ranks": job._ranks.size,
         **contents,
     }
     arrays["deleted"] = np.empty(0, np.uint32) if graph is None else graph.deleted_vertices
@@ -219,18 +284,22 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     for refusals, counts in zip(job.refusals, about["skipped"], strict=True):
         refusals.load(counts)
     job.past.load(state_in(arrays, "history."))
-    job.contents.load(about, arrays)
+    checkpoints = job._checkpoints
+    parts = [] if checkpoints is None else checkpoints.parts(about, job._ranks)
+    if job._ranks.is_first and (parts or job._ranks.several):
+        parts.insert(0, arrays)
+    job.contents.load(about, arrays, parts)
 
 
 def restore_graph(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Restore the graph of a checkpoint (JSON and arrays), and those of its trackers that the job has, too."""
     job.make_graph()
     graphs = job.graphs
-    held = job._ranks.change(job._ranks.first(job.contents.held, Head.of), graphs)
+    held = job.contents.with_texts(job._ranks.change(job.contents.held(), graphs))
     saved = [*about["trackers"], *[(None, 0)] * len(graphs.trackers)]
     goes_on = [each.identity == identity for each, (identity, _) in zip(graphs.trackers, saved, strict=False)]
     states = [state_in(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
-    graphs.restore(held, about["num_vertices"], arrays["deleted"], states)
+    graphs.restore(held, about["num_vertices"], arrays["deleted"], states, job.contents.scale)
     for number, tracker in enumerate(graphs.trackers):
         if goes_on[number]:
             tracker.load(saved[number][1], state_in(arrays, f"tracker{number}."))

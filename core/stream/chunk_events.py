@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ from suricate.base.errors import (
 )  # fmt: skip
 from suricate.base.parameters import shown
 from suricate.base.types import DELETE, INSERT, MAX_VERTICES
-from suricate.intake.arrays import as_array, few_valid, is_cuda_array, on_host
-from suricate.intake.name_values import without_missing
+from suricate.intake.arrays import SHORT, as_array, few_valid, is_cuda_array, on_host
+from suricate.intake.name_values import is_writable, without_missing
 from suricate.intake.tables import is_missing
 from suricate.io.sources.chunk_columns import Texts, as_integers, numbers_in, whole_numbers, widened
 from suricate.io.sources.kinds import NO_KIND, kinds_of
@@ -68,17 +70,21 @@ class Intake:
             DTypeError, VertexRangeError, WeightError, ParameterError: values are invalid, and ``refusals`` raises.
         """
         time, bad_times = self._times(chunk)
-        (src, bad_src), (dst, bad_dst) = self._both_ends(chunk, arrivals)
         weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
         if weight is not None and bad_weights is not None and self.weight_dtype == np.int64:
             weight = as_integers(weight, bad_weights)
-        self._demand_same(weight)
+        self._demand_same(weight)  # before names are kept, as it may raise
+        (src, bad_src), (dst, bad_dst) = self._both_ends(chunk, arrivals)
         weight = weight if weight is None else weight.astype(self.weight_dtype)
         attributes, bad_attributes = self.attributes.values(chunk) if self.attributes.names else (None, None)
         skips = not self._refusals.raises
         kind, bad_kinds = kinds_of(chunk["kind"], skips=skips) if "kind" in chunk else (None, None)
-        if bad_attributes is not None and kind is not None:
-            bad_attributes &= kind != DELETE  # what a deletion has there is not used
+        if kind is not None:  # what a deletion has there is not used
+            if bad_attributes is not None:
+                bad_attributes &= kind != DELETE
+            if weight is not None and bad_weights is not None:
+                weight = np.where(bad_weights & (kind == DELETE), weight.dtype.type(0), weight)
+                bad_weights = bad_weights & (kind != DELETE)
         if KEPT in chunk and not chunk[KEPT].all():
             out = ~chunk[KEPT]
             kind = np.where(out, LEFT_OUT, np.int8(INSERT) if kind is None else kind).astype(np.int8)
@@ -144,6 +150,10 @@ class Intake:
             taken = both_ids(src, dst)
         if taken is not None:
             return [(taken[0], None), (taken[1], None)]
+        if self._names is not None and _are_alike(src, dst):
+            with suppress(DTypeError):  # it is raised with the name of the column below
+                tokens = self._names.tokens(np.concatenate((src, dst)))
+                return [(tokens[: len(src)], None), (tokens[len(src) :], None)]
         return [self._ends(chunk[label], label) for label in ("src", "dst")]
 
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -168,7 +178,10 @@ class Intake:
                 raise
             if self._refusals.raises:
                 at = int(found[1].argmax())
-                raise DTypeError(f"{label}: names[{at}] is missing (null): give a name to it; {SKIPS}") from None
+                item = next(itertools.islice(column, at, None))
+                odd = f"is {shown(item)}, which cannot be written as UTF-8"
+                odd = "is missing (null): give a name to it" if is_writable(item) else odd
+                raise DTypeError(f"{label}: names[{at}] {odd}; {SKIPS}") from None
         return self._names.tokens(found[0]), found[1]
 
     def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | range, np.ndarray | None]:
@@ -189,7 +202,7 @@ class Intake:
         if self.begun and has_unit != self.has_unit:
             raise ParameterError("times of some chunks are dates, those of others are numbers")
         self.has_unit = has_unit
-        return ticks.copy() if np.may_share_memory(ticks, times) else ticks, bad
+        return ticks.copy() if ticks is times else ticks, bad
 
     def _demand_same(self, weight: np.ndarray | None) -> None:
         dtype = None if weight is None else weight.dtype
@@ -205,6 +218,13 @@ class Intake:
         if self._mode == "step":
             return np.full(count, self.position, np.int64)
         return range(self.position, self.position + count)
+
+
+def _are_alike(src: Any, dst: Any) -> bool:
+    """Return whether both are short arrays of whole numbers or of texts, so that one call takes the names of both."""
+    if type(src) is not np.ndarray or type(dst) is not np.ndarray or len(src) > SHORT:
+        return False
+    return src.dtype.kind == dst.dtype.kind and src.dtype.kind in "iuU" and src.ndim == dst.ndim == 1
 
 
 def checked_ids(values: Any, label: str, *, skips: bool = False) -> tuple[np.ndarray, np.ndarray | None]:

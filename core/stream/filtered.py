@@ -25,7 +25,7 @@ class Where(Source):
     >>> events = {"time": [1, 2, 3, 4], "src": [0, 1, 2, 0], "dst": [1, 2, 0, 1], "weight": [5, 90, 70, 6]}
     >>> large = st.where(st.source(events), lambda chunk: chunk["weight"] > 50)
     >>> [(w.end, w.events) for w in st.Window(large, size="2", slide="2", graph={"device": "cpu"})]
-    [(4, 2)]
+    [(4, 2), (6, 0)]
 
     Positions are those of the source, so checkpoints work as with it; the filter itself is not in them. Events left out
     move the watermark, and late ones are counted; windows of counts and steps do not see them.

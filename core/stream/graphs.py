@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import zip_longest
 from typing import Any, NoReturn
@@ -16,7 +15,7 @@ from suricate.base.parameters import shown
 from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
-from suricate.graph.delta.column_delta import shown_delta
+from suricate.graph.delta.column_delta import ScaledDelta, shown_delta
 from suricate.graph.naming import stamp
 from suricate.graph.options import check_options, choose_backend
 from suricate.graph.update import Given, Updater
@@ -53,6 +52,11 @@ class Graphs:
         return bool(self.options.get("directed", True))
 
     @property
+    def has_names(self) -> bool:
+        """Whether vertices have names."""
+        return self._names is not None
+
+    @property
     def device(self) -> Device:
         """The device where the graph is, or will be."""
         device, comm = self.options.get("device", "auto"), self.options.get("comm")
@@ -70,10 +74,23 @@ class Graphs:
         if self.graph is not None:
             raise RequirementError("track algorithms before the loop begins")
         tracker.symmetric = tracker.symmetric and self.directed
+        self._demand_direction(tracker)
         helps = tracker.kind.requires.in_edges or tracker.kind.update_kind in BY_IN_EDGES
         if helps and self.directed and not tracker.symmetric:
             self.options.setdefault("in_edges", True)
         self.trackers.append(tracker)
+
+    def _demand_direction(self, tracker: JobTracker) -> None:
+        """Raise ``RequirementError`` if the algorithm is not for graphs with, or without, direction as this one is."""
+        kind, directed = tracker.kind, self.directed and not tracker.symmetric
+        if kind.requires.undirected is None or kind.requires.undirected != directed:
+            return
+        known = f"; {kind.if_directed} is for directed ones" if directed and kind.if_directed else ""
+        way = (
+            "an undirected window, graph={'directed': False}, or symmetric=True: edges where there is an arc either way"
+            if directed else "a directed window: leave out symmetric=True, or 'directed': False of graph="
+        )  # fmt: skip
+        raise RequirementError(f"{kind.name} needs {way}{known}")
 
     def add_column(self, column: VertexColumn) -> None:
         """Set an attribute of all vertices, and of those that are added later."""
@@ -99,28 +116,25 @@ class Graphs:
         self.graph, graph.owner = graph, self
         return graph
 
-    def change(self, change: Change, free: np.ndarray) -> Delta:
-        """Apply the net change of a slide in one batch; add vertices for new ids, and delete the vertices ``free``.
+    def change(self, change: Change, free: np.ndarray, scale: float | None = None) -> Delta:
+        """Apply the net change of a slide in one batch; add vertices for new ids, delete ``free``, set the ``scale``.
 
         The change is the same on all processes, its weights as :meth:`fitted` returns them. Raises ``CapacityError``.
         """
         graph = self.graph
         assert graph is not None
-        with nullcontext() if self._names is None else self._names.closing(graph) as names:
-            applied = self._applied
-            if applied is None or applied.change is not change or applied.delta is None:
-                applied = self._applied = Applied(change, graph.version, self._coming(change, free, names))
-                gone: Any = ValidEdges(change.gone[0], change.gone[1])
-                new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
-                if graph.partition is None:
-                    gone, new = gone if len(gone.src) else None, new if len(new.src) else None
-                elif graph.self_loops == "allow" and graph.edge_table is None:
-                    gone, new = graph.partition.known(gone), graph.partition.known(new)
-                graph._update(gone, new, (1, 2), applied, disjoint=True, owner=self)
+        if self._names is None:
+            applied = self._apply(graph, change, free, None)
+        else:
+            with self._names.closing(graph) as names:
+                applied = self._apply(graph, change, free, names)
         assert applied.delta is not None
         if self._names is not None:
             applied.delta.named = stamp(self._names.names)
         delta = applied.delta if graph.edge_table is None else shown_delta(applied.delta, graph.edge_table)
+        if scale is not None:
+            graph.weight_scale = scale
+            delta = ScaledDelta(delta, scale if applied.scale is None else applied.scale, scale)
         if self._names is not None:
             graph.names = self._names.names
         for column in self._columns:
@@ -128,6 +142,22 @@ class Graphs:
         if self.twin is not None:
             self.twin.follow(graph, delta, applied.before)
         return delta
+
+    def _apply(self, graph: Graph, change: Change, free: np.ndarray, names: Prepared | None) -> Applied:
+        """Apply the change of a slide to ``graph``, unless that is done; ``names``: the change of names, or None."""
+        applied = self._applied
+        if applied is not None and applied.change is change and applied.delta is not None:
+            return applied
+        coming = self._coming(change, free, names)
+        applied = self._applied = Applied(change, graph.version, coming, graph.weight_scale)
+        gone: Any = ValidEdges(change.gone[0], change.gone[1])
+        new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
+        if graph.partition is None:
+            gone, new = gone if len(gone.src) else None, new if len(new.src) else None
+        elif graph.self_loops == "allow" and graph.edge_table is None:
+            gone, new = graph.partition.known(gone), graph.partition.known(new)
+        graph._update(gone, new, (1, 2), applied, disjoint=True, owner=self)
+        return applied
 
     def _coming(self, change: Change, free: np.ndarray, names: Prepared | None) -> Coming | None:
         """Return the change of vertices by a slide, whose change of names is ``names``; None: they stay as they are."""
@@ -137,7 +167,8 @@ class Graphs:
             for tracker in self.trackers:
                 if not tracker.begun:
                     tracker.name_vertices(self._names)
-            top, free = max(top, names.num_ids - 1), np.union1d(free, self._names.idle()).astype(np.uint32)
+            top, idle = max(top, names.num_ids - 1), self._names.idle()
+            free = np.union1d(free, idle).astype(np.uint32) if len(idle) else free
         elif top < size and not len(free) and self.graph.partition is None:
             return None
         return Coming(max(top + 1 - size, 0), free, names)
@@ -169,12 +200,13 @@ class Graphs:
                 tracker.begin(graph, state)
 
     def restore(
-        self, change: Change, num_vertices: int, deleted: np.ndarray, states: Sequence[dict[str, np.ndarray]]
-    ) -> None:
+        self, change: Change, num_vertices: int, deleted: np.ndarray, states: Sequence[dict[str, np.ndarray]],
+        scale: float | None,
+    ) -> None:  # fmt: skip
         """Rebuild the graph of a checkpoint by a change that inserts all edges, and states of algorithms."""
         graph = self.graph
         assert graph is not None
-        self.change(change._replace(top=max(int(change.top), num_vertices - 1)), deleted)
+        self.change(change._replace(top=max(int(change.top), num_vertices - 1)), deleted, scale)
         for column in self._columns:
             column.begin(graph)
         if self._names is not None:
@@ -185,11 +217,12 @@ class Graphs:
 class Applied:
     """The change of the graph by a slide: made once, even if an interrupt ends the call that makes it.
 
-    ``before``: the version of the graph before it. ``coming``: what happens to vertices, or None.
+    ``before``, ``scale``: the version of the graph before it, and its ``weight_scale``. ``coming``: what happens to
+    vertices, or None.
     """
 
-    def __init__(self, change: Change, before: int, coming: Coming | None) -> None:
-        self.change, self.before, self._coming = change, before, coming
+    def __init__(self, change: Change, before: int, coming: Coming | None, scale: float | None) -> None:
+        self.change, self.before, self._coming, self.scale = change, before, coming, scale
         self.delta: Delta | None = None  #: None: not made yet
 
     def apply(self, updater: Updater, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:

@@ -9,12 +9,15 @@ from typing import Any
 
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import is_number, shown
-from suricate.io.sources.times import duration
+from suricate.events import OVER
+from suricate.io.sources.times import LATEST, duration
 from suricate.stream.attributes import checked_rules
+from suricate.windows.ring.decay import LONGEST
 from suricate.windows.ring.linked import COMBINE
 from suricate.windows.rule import Grid, Rule
 
 TIME, COUNT, STEP = "time", "count", "step"
+DECAY = "decay"  #: the rule by which weights halve with every half-life
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,22 @@ class WindowOptions:
     at_end: str
     attributes: Any
     idle: Any = None
+    half_life: Any = None
+    events: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_rules(self.attributes))
-        _one_of("combine", self.combine, tuple(COMBINE))
+        _one_of("combine", self.combine, (*COMBINE, DECAY))
+        _one_of("events", self.events, (None, *OVER))
         _one_of("empty", self.empty, ("skip", "emit"))
         _one_of("at_end", self.at_end, ("close", "hold"))
         if self.slide is None:
             raise ParameterError("slide must be a duration ('1d'), a number of events, or 'step'")
+        if (self.half_life is None) != (self.combine != DECAY):
+            raise ParameterError(f"half_life='7d', say, goes with combine={DECAY!r}, and neither without the other")
+        if self.half_life is not None and (self.mode != TIME or self.attributes):
+            other = "those of attributes do not decay" if self.mode == TIME else f"this one counts {self.mode}s"
+            raise ParameterError(f"combine={DECAY!r} is for windows of time without attributes: {other}")
         if self.mode == TIME:
             self.rule(None)
             _ = self.idle_seconds
@@ -74,6 +85,11 @@ class WindowOptions:
             raise ParameterError("idle must be longer than nothing: idle='2s', say")
         return seconds
 
+    @cached_property
+    def half_life_ticks(self) -> int:
+        """The half-life in ticks of the time; 0 if weights do not decay."""
+        return 0 if self.half_life is None else duration(self.half_life, "half_life", has_unit=True)
+
     def rule(self, has_unit: bool | None) -> Rule:
         """Return the :class:`Rule` by which slides close; ``has_unit``: whether times have a unit, None: unknown."""
         every = self.empty == "emit"
@@ -87,10 +103,16 @@ class WindowOptions:
             )
         if self.idle is not None and has_unit is False:
             raise ParameterError("idle: times have no unit, so no clock runs on with them; time_unit= says it")
+        if self.half_life is not None and has_unit is False:
+            raise ParameterError("half_life: times have no unit; time_unit= says it")
         slide = duration(self.slide, "slide", has_unit=has_unit)
         size = None if self.size is None else self._size(has_unit)
         if slide == 0 or size == 0:
             raise ParameterError("slide and size must be longer than nothing")
+        if self.half_life is not None and not 0 < (size or LATEST) <= LONGEST * self.half_life_ticks:
+            kept = "a window without size" if size is None else f"size={shown(self.size)}"
+            reason = f"a window whose weights decay holds at most {LONGEST} half-lives, and older events weigh nothing"
+            raise ParameterError(f"{kept} is too long for half_life={shown(self.half_life)}: {reason}")
         if size is not None and slide > size:
             raise ParameterError(
                 f"slide={shown(self.slide)} is longer than size={shown(self.size)}: events would be left out"

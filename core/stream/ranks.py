@@ -1,7 +1,7 @@
-"""Jobs of several processes: rank 0 reads and holds the events, and all ranks apply the same slides to their graph.
+"""Jobs of several processes: rank 0 reads, each rank holds its events, and all apply the same slides to their graph.
 
-For each slide rank 0 sends a message (:class:`Due`, with lengths in place of the arrays of edges), and then the arrays
-of deleted and new edges, in memory of the graph's device.
+For each slide rank 0 sends a message (``Entering``) and the events that enter, see ``windows.division``. Each rank
+finds the net change of its pairs, and then all get all lists of deleted and new edges, in memory of the graph's device.
 """
 
 from __future__ import annotations
@@ -25,39 +25,33 @@ if TYPE_CHECKING:
     from suricate.stream.graphs import Graphs
 
 
-class Head(Change):
-    """A ``Change`` with counts of edges as ``gone`` and ``new``, and as ``value`` a bool: whether there are weights."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of(cls, change: Change) -> Head:
-        """Return ``change`` as a head: with numbers in place of its arrays of edges."""
-        (gone, _), (new, _), value, *others = change
-        return cls(len(gone), len(new), value is not None, *others)  # type: ignore[arg-type]
-
-
 class Ranks:
     """The processes that run a job; without ``comm`` it is one."""
 
     def __init__(self, comm: Comm | None) -> None:
-        self._comm = comm if comm is not None and comm.size > 1 else None
-        self.several = self._comm is not None
-        self.is_first = self._comm is None or self._comm.rank == 0  #: it reads, and writes files
+        self.comm = comm if comm is not None and comm.size > 1 else None  #: None: this is the only process
+        self.several = self.comm is not None
+        self.rank, self.size = (0, 1) if self.comm is None else (self.comm.rank, self.comm.size)
+        self.is_first = self.comm is None or self.comm.rank == 0  #: it reads, and writes sinks
 
-    def any(self, flag: bool, before: Callable[[], None] = lambda: None) -> bool:
-        """Call ``before`` on rank 0 only; return whether ``flag`` is True on any rank. Raises on all what it raised."""
-        if self._comm is None:
-            before()
-            return flag
-        return any(self._together(before, lambda _: None, flag)[1])
+    def any(self, flag: bool) -> bool:
+        """Return whether ``flag`` is True on any rank."""
+        return flag if self.comm is None else self.ask(flag, lambda: None)[0]
+
+    def ask(self, flag: bool, call: Callable[[], Any]) -> tuple[bool, Any]:
+        """Return whether ``flag`` is True on any rank, and what :meth:`first` returns for ``call``."""
+        if self.comm is None:
+            found = call()
+            return flag, found
+        found, flags = self._together(call, lambda found: found, flag)
+        return any(flags), found
 
     def first(self, call: Callable[[], Any], sent: Callable[[Any], Any] = lambda found: found) -> Any:
         """Call ``call`` on rank 0 only; return its result there, and a copy of ``sent(result)`` on the other ranks.
 
         An exception on rank 0 is raised on all ranks.
         """
-        if self._comm is None:
+        if self.comm is None:
             return call()
         return self._together(call, sent)[0]
 
@@ -65,59 +59,62 @@ class Ranks:
         self, call: Callable[[], Any], sent: Callable[[Any], Any], flag: bool = False
     ) -> tuple[Any, list[bool]]:
         """Return what :meth:`first` returns for ``call`` and ``sent``, and the ``flag`` of each rank; collective."""
-        assert self._comm is not None
+        assert self.comm is not None
         found, said, problem = None, None, None
         try:
             if self.is_first:
-                with self._comm.busy():
+                with self.comm.busy():
                     found = call()
                 said = sent(found)
         except Exception as error:
             problem = error
-        everybody = self._comm.together(problem, (said, flag))
+        everybody = self.comm.together(problem, (said, flag))
         if not self.is_first:
             found = copy.deepcopy(everybody[0][0])  # processes that are threads share what they are given
         return found, [flag for _, flag in everybody]
 
-    def change(self, found: Change | Head, graphs: Graphs) -> Change:
-        """Return rank 0's net change of a slide, ``found`` there, with weights of the graph's dtype, on all ranks.
+    def change(self, found: Change, graphs: Graphs) -> Change:
+        """Return the net change of all ranks, of which each passes a part, with weights of the graph's dtype.
 
-        Ranks compare their errors once; then rank 0 sends the arrays of edges, in memory of the graph's device, or on
-        the host if the graph has columns of edges. ``WeightError`` and ``CapacityError`` are raised on all.
+        The parts have no pair in common. Arrays of edges are in memory of the graph's device, or on the host if the
+        graph has columns of edges. ``WeightError`` and ``CapacityError`` are raised on all.
         """
-        if self._comm is None:
-            assert isinstance(found, Change)
+        if self.comm is None:
             return graphs.fitted(found)
-        graph, comm = graphs.graph, self._comm
+        graph, comm, problem = graphs.graph, self.comm, None
         assert graph is not None
-        problem: Exception | None = None
-        head = found if isinstance(found, Head) else Head.of(found)
+        xp = np if graph.edge_table is not None else graph.device.xp
+        fresh = found.fresh if graphs.has_names else None  # without names nobody else asks for it
+        facts = len(found.gone[0]), len(found.new[0]), found.value is not None, fresh, found.attributes
         try:
-            with graph.exclusive():
-                xp = np if graph.edge_table is not None else graph.device.xp
-                memory, lists = _memory_for(head, graphs.weight_dtype, xp)
-                if found is not head:
-                    _write(lists, graphs.fitted(found), xp)
-        except MemoryError as error:
-            problem = capacity_error(graph.device, error)
+            found = graphs.fitted(found)
         except Exception as error:
             problem = error
-        comm.together(problem)
-        if len(memory):
+        facts_of_all = comm.together(problem, facts)
+        try:
             with graph.exclusive():
-                bounds = np.full(comm.size + 1, len(memory))
-                bounds[0] = 0
-                comm.share(memory, bounds, agreed=True)
-        gone, new, value = lists
-        return Change(*head)._replace(gone=gone, new=new, value=value)
+                memory, ends, parts = _memory_for(facts_of_all, graphs.weight_dtype, xp)
+                _write(parts[comm.rank], found, xp)
+        except MemoryError as error:
+            problem = capacity_error(graph.device, error)
+        comm.together(problem)
+        with graph.exclusive():
+            if len(memory):
+                comm.share(memory, ends, agreed=True)
+            gone, new = (tuple(xp.concatenate([part[at] for part in parts], axis=1)) for at in (0, 1))
+            value = None if parts[0][2] is None else xp.concatenate([part[2] for part in parts])
+        *_, masks, columns = zip(*facts_of_all, strict=True)
+        attributes = columns[0] and {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+        fresh = None if masks[0] is None else np.concatenate(masks)
+        return found._replace(gone=gone, new=new, value=value, fresh=fresh, attributes=attributes)
 
     def waiting(self) -> AbstractContextManager[None]:
         """Return a context in which rank 0 reads the source: others wait for it for as long as that may take."""
-        return nullcontext() if self._comm is None else self._comm.busy(source_limit(), reads=True)
+        return nullcontext() if self.comm is None else self.comm.busy(source_limit(), reads=True)
 
     def alike(self) -> AbstractContextManager[None]:
         """A context manager: an exception inside it on any rank is raised on all ranks at its end."""
-        return nullcontext() if self._comm is None else self._comm.alike()
+        return nullcontext() if self.comm is None else self.comm.alike()
 
     def mute(self, refusals: Sequence[Refusals]) -> None:
         """Make all ranks but rank 0 write no files of refused events."""
@@ -125,17 +122,26 @@ class Ranks:
             each.path = None
 
 
-def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
-    """Return an array of bytes for a change as long as ``head``, and views of its ``gone``, ``new`` and ``value``."""
-    lost, gained, dtype = head.gone, head.new, dtype if head.value else None
-    begin, end = 8 * lost, 8 * (lost + gained)
-    memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)
-    gone, new = memory[:begin].view(np.uint32), memory[begin:end].view(np.uint32)
-    value = None if dtype is None else memory[end:].view(dtype)
-    return memory, (gone.reshape(2, lost), new.reshape(2, gained), value)
+def _memory_for(facts: Sequence[Any], dtype: np.dtype | None, xp: Any) -> tuple[Array, np.ndarray, list[Any]]:
+    """Return an array of bytes for the parts of all ranks of a change, where they begin, and views of each part.
+
+    ``facts``: of each rank how many edges go and come, and whether these have weights, of ``dtype`` then. The views:
+    ``gone`` and ``new``, ``uint32[2, k]`` each, and the weights of ``new`` or None.
+    """
+    dtype = dtype if facts[0][2] else None
+    width = 8 if dtype is None else 8 + dtype.itemsize
+    sizes = [8 * -(-(8 * lost + width * gained) // 8) for lost, gained, *_ in facts]  # so that weights are aligned
+    ends = np.cumsum([0, *sizes])
+    memory, parts = xp.empty(int(ends[-1]), np.uint8), []
+    for (lost, gained, *_), begin in zip(facts, ends.tolist(), strict=False):
+        at, end = begin + 8 * lost, begin + 8 * (lost + gained)
+        gone, new = memory[begin:at].view(np.uint32), memory[at:end].view(np.uint32)
+        value = None if dtype is None else memory[end : end + gained * dtype.itemsize].view(dtype)
+        parts.append((gone.reshape(2, lost), new.reshape(2, gained), value))
+    return memory, ends, parts
 
 
-def _write(lists: tuple[Array, Array, Array | None], change: Change, xp: Any) -> None:
+def _write(lists: Any, change: Change, xp: Any) -> None:
     """Copy ``gone``, ``new`` and ``value`` of ``change`` to the arrays ``lists``, which belong to the module ``xp``."""
     (gone, new, value), parts = lists, (*change.gone, *change.new, change.value)
     for place, part in zip((gone[0], gone[1], new[0], new[1], value), parts, strict=True):

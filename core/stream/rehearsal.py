@@ -75,6 +75,8 @@ def _slides(job: Window, *, kinds: bool) -> Iterator[None]:
         rehearse_names()
     options: dict[str, Any] = {each.name: REPLACED.get(each.name, getattr(given, each.name)) for each in fields(given)}
     options["size"] = None if given.size is None else str(SIZE)
+    if given.half_life is not None:
+        options |= {"combine": "sum", "half_life": None}
     for counts in (TURNOVERS, LARGE_TURNOVERS):
         tiny = type(job)(
             _drawn(job.contents, counts, kinds=kinds), names=job.names is not None, graph=_graph_options(job), **options
@@ -134,8 +136,9 @@ def _drawn(contents: Contents, counts: tuple[int, ...], *, kinds: bool) -> dict[
     if named:
         events |= {name: np.char.add("vertex ", ids.astype(str)).tolist() for name, ids in ends.items()}
     intake = contents.intake
-    if intake.weight_dtype is not None:
-        events["weight"] = rng.integers(1, 50, total).astype(intake.weight_dtype)
+    dtype = intake.weight_dtype if contents.decay is None else np.float64
+    if dtype is not None:
+        events["weight"] = rng.integers(1, 50, total).astype(dtype)
     dtypes: Any = intake.attributes.dtype
     for name in intake.attributes.names:
         values, is_text = rng.integers(0, 50, total), name in intake.attributes.texts

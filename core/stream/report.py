@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,7 @@ class Report:
         self._points: list[Point] = []
         self._stride, self._slide, self._late = 1, job.slides, job.contents.late.count
         self._last: deque[list[Any]] = deque(maxlen=ALERTS)
+        self._has_warned = False  # that it could not be written
         self._written_at, self._took, self._shown = time.monotonic(), 0.0, -1  # the number of the slide that is shown
 
     # -- what is kept --------------------------------------------------------------------------------------------------
@@ -209,7 +211,13 @@ class Report:
     def refresh(self) -> None:
         """Write the page if it has a file and the last one is old: at most a twentieth of the time is spent on it."""
         if self.path is not None and time.monotonic() - self._written_at > max(PATIENCE, SHARE * self._took):
-            self.write()
+            try:
+                self.write()
+            except OSError as error:  # a full disk, say: the job is worth more than its page
+                self._written_at = time.monotonic()
+                if not self._has_warned:
+                    self._has_warned = True
+                    warnings.warn(f"report: {error}; the job goes on, and tries again", stacklevel=3)
 
 
 def of_history(job: Window) -> Report:
@@ -286,8 +294,16 @@ def headline(tracker: JobTracker) -> dict[str, Any] | None:
         graph, result, kind = tracker._graph, tracker.result, tracker.kind
     except SuricateError:  # with every= above 1 there is none yet
         return None
-    parts = {name: part for name, part in frames.fields_of(result).items() if np.ndim(part) == 0}
+    known = {name: part for name, part in frames.fields_of(result).items() if part is not None}
+    parts = {name: part for name, part in known.items() if np.ndim(part) == 0}
     numbers = {name.removeprefix("num_"): _plain(part) for name, part in parts.items()}
+    if frames.is_of_edges(result):
+        best = frames.top(graph, result, kind, TOP, None, True)
+        edges = (f"{src} - {dst}" for src, dst in zip(best["src"].tolist(), best["dst"].tolist(), strict=True))
+        return {
+            "numbers": numbers,
+            "top": [[*map(_plain, row)] for row in zip(edges, best[best.columns[3]], strict=True)],
+        }
     try:
         seen = values_of(graph, result, kind, None)
     except ParameterError:  # no value per vertex

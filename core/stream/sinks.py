@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
-from suricate.base.files import as_path, in_errors, is_special, replacing
+from suricate.base.files import as_path, check_writable, in_errors, is_special, replacing
 from suricate.base.parameters import shown
 from suricate.intake.name_values import utf8_only
 from suricate.intake.tables import column_names, with_nulls, without_empty
@@ -159,6 +159,7 @@ class Outputs:
         self._source, self._owners = source, {} if checkpoint is None else {os.path.realpath(checkpoint): "checkpoint="}
         for path in {each.path for each in refusals if each.path is not None}:
             self.demand_free(path)
+            check_writable(path)  # not when the first row is refused, which may be hours later
             self.add(path, "late= or on_error=")
 
     def demand_free(self, path: Path, *, parts: bool = False) -> None:

@@ -9,6 +9,7 @@ from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.inspection import bytes_of
 from suricate.io.sources.times import moment
+from suricate.stream.window_log import WindowLog
 
 if TYPE_CHECKING:
     from suricate.graph.frames import Frame
@@ -32,11 +33,19 @@ class Slide:
         delta: what changed, as ``Graph.apply`` returns it.
         lag: how far past the end the event was that closed the slide, in ticks of the time; 0 if none was.
         took: seconds by part: ``source``, ``window`` (to find the change), ``graph`` (with its trackers), ``total``.
+
+    Example:
+        >>> events = {"time": [1, 2, 3], "src": [0, 1, 2], "dst": [1, 2, 0]}
+        >>> for w in st.Window(events, size="2", slide="1", graph={"device": "cpu"}):
+        ...     print(isinstance(w, st.Slide), w.end, w.events, w.graph.num_edges, w.delta.num_inserted)
+        True 2 1 1 1
+        True 3 1 2 1
+        True 4 1 2 1
     """
 
     def __init__(self, job: Window, due: Due, delta: Delta, took: dict[str, float]) -> None:
         unit, change = job.contents.has_unit, due.change
-        self._job, self._delta = job, delta
+        self._job, self._delta, self._due = job, delta, (due.start, due.end)
         self.end = moment(due.end, has_unit=True) if unit else due.end
         self.start = moment(due.start, has_unit=True) if unit and due.start is not None else due.start
         self.events, self.left, self.taken, self.unmatched = due.entered, change.left, change.taken, change.unmatched
@@ -50,6 +59,21 @@ class Slide:
         return self._job.graph
 
     @property
+    def log(self) -> WindowLog:
+        """The events of the window by vertex, a ``suricate.Events`` that only slides change; as :attr:`graph`.
+
+        Its times are ticks, as in ``delta``s of numbers: nanoseconds since 1970 if times have a unit. ``copy.copy``
+        makes a log that lasts.
+
+        Raises:
+            RequirementError: the window was made without ``events=``, or the next slide has closed.
+        """
+        self._demand_current()
+        if self._job.contents.followed is None:
+            raise RequirementError("the window keeps no events by vertex: st.Window(..., events='in') does")
+        return WindowLog(self._job, *self._due)
+
+    @property
     def delta(self) -> Delta:
         """What the slide changed, a :class:`suricate.Delta`; valid until the next slide closes."""
         self._demand_current()
@@ -57,7 +81,10 @@ class Slide:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes by part: ``graph`` and, if there is one, ``symmetric`` on the device; ``window``: the events."""
+        """Bytes by part: ``graph`` and, if there is one, ``symmetric`` on the device; ``window``: the events.
+
+        On several processes they are those of this one.
+        """
         self._demand_current()
         found, twin = {"graph": bytes_of(self._job.graph), "window": self._job.bytes_on_host}, self._job.graphs.twin
         return found if twin is None else found | {"symmetric": bytes_of(twin.graph)}
@@ -75,6 +102,13 @@ class Slide:
             ParameterError: no tracker of this job. UnknownNameError, VertexRangeError: there is no such vertex.
             RequirementError: the algorithm has no step for single events; the graph has columns of edges, is divided
                 among processes, or the tracker is symmetric; the slide is over.
+
+        Example:
+            >>> events = {"time": [1, 2, 3], "src": [0, 1, 2], "dst": [1, 2, 0]}
+            >>> job = st.Window(events, size="4", slide="4", graph={"device": "cpu", "directed": False})
+            >>> parts = job.track("wcc")
+            >>> [w.replay(parts, at=[2])["label"].tolist() for w in job]
+            [[2, 2, 0, 0]]
         """
         self._demand_current()
         from suricate.stream.which_event import replayed

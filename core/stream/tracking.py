@@ -57,8 +57,10 @@ class Last:
         """See ``Tracker.top``."""
         return frames.top(self, self.result, self._kind, k, by, largest)  # type: ignore[arg-type]
 
-    def at(self, ids: Any = None, *, names: Any = None) -> Any:
+    def at(self, ids: Any = None, dst: Any = None, *, names: Any = None) -> Any:
         """See ``Tracker.at``; ``RequirementError`` for vertices that came since."""
+        if dst is not None:
+            return frames.at_edges(self._graph, self.result, self._kind, ids, dst)
         vertices, is_one = frames.chosen(self._graph, ids, names)
         host = on_host(vertices)
         if len(host) and (host.max() >= self.num_vertices or not self._same[host].all()):
@@ -68,8 +70,7 @@ class Last:
 
     def changed(self, atol: float = 0.0) -> frames.Frame:
         """See ``Tracker.changed``."""
-        fields = frames.entries(self, self.result, self._kind)  # type: ignore[arg-type]
-        now = frames.Seen(fields, self.live, 0 if self.names is None else self.names.version)
+        now = frames.seen(self, self.result, self._kind)  # type: ignore[arg-type]
         found = frames.changed(self, self._kind, self._seen, now, real("atol", atol, low=0))  # type: ignore[arg-type]
         self._seen = now
         return found
@@ -125,6 +126,8 @@ class JobTracker:
                     raise ParameterError(f"{self.kind.name}: {name} is one name or several, got {shown(value)}")
                 ids = names.reserve([value] if is_one else list(value))
                 self._params[name] = int(ids[0]) if is_one else ids
+            elif name == "pairs" and isinstance(value, tuple):
+                self._params[name] = tuple(names.reserve(list(part)) for part in value)
             elif hasattr(value, "__len__") and not isinstance(value, str):
                 raise ParameterError(f"{self.kind.name}: {name} is an array by position, but ids change: give a dict")
 

@@ -66,8 +66,10 @@ def replayed(job: Window, tracker: JobTracker, at: Any) -> Frame:
     graph = job.graph
     if tracker not in job.graphs.trackers:
         raise ParameterError(f"replay takes a tracker of job.track, got {shown(tracker)}")
-    if tracker.symmetric or graph.partition is not None or graph.edge_table is not None:
-        raise RequirementError("replay: not for symmetric trackers, columns of edges and graphs of several processes")
+    refused = graph.partition, graph.edge_table, graph.weight_scale
+    if tracker.symmetric or any(each is not None for each in refused):
+        others = "columns of edges, weights that decay and graphs of several processes"
+        raise RequirementError(f"replay: not for symmetric trackers, {others}")
     find = vertices_of if graph.names is None else named_vertices
     ids = find(graph, [at] if isinstance(at, str) or np.ndim(at) == 0 else at, "at").astype(np.int64)
     events = job.contents.entered

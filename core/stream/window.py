@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from inspect import GEN_RUNNING, getgeneratorstate
+from inspect import GEN_SUSPENDED, getgeneratorstate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,11 +36,11 @@ from suricate.stream.alerts import EDGES, Alert, checked_alerts, rule_of
 from suricate.stream.attributes import columns_needed
 from suricate.stream.background import NOT_YET, Background, ReadAhead, next_of
 from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, without_events
-from suricate.stream.contents import Contents, Due
+from suricate.stream.contents import Contents, Due, Entering
 from suricate.stream.graphs import Graphs, VertexColumn, raise_explained
 from suricate.stream.history import History
 from suricate.stream.live.controls import Controls
-from suricate.stream.options import WindowOptions
+from suricate.stream.options import DECAY, WindowOptions
 from suricate.stream.ranks import Ranks
 from suricate.stream.rehearsal import rehearse
 from suricate.stream.report import Report, of_history, picture_of, save
@@ -48,6 +48,7 @@ from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
 from suricate.stream.window_names import vertex_names
+from suricate.windows.division import EventDivision
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,25 +81,32 @@ class Window(Controls):
         ahead: a duration, longer than ``lateness``: events further past the watermark are handled as ``on_error`` of
             the source says, unless further ones follow them that agree, see ``docs/streams.md``; None: no limit.
         combine: the weight of an edge from those of its events: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
-            ``"min"`` or ``"max"``. Sums of whole numbers are exact.
+            ``"min"`` or ``"max"``. Sums of whole numbers are exact. ``"decay"``: sums of weights, or of 1 each, that
+            halve with every ``half_life`` between the event and the end of the slide.
         late: what happens to events that come after their slide: ``"drop"`` (they are counted), ``"raise"``, or the
             name of a CSV file to append them to.
         origin: where the grid of ends begins, a duration since the epoch.
         empty: ``"emit"`` returns slides in which nothing enters or leaves, too.
         at_end: ``"hold"`` leaves slides open that only the end of the source would close.
         graph: options of the graph (see ``suricate.Graph``); ``weight_dtype`` is float64 by default, uint32 for
-            counts, None if events have no weights. With ``comm`` all its processes make the job; the first one reads.
+            counts, None if events have no weights. With ``comm`` all its processes make the job and
+            share its events; the first one reads.
         names: True: sources and destinations are names, texts or integers of 64 bits, which have ids while one of
             their events is in the window; or the ``suricate.Names`` to use. None: they are ids of vertices.
-        checkpoint: a folder for the state of the job; if it holds one, the job continues from there. A checkpoint is
-            written when the loop begins and when it asks for the next slide, so it includes what the loop did with a
-            slide.
+        checkpoint: a folder for the state of the job, which all its processes must see; if it holds one, the job
+            continues from there. A checkpoint is written when the loop begins and when it asks for the next slide, so
+            it includes what the loop did with a slide.
         checkpoint_every: a number of slides, or a duration; one more is written when the loop ends by itself.
         attributes: further values of events, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
             ``combine``, for texts ``"first"`` or ``"last"``. They are columns of the graph's edges. ``"count"`` needs
             no values. ``columns`` of the source says where they are found.
         idle: a duration: once the source has said for so long that it has no events, by chunks without rows, the
             watermark runs on with the wall clock, from the newest event. None: it waits for events.
+        half_life: a duration, with ``combine="decay"``; ``size`` is at most 900 of them. ``w.graph.edges()``, deltas
+            and alerts give the weights as of the end. Operators read stored ones, which times ``graph.weight_scale``
+            are these; an algorithm runs if a common factor of all weights does not change its result.
+        events: also keep the events of each vertex, ``w.log``, a ``suricate.Events``: those that lead to it (``"in"``),
+            that it sends (``"out"``), or ``"both"``, which undirected windows always have; None: only edges.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
@@ -129,9 +137,11 @@ class Window(Controls):
         checkpoint_every: Any = "10s",
         attributes: Mapping[str, str] | None = None,
         idle: Any = None,
+        half_life: Any = None,
+        events: str | None = None,
     ) -> None:
         self._options = WindowOptions(
-            size, slide, lateness, ahead, combine, late, origin, empty, at_end, attributes, idle,
+            size, slide, lateness, ahead, combine, late, origin, empty, at_end, attributes, idle, half_life, events,
         )  # fmt: skip
         self._source = as_source(source)
         self._source.demand_used(self._options.attributes)
@@ -139,15 +149,22 @@ class Window(Controls):
         if not isinstance(graph if graph is not None else {}, Mapping):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
         options = dict(graph or {})
+        if events is not None and options.get("comm") is not None:
+            raise RequirementError("events: a window of several processes keeps no events by vertex yet")
         self._ranks = Ranks(options.get("comm"))
         directed = bool(options.get("directed", True))
+        comm = self._ranks.comm
+        division = None if comm is None else EventDivision(comm, lambda: self.graph.partition, directed=directed)
         vertices = vertex_names(names, directed=directed)
         declared = checked_kinds(options.get("edge_columns") or {})
+        dtype = options.get("weight_dtype", "float64")
+        if combine == DECAY and (declared or getattr(dtype, "name", dtype) not in ("float64", float, np.float64)):
+            raise ParameterError(f"combine={DECAY!r}: the graph has float64 weights, and no columns of edges")
         known = [name for name, kind in declared.items() if kind.dtype == TEXT]
         #: the events, and the edges that they make
         self.contents = Contents(
             self._options, self._source.time_unit, self.refusals[0], vertices, known,
-            directed=directed, device=lambda: self.graphs.device,
+            directed=directed, device=lambda: self.graphs.device, division=division,
         )  # fmt: skip
         self.graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
         refusals = self.contents.late, *self.refusals
@@ -157,8 +174,8 @@ class Window(Controls):
         self.record: Report | None = None  #: made by :meth:`report`
         self._pending: Due | None = None  # a slide that was not handed out yet,
         self._made: Slide | None = None  # what is handed out, once the graph and the trackers have it,
-        self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
-        self._reader: Iterator[tuple[Any, Any]] | None = None
+        self._has_lists = False  # and whether it has the lists of all processes, with weights of the graph
+        self._reader: Generator[Any, None, None] | ReadAhead | None = None  # of chunks
         self._is_rehearsed = False  # whether what later slides can call is compiled
         self._shows = False  # whether there is somebody to whom progress is shown
         self._slides: Generator[Slide, None, None] | None = None
@@ -178,6 +195,8 @@ class Window(Controls):
         self._inside = False  # a chunk that was taken in part
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
+        if self._checkpoints:
+            self._checkpoints.demand_seen(self._ranks)
         saved = self._checkpoints and self._ranks.first(self._checkpoints.load, without_events)
         if saved:
             self._saved, self.slides = saved, int(saved[0]["slides"])
@@ -232,6 +251,11 @@ class Window(Controls):
         return self._pending is not None
 
     @property
+    def _is_between(self) -> bool:
+        """Whether the loop has handed out a slide, and there may be further ones."""
+        return self._slides is not None and getgeneratorstate(self._slides) == GEN_SUSPENDED
+
+    @property
     def bytes_on_host(self) -> int:
         """Bytes of the window's events and of those that wait."""
         return self.contents.memory
@@ -250,9 +274,18 @@ class Window(Controls):
                 Their ids are reserved; without live events they are deleted vertices.
 
         Raises:
-            RequirementError: the job has begun, or the graph's options exclude the algorithm.
+            RequirementError: the job has begun, or the graph's options exclude the algorithm, or weights decay, and it
+                is not ``scale_free``.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1, 0], "dst": [1, 2, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> degree = job.track("degree")
+            >>> [degree.result.tolist() for w in job]
+            [[1, 0], [1, 1, 0], [1, 1, 0]]
         """
         tracker = JobTracker(algorithm, params, every, flag("symmetric", symmetric))
+        if self._options.combine == DECAY and not (tracker.symmetric and self.graphs.directed):
+            tracker.kind.demand_scale_free(params)
         self.graphs.track(tracker)
         return tracker
 
@@ -267,6 +300,13 @@ class Window(Controls):
 
         Raises:
             ParameterError, ShapeError, DTypeError: the frame does not fit.
+
+        Example:
+            >>> events = {"src": ["ann", "bob"], "dst": ["bob", "cid"]}
+            >>> job = st.Window(events, size=2, slide=1, names=True, graph={"device": "cpu"})
+            >>> job.vertices("age", {"id": ["ann", "bob", "cid"], "age": [30, 40, 50]})
+            >>> [w.graph.columns["age"].tolist() for w in job]
+            [[30, 40], [30, 40, 50]]
         """
         self.graphs.add_column(VertexColumn(name, frame, on, missing))
 
@@ -276,6 +316,17 @@ class Window(Controls):
         Raises:
             ParameterError: ``target`` is none of these, or the job reads or writes it already; or the job continues
                 and its checkpoint does not list this target.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=2, graph={"device": "cpu"})
+            >>> degree, rows = job.track("degree"), job.sink("rows.csv")
+            >>> for w in job:
+            ...     rows.write(degree.to_pandas())
+            >>> print(open("rows.csv").read(), end="")
+            end,vertex,value
+            2,0,1
+            2,1,1
+            2,2,0
         """
         saved = None if self._saved is None else self._saved[0]["sinks"]
         sink = make_sink(target, self, saved) if self._ranks.is_first else Sink(self)
@@ -338,6 +389,13 @@ class Window(Controls):
             RequirementError: the job has begun, or runs on several processes.
             MissingLibraryError: for a page, Jinja2 or matplotlib is not installed.
             ParameterError, OSError: the file belongs to something else, or cannot be written.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> page = job.report("job.html")
+            >>> slides = [w.end for w in job]
+            >>> "<svg" in open("job.html").read()
+            True
         """
         if self._slides is not None or self._ranks.several:
             reason = "has several processes" if self._ranks.several else "has begun: ask for the report before"
@@ -357,6 +415,13 @@ class Window(Controls):
         Raises:
             MissingLibraryError: matplotlib is not installed. OSError: the file cannot be written.
             ParameterError: it is of another kind, or belongs to something else.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> slides = [w.end for w in job]
+            >>> picture = job.plot("job.svg")
+            >>> "<svg" in open("job.svg").read()
+            True
         """
         target = None if path is None else picture_of(self, path)
         figure = (self.record or of_history(self)).figure()
@@ -380,7 +445,9 @@ class Window(Controls):
             wait([self._background.done])
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self._stop_serving()
+        if self._is_between and not self._stop.is_set():
+            self._error = RequirementError("this job has ended, as its with block was left: make it again to go on")
+        self._end()
         for sink in self._sinks:
             sink.close()
         if exc[0] is None:
@@ -399,7 +466,7 @@ class Window(Controls):
 
     def __next__(self) -> Slide:
         elsewhere = self._background is not None and not self._background.takes_slides
-        if elsewhere or (self._slides is not None and getgeneratorstate(self._slides) == GEN_RUNNING):
+        if elsewhere or (self._slides is not None and self._slides.gi_running):  # type: ignore[attr-defined]
             raise RequirementError("another thread takes the slides of this job; query(fn) asks about the newest")
         if self._error is not None:
             raise self._error
@@ -408,11 +475,13 @@ class Window(Controls):
         if self.record is not None:
             self.record.refresh()
         begins, asked = self._slides is None, self._stop.is_set()
-        stops = self._ranks.any(asked, partial(self._keep, at_once=begins or asked))
+        stops, number = self._ranks.ask(asked, partial(self._number_due, at_once=begins or asked))
+        if number:
+            self._keep(number)
         if stops:
-            self._ranks.first(partial(self._keep, at_once=not (begins or asked)))
+            self._keep(self._ranks.first(partial(self._number_due, at_once=not (begins or asked))))
+            self._end()
             self._close_report()
-            self._stop_serving()
             raise StopIteration
         if self._slides is None:
             self._slides, self._shows = self._run(), can_show()
@@ -421,16 +490,16 @@ class Window(Controls):
             self._pending = self._made = None
             return slide
         except StopIteration:
-            self._ranks.first(partial(self._keep, at_once=True))
+            self._keep(self._ranks.first(partial(self._number_due, at_once=True)))
+            self._end()
             self._close_report()
-            self._stop_serving()
             raise
         except BaseException as error:
             self._slides = None
             waits = self._pending is not None and isinstance(error, KeyboardInterrupt)
             if not waits and not isinstance(error, CapacityError):
                 self._error = error  # else the next call goes on with the slide that waits
-                self._stop_serving()
+                self._end()
             raise
 
     async def __aiter__(self) -> AsyncIterator[Slide]:
@@ -473,6 +542,14 @@ class Window(Controls):
             self._error = error
             raise
 
+    def _end(self) -> None:
+        """Stop what works beside the loop, which has ended: the server of metrics, and what reads the source."""
+        self._stop_serving()
+        if self._reader is not None:
+            self._reader.close()
+        if self._slides is not None and self._is_between:  # it refers to the source
+            self._slides.close()
+
     def _close_report(self) -> None:
         if self.record is not None:
             self.record.close()
@@ -482,12 +559,24 @@ class Window(Controls):
         if self._checkpoints and self._ranks.is_first:
             self._checkpoints.claim()
 
-    def _keep(self, *, at_once: bool) -> None:
-        """Write a checkpoint if one is due or ``at_once``, but not while the newest slide is not in the graph yet."""
+    def _number_due(self, *, at_once: bool) -> int:
+        """Return the number of the checkpoint if one is due or ``at_once``, else 0; then the newest slide is whole."""
+        if self._checkpoints is None:
+            return 0
         self._claim()
         between = self._pending is None and not self._inside
-        if self._checkpoints and between and (at_once or self._checkpoints.is_due(self.slides)):
-            self._checkpoints.save(self, self.slides)
+        is_due = between and (at_once or self._checkpoints.is_due(self.slides))
+        return self._checkpoints.next_number() if is_due else 0
+
+    def _keep(self, number: int) -> None:
+        """Write the checkpoint with this ``number``, unless that is 0: other ranks their parts, then the first one."""
+        if not number or self._checkpoints is None:
+            return
+        if self._ranks.several:
+            with self._ranks.alike():
+                if not self._ranks.is_first:
+                    self._checkpoints.save_part(self, number)
+        self._ranks.first(partial(self._checkpoints.save, self, self.slides, number))
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
@@ -502,11 +591,13 @@ class Window(Controls):
             if due == ENDED:
                 return
             if due is not None:
-                yield self._apply(due)
+                if self._ranks.several and self.graphs.graph is None:
+                    self.make_graph()  # which says where events lie
+                yield self._apply(self.contents.close(due))
             elif self._ranks.any(self._stop.is_set()):
                 return
 
-    def _closing(self) -> Iterator[Due | None]:
+    def _closing(self) -> Iterator[Entering | None]:
         """Read chunks, and yield the slides that they close; None after a chunk that closes none."""
         yield from self._close(0.0)
         if self._reader is None:
@@ -523,7 +614,7 @@ class Window(Controls):
             if self._source.prefetch:
                 self._reader = ReadAhead(self._reader)
         begin, asked = time.perf_counter(), self.silence.clock()
-        while (found := next_of(self._reader, self._background or self._ranks)) is not None:
+        while (found := next_of(self._reader, self._background, self._ranks)) is not None:
             if found is NOT_YET:
                 yield None
                 continue
@@ -537,7 +628,10 @@ class Window(Controls):
                     self.contents.take(chunk)
                 except RequirementError as error:  # of its columns, by which one file may differ from others
                     place = self._source.place(self._position if position is INSIDE else position)
-                    raise RequirementError(f"{place}: {error}") from error
+                    why = f"{place}: {error}"
+                    if self.contents.ring is None or self.refusals[0].raises:
+                        raise RequirementError(why) from error
+                    self.contents.refuse(len(chunk["src"]), why)
                 self.silence.rows += len(chunk["src"])
                 if not self._is_rehearsed:
                     self._is_rehearsed = True
@@ -563,15 +657,18 @@ class Window(Controls):
             yield from self._close(time.perf_counter() - begin)
         self.contents.warn_of_late()
 
-    def _run_on(self, elapsed: float | None) -> Iterator[Due]:
+    def _run_on(self, elapsed: float | None) -> Iterator[Entering]:
         """Yield the slides that the wall clock has reached ``elapsed`` seconds after the newest event came."""
         while elapsed is not None and (end := self.contents.end_by_clock(elapsed)) is not None:
             self.silence.note([self.silence.rows, end, as_json(self._position)])
             self.contents.reach(end)
             yield from self._close(0.0)
 
-    def _close(self, spent: float) -> Iterator[Due]:
-        """Close and yield the slides that are due; ``spent``: seconds spent on reading, which count for the first."""
+    def _close(self, spent: float) -> Iterator[Entering]:
+        """Yield the slides that are due; each is closed before the next is asked for.
+
+        ``spent``: seconds spent on reading, which count for the first.
+        """
         while (due := self.contents.next_change(spent)) is not None:
             yield due
             spent = 0.0
@@ -585,13 +682,13 @@ class Window(Controls):
         graph = self.graphs.graph or self.make_graph()
         if not self._has_lists:
             change = self._ranks.change(due.change, self.graphs)
-            if not self._ranks.is_first:
-                due = self.contents.follow(due, change)
+            if self._ranks.several:
+                due = self.contents.complete(due, change)
             elif change is not due.change:
                 due = due._replace(change=change)
             self._pending, self._has_lists = due, True
         try:
-            delta = self.graphs.change(due.change, due.free)
+            delta = self.graphs.change(due.change, due.free, due.scale)
             self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
             for tracker in self.graphs.trackers:
                 tracker.advance(self.slides + 1)
@@ -621,5 +718,11 @@ class Window(Controls):
         return slide
 
     def make_graph(self) -> Graph:
-        """Make the graph of the window from what its source has; return it."""
+        """Make the graph of the window from what its source has; return it.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> job.make_graph().num_edges
+            0
+        """
         return self.graphs.make(*self._ranks.first(lambda: (self.contents.weights, self.contents.columns)))

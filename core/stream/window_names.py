@@ -120,21 +120,23 @@ class VertexNames:
             self._ids = np.full(2 * self._tokens.num_ids, UNSEEN, np.int64)
         ids, listed = self._ids, np.empty(2 * events.number, np.uint32)
         count, number = list_tokens(events.src, events.dst, lives, ids, listed)
-        live, others = (self._tokens.values_of(part) for part in (listed[:count], listed[count:number]))
+        live, others = self._tokens.values_of(listed[:count]), listed[count:number]
+        values = self._tokens.values_of(others) if number > count else None
         with self.names.exclusive():
             ids[listed[:count]] = self._live = self._began().intern(live)
-            found = self.names._ids_of(others, adds=False)
-        ids[listed[count:number]] = np.where(found == EMPTY, UNKNOWN, found.astype(np.int64))
+            found = None if values is None else self.names._ids_of(values, adds=False)
+        if found is not None:
+            ids[others] = np.where(found == EMPTY, UNKNOWN, found.astype(np.int64))
         src, dst = ids[events.src], ids[events.dst]
         ids[listed[:number]] = UNSEEN
-        known, self._entered = (src >= 0) & (dst >= 0), events
-        cancelled = unmatched = 0
-        if not known.all():
-            assert events.kind is not None
-            cancelled = int(np.count_nonzero(~known & (events.kind >= 0)))
-            unmatched = int(np.count_nonzero(misses[~known]))
+        self._entered = events
         kept = events._replace(src=src.astype(np.uint32), dst=dst.astype(np.uint32))
-        return kept if known.all() else kept.taken(known), cancelled, unmatched
+        if found is None:
+            return kept, 0, 0
+        assert events.kind is not None
+        known = (src >= 0) & (dst >= 0)
+        cancelled, unmatched = np.count_nonzero(~known & (events.kind >= 0)), np.count_nonzero(misses[~known])
+        return kept.taken(known), int(cancelled), int(unmatched)
 
     def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
         """Return two ``uint8[n]``: which events are live at the slide's end; which deletions and sets found none."""
@@ -217,6 +219,8 @@ class VertexNames:
         if self.names.keep:
             return self._fresh
         assert self._change is not None
+        if not len(self._reserved):
+            return NO_IDS
         counts = self.names._table.counts[self._reserved] + np.isin(self._reserved, self._change.up)
         return self._reserved[counts == 1]
 

@@ -1,18 +1,22 @@
-"""Conformance kits: subclass one class in a test file, and a backend or an algorithm is tested.
+"""Conformance kits: subclass one class in a test file, and a backend, an algorithm or a comm is tested.
 
 >>> class TestMyStore(StoreConformance):          # doctest: +SKIP
 ...     backend = MyStore
 >>> class TestMyAlgorithm(AlgorithmConformance):  # doctest: +SKIP
 ...     algorithm = MyAlgorithm
 ...     def oracle(self, num_vertices, src, dst, weight, **params): ...
+>>> class TestMyComm(CommConformance):            # doctest: +SKIP
+...     def run(self, job, ranks): ...
 
 pytest collects what the class inherits; the ``dev`` extra brings pytest and hypothesis. A backend is compared with a
 table of edges in NumPy arrays (``table``, ``model``): random operations, large batches and ids (``scale``), the memory
 limit (``memory``), failing allocations (``failures``), deltas (``graphs``), CUDA sources (``nvrtc``). An algorithm is
 compared, after random and scripted changes (``changes``), with an oracle that its author writes by another method; one
 whose result depends on the history is replayed (``replays``), one with kernels of its own is compared with the same by
-operators alone (``own_kernels``). :func:`check_replay` compares an answer after every event with single calls
-(``single_events``): for algorithms with a step and stores with single edges.
+operators alone, one with many right answers must keep their quality (``qualities``). A comm runs jobs in which ranks
+exchange, go different ways, end, hang (``several.comms``).
+:func:`check_replay` compares an answer after every event with single calls (``single_events``): for algorithms with a
+step and stores with single edges.
 :func:`measure` says what a call costs: waits, launches, bytes, vertices (``costs``; ``syncs`` proves that none waits).
 """
 
@@ -25,29 +29,31 @@ from typing import TYPE_CHECKING
 from suricate.base.public import listing, on_use
 
 if TYPE_CHECKING:
-    from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
+    from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, OwnKernelsConformance, Variant
     from suricate.testing.costs import Costs, measure
     from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
     from suricate.testing.model import ModelledStore
-    from suricate.testing.own_kernels import OwnKernelsConformance
+    from suricate.testing.qualities import QualityConformance
     from suricate.testing.replays import ReplayedConformance, Snapshot
+    from suricate.testing.several.comms import CommConformance
     from suricate.testing.single_events import check_replay
     from suricate.testing.stores import STEPS, StoreConformance
     from suricate.testing.walks import walk_updated, walk_view
 
 __all__ = [
-    "STEPS", "VARIANTS", "AlgorithmConformance", "Costs", "ModelledStore", "OwnKernelsConformance",
-    "ReplayedConformance", "Snapshot", "StoreConformance", "Variant", "check_replay", "device_params", "draw_ids",
-    "draw_weights", "measure", "run_examples", "walk_updated", "walk_view",
+    "STEPS", "VARIANTS", "AlgorithmConformance", "CommConformance", "Costs", "ModelledStore",
+    "OwnKernelsConformance", "QualityConformance", "ReplayedConformance", "Snapshot", "StoreConformance", "Variant",
+    "check_replay", "device_params", "draw_ids", "draw_weights", "measure", "run_examples", "walk_updated", "walk_view",
 ]  # fmt: skip
 __dir__ = listing(__all__)
 _NAMES = {
-    "algorithms": ("VARIANTS", "AlgorithmConformance", "Variant"),
+    "algorithms": ("VARIANTS", "AlgorithmConformance", "OwnKernelsConformance", "Variant"),
+    "several.comms": ("CommConformance",),
     "costs": ("Costs", "measure"),
     "draws": ("device_params", "draw_ids", "draw_weights", "run_examples"),
     "single_events": ("check_replay",),
     "model": ("ModelledStore",),
-    "own_kernels": ("OwnKernelsConformance",),
+    "qualities": ("QualityConformance",),
     "replays": ("ReplayedConformance", "Snapshot"),
     "stores": ("STEPS", "StoreConformance"),
     "walks": ("walk_updated", "walk_view"),

@@ -1,4 +1,4 @@
-"""Compile CUDA programs on a machine without a GPU, with the library of the ``nvidia-cuda-nvrtc-cu12`` wheel."""
+"""Compile CUDA programs on a machine without a GPU, with the NVRTC of ``nvidia-cuda-nvrtc-cu12`` or a later wheel."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from suricate.cuda.structs import view_prelude
 
 def no_nvrtc() -> str | None:
     """Return why this machine cannot compile CUDA programs, as text; None if it can."""
-    return None if _folder() else "NVRTC is missing: pip install nvidia-cuda-nvrtc-cu12"
+    return None if _libraries() else "NVRTC is missing: pip install nvidia-cuda-nvrtc-cu12"
 
 
-def _folder() -> Path | None:
-    try:
-        spec = importlib.util.find_spec("nvidia.cuda_nvrtc")
-    except ModuleNotFoundError:  # there is no package ``nvidia`` at all
-        return None
-    places = spec.submodule_search_locations if spec else None
-    return Path(places[0]) / "lib" if places else None
+def _libraries() -> list[Path]:
+    """Return the NVRTC libraries of installed wheels, by their major versions."""
+    spec = importlib.util.find_spec("nvidia")
+    places = (spec.submodule_search_locations if spec else None) or ()
+    found = [path for place in places for path in Path(place).glob("*/lib/libnvrtc.so.*")]
+    return sorted(found, key=lambda path: int(path.suffix[1:]))
 
 
 def compile_program(program: Program, arch: str) -> None:
@@ -35,10 +34,10 @@ def compile_program(program: Program, arch: str) -> None:
 
 def library_file() -> Path:
     """Return the path of the NVRTC library; raises ``CompileError`` if it is missing."""
-    folder = _folder()
-    if folder is None:
+    found = _libraries()
+    if not found:
         raise CompileError(str(no_nvrtc()))
-    return folder / "libnvrtc.so.12"
+    return found[0]
 
 
 def cursor_program(view: StoreView) -> Program:

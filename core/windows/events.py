@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import module_of
 from suricate.base.types import INSERT
+
+KIND = 3  #: the place of the kinds among the columns behind the times
 
 
 class Events(NamedTuple):
@@ -55,22 +58,34 @@ def number_before(time: np.ndarray | range, end: int) -> int:
     """Return how many of the ascending times ``time`` are below ``end``."""
     if isinstance(time, range):
         return min(max(end - time.start, 0), len(time))
-    return int(np.searchsorted(time, end))
+    return int(time.searchsorted(end))
 
 
 def joined(parts: Sequence[Events]) -> Events:
     """Return the concatenation of events; a part without kinds consists of insertions."""
     if len(parts) == 1:
         return parts[0]
-    if any(part.kind is not None for part in parts):
+    times, *columns = zip(*parts, strict=True)
+    if {*map(type, columns[KIND])} != {NoneType}:
         parts = [part._replace(kind=np.full(part.number, INSERT, np.int8)) if part.kind is None else part
                  for part in parts]  # fmt: skip
-    times, *columns = zip(*parts, strict=True)
-    return Events(_one_time(times), *(None if column[0] is None else _concatenated(column) for column in columns))  # type: ignore[arg-type]
+        times, *columns = zip(*parts, strict=True)
+    return Events(_one_time(times), *[None if column[0] is None else _concatenated(column) for column in columns])  # type: ignore[arg-type]
+
+
+def in_time(parts: Sequence[Events]) -> Events:
+    """Return the concatenation of events, in the order of their times."""
+    events = joined(parts)
+    time = events.time
+    if isinstance(time, range) or not np.logical_or.reduce(time[1:] < time[:-1]):
+        return events
+    return events.taken(np.argsort(time, kind="stable"))
 
 
 def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:
     """Return the times of several parts as one column: an array, or a range if the parts are consecutive ranges."""
+    if range not in map(type, times):
+        return np.concatenate(times)
     ranges = [time for time in times if isinstance(time, range)]
     if len(ranges) == len(times) and all(after.start == before.stop for before, after in pairwise(ranges)):
         return range(ranges[0].start, ranges[-1].stop)
@@ -79,7 +94,9 @@ def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:
 
 def _concatenated(parts: Sequence[Any]) -> Any:
     """Return the concatenation of arrays, on the device if one of them is there."""
-    there = next((module_of(part) for part in parts if not isinstance(part, np.ndarray)), np)
+    if {*map(type, parts)} == {np.ndarray}:
+        return np.concatenate(parts)
+    there = module_of(next(part for part in parts if not isinstance(part, np.ndarray)))
     return there.concatenate([there.asarray(part) for part in parts])
 
 

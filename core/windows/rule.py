@@ -232,9 +232,10 @@ class Rule:
             for end in range(first // self.grid.slide * self.grid.slide, last + 2, self.grid.slide):
                 rows.append([end - first - 1, end, end - 1, 0, 0])  # noqa: PERF401 - a comprehension is a call more
             return None, rows
-        verdict, times, moves = np.empty(len(time), np.uint8), times_of(time), np.empty((len(time) + 1, 5), np.int64)
+        times = time if isinstance(time, np.ndarray) else times_of(time)
+        verdict, moves = np.empty(len(time), np.uint8), np.empty((len(time) + 1, 5), np.int64)
         number = judge(times, self.delay, self.ahead, *grid, ended, self.state, self._doubted, verdict, moves)
-        return verdict if verdict.any() else None, moves[:number].tolist()
+        return verdict if np.logical_or.reduce(verdict) else None, moves[:number].tolist()
 
     def load(self, state: np.ndarray, last: int | None) -> None:
         """Restore a saved ``state``; ``last`` is the end of the slide that closed last, None if none did.

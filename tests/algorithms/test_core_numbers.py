@@ -43,3 +43,15 @@ def test_the_order_stays_valid(scale: int, seed: int) -> None:
             check_order(graph, tracker.algorithm._numbers)
             np.testing.assert_array_equal(tracker.result.core, graph.compute("kcore").core)
     assert tracker.updates.updated > 8
+
+
+def test_the_order_stays_valid_event_by_event() -> None:
+    graph, rng = su.Graph(128, device="cpu", directed=False), np.random.default_rng(2)
+    edges = su.generate.rmat(7, 12, seed=1)
+    graph.insert_edges(edges.src, edges.dst)
+    tracker = graph.track("kcore")
+    for count in (1, 10, 500, 500):
+        at = rng.integers(0, len(edges.src), count)
+        su.replay(graph, (edges.src[at], edges.dst[at], rng.random(count) < 0.5), tracker)
+        graph.insert_edges(*rng.integers(0, 128, (2, 1)))
+        check_order(graph, tracker.algorithm._numbers)

@@ -35,7 +35,10 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algo
     "independent_set": ("independent_set", {}, {"directed": False}),
     "label_propagation": ("label_propagation", {}, {"directed": False}),
 }
-COUNTED = ("wcc", "triangles", "kcore")  # loops of structures of their own do most of the work of these
+ON_CPU = {
+    "msf": ("msf", {}, {"directed": False, "weight_dtype": "float32"})
+}  # waits on CUDA, and passes over all vertices
+COUNTED = ("wcc", "triangles", "kcore", "msf")  # loops of structures of their own do most of the work of these
 NUMBERS = (4, 5, 6)  # of batches that are measured
 OPERATIONS = ("insert", "delete", "apply")
 
@@ -48,7 +51,7 @@ def edges_of(scale: int) -> su.EdgeList:
 
 def params_of(case: str) -> dict[str, Any]:
     """Return the parameters of a case; skip it if its algorithm is not installed, or lacks one of them."""
-    name, params, _ = CASES[case]
+    name, params, _ = (CASES | ON_CPU)[case]
     try:
         algorithm = su.plugins.algorithm(name)
     except UnknownNameError:
@@ -65,7 +68,7 @@ class TrackedGraph:
     """A tracked R-MAT graph, and batches of random edges for it."""
 
     def __init__(self, case: str, scale: int, device: str, checks: str, **more: Any) -> None:
-        name, _, options = CASES[case]
+        name, _, options = (CASES | ON_CPU)[case]
         edges = edges_of(scale)
         rng = np.random.default_rng(2)
         self.graph = su.Graph(1 << scale, device=device, checks=checks, **options, **more)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
+import networkx as nx
 import numpy as np
 import pytest
 from bench_cases import fixture_of, text_of
@@ -18,6 +19,7 @@ from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
 from suricate.bench.verify.edges import EdgeModel
 from suricate.bench.verify.results import check_result
+from suricate.bench.workloads import qualities
 from suricate.bench.workloads.algorithms import (
     DELETIONS,
     INSERTIONS,
@@ -27,7 +29,7 @@ from suricate.bench.workloads.algorithms import (
     UpdateAlone,
 )
 from suricate.bench.workloads.operators import Propagate, Reduce
-from suricate.bench.workloads.references import Peer
+from suricate.bench.workloads.references import LibraryPeer, Peer, libraries_of
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.vertices import KeptCurrentWithout
 
@@ -171,11 +173,18 @@ def test_algorithms_and_operators_on_every_backend_and_device(data, backend, dev
     for task in (*tasks, *timed):
         found = measure(task, QUICK)
         name = f"{task.workload} {task.algorithm} {task.detail}"
-        if isinstance(task, KeptCurrentWithout) and task.algorithm == "random_walks":  # it starts from all vertices
+        if isinstance(task, KeptCurrentWithout) and task.algorithm == "similarity":  # its pairs are of all vertices
             assert (found.status, found.reason) == ("skip", "the parameters of the algorithm may name most vertices")
             continue
         assert (name, found.status, found.reason) == (name, "ok", "")
     assert all(task.traffic() > 0 for task in timed)
+
+
+def test_vertices_that_parameters_name_are_not_deleted(data):
+    task = KeptCurrentWithout(fixture_of("csr_baseline", data), "random_walks", data.num_vertices // 2)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason) == ("skip", "the parameters of the algorithm may name most vertices")
+    assert task.others.tolist() == [*range(data.num_vertices // 2 + 1, data.num_vertices)]
 
 
 @pytest.mark.parametrize("hints", [False, True])
@@ -300,6 +309,62 @@ def test_peers_of_built_in_algorithms_run(data, name):
     task = Peer(fixture_of("scipy", data), name)
     found = measure(task, QUICK)
     assert (found.status, found.reason, task.oracle) == ("ok", "", None)
+
+
+@pytest.mark.parametrize("library", ["igraph", "networkit"])
+@pytest.mark.parametrize("name", BUILT_IN_ALGORITHMS)
+def test_peers_of_other_libraries_run(data, name, library, monkeypatch):
+    """They are rows where the library is installed, and left out elsewhere."""
+    kind = plugins.algorithm(name)
+    if not kind.has_peer(f"{library}_peer"):
+        assert library not in libraries_of(kind)
+        return
+    with monkeypatch.context() as absent:
+        absent.setattr("importlib.util.find_spec", lambda name: None)
+        assert libraries_of(kind) == []
+    pytest.importorskip(library)
+    assert library in libraries_of(kind)
+    task = LibraryPeer(fixture_of("scipy", data), name, library)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason, task.oracle) == ("ok", "", None)
+    edges = task.graph.ecount() if library == "igraph" else task.graph.numberOfEdges()
+    assert edges == len(task.subject.model)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_qualities_are_means_over_seeds(counts, temporal_file):
+    """Every repeat counts, with a seed of its own; so does each event of a pair, where events are weights."""
+    data, kind = inputs.load(str(temporal_file), seed=1), plugins.algorithm("leiden")
+    fixture, graph = fixture_of("slabhash", data), nx.Graph()
+    for u, v in zip(data.src.tolist(), data.dst.tolist(), strict=True):
+        graph.add_edge(u, v, weight=1 + (graph.get_edge_data(u, v, {"weight": 0})["weight"] if counts else 0))
+    libraries = libraries_of(kind)
+    for library in (None, *libraries):
+        made = qualities.tasks_of(fixture, "leiden", peers=library is not None)
+        task = made[counts * (len(made) // 2) + (libraries.index(library) if library else 0)]
+        assert task.detail == ", ".join(["leiden"] * (library is None) + ["counts as weights"] * counts)
+        found = measure(task, Limits(max_repeats=qualities.SEEDS, time_limit=1.0, warmups=0))
+        assert (task.backend, found.status, found.reason) == (library or "slabhash", "ok", "")
+        assert len({*task.found}) > 1
+        assert len(task.found) == 1 + qualities.SEEDS
+        assert task.extra() == {"quality": pytest.approx(np.mean(task.found)), "lowest": min(task.found)}
+        result = task.action(0)
+        label = result.label if library is None else result
+        groups = [{*np.flatnonzero(label == each).tolist()} & {*graph} for each in np.unique(label)]
+        task.restore(0, result)
+        assert task.found[-1] == pytest.approx(nx.community.modularity(graph, [each for each in groups if each]))
+
+
+def test_peers_without_refinement_are_other_methods():
+    pytest.importorskip("networkit")
+    club = nx.karate_club_graph()
+    graph = su.Graph.from_networkx(club, device="cpu").to_networkit()
+    for refine in (True, False):
+        label = plugins.algorithm("leiden").networkit_peer(graph, refine=refine)
+        groups = [set(np.flatnonzero(label == each).tolist()) for each in np.unique(label)]
+        assert 0.37 < nx.community.modularity(club, groups, weight="weight" if graph.isWeighted() else None) < 0.46
+    forest = plugins.algorithm("msf").networkit_peer(graph)
+    assert (forest.numberOfNodes(), forest.numberOfEdges()) == (34, 33)
 
 
 def test_peers_get_the_matrix_that_the_algorithm_needs(data, strange):

@@ -45,7 +45,7 @@ def test_demo_verifies_every_cell(finished_demo):
     assert header["type"] == "environment"
     assert header.keys() >= ENVIRONMENT
     assert header["inputs"][0]["graph"] == "tiny"
-    backends = [row for row in rows if row["backend"] != "scipy"]
+    backends = [row for row in rows if row["backend"] not in ("scipy", "igraph")]
     assert {row["backend"] for row in backends} == {"slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"}
     shown = [name for name, kind in plugins.algorithms().items() if "demo" in kind.suites]
     assert len(backends) == 5 * (5 + 2 * len(shown))  # build, three operations, stream; from scratch and stream
@@ -67,7 +67,8 @@ def test_demo_prints_a_line_per_backend(finished_demo):
     title, heading, _, *lines, end = [line for line in result.stdout.splitlines() if line]
     assert "tiny on cpu: ms" in title
     assert {"insert", "delete", "query", "bfs", "bfs kept", "pagerank", "pagerank kept"} <= {*re.split("  +", heading)}
-    assert [line.split()[0] for line in lines] == [*sorted(plugins.backends()), "SciPy"]
+    rows = [*sorted(plugins.backends()), "SciPy"]
+    assert [name for line in lines if (name := line.split()[0]) in rows] == rows  # others: igraph, what was not steady
     assert "0 failed" in end
 
 

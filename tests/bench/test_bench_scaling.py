@@ -41,7 +41,7 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     alone = rows_of(path, "--ranks", "1")
     assert {row["workload"] for row in alone} == {
-        f"scaling {name}" for name in ("build", "insert", "delete", "compute", "update")
+        f"scaling {name}" for name in ("build", "insert", "delete", "grow", "compute", "update")
     }
     assert all(row["extra"]["collectives"] == row["extra"]["comm_bytes"] == 0 for row in alone)
     several = [row for row in rows_of(path, "--ranks", "2") if row["workload"] != "scaling collective"]
@@ -166,12 +166,13 @@ def test_the_communication_is_counted() -> None:
         metered.is_timing = comm.size > 1
         assert metered.joined(np.arange(comm.rank + 1)).tolist() == [0, 0, 1]
         metered.share(np.zeros(5, np.int64), np.array([0, 1, 9]))
-        metered.merged(np.zeros(3, np.uint8))
+        metered.merged(np.zeros(3, np.uint8))  # gathered
+        metered.smallest(np.zeros(1 << 10, np.uint64))
         assert metered.allgather(np.int64(comm.rank)) == [0, 1]  # no array: not counted
         assert metered.spent.seconds > 0
         return metered.spent.calls, metered.spent.received
 
-    assert parallel.run(job, 2) == [(4, 16 + 32 + 3), (4, 8 + 8 + 3)]
+    assert parallel.run(job, 2) == [(5, 16 + 32 + 3 + (1 << 13)), (5, 8 + 8 + 3 + (1 << 13))]
 
 
 def test_graphs_grow_with_the_ranks() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import socket
 import subprocess
@@ -33,6 +34,39 @@ class MockKafka:
 
     def close(self) -> None:
         self.producer = None
+
+
+class ReturningKafka(MockKafka):
+    """A cluster whose broker can go away and come back with all it had, which only librdkafka's C interface can do."""
+
+    def __init__(self) -> None:
+        import confluent_kafka
+
+        (path,) = Path(confluent_kafka.__file__).parent.with_name("confluent_kafka.libs").glob("librdkafka*.so*")
+        self._library = ctypes.CDLL(str(path))  # that is loaded already
+        for name in ("conf_new", "new", "handle_mock_cluster", "mock_cluster_bootstraps"):
+            getattr(self._library, f"rd_kafka_{name}").restype = ctypes.c_void_p
+        conf = ctypes.c_void_p(self._library.rd_kafka_conf_new())
+        error = ctypes.create_string_buffer(512)
+        assert not self._library.rd_kafka_conf_set(conf, b"test.mock.num.brokers", b"1", error, 512), error.value
+        self._client = ctypes.c_void_p(self._library.rd_kafka_new(0, conf, error, 512))
+        assert self._client, error.value
+        self._cluster = ctypes.c_void_p(self._library.rd_kafka_handle_mock_cluster(self._client))
+        self.servers = ctypes.string_at(self._library.rd_kafka_mock_cluster_bootstraps(self._cluster)).decode()
+        self.producer = confluent_kafka.Producer(
+            {"bootstrap.servers": self.servers, "linger.ms": 1, "reconnect.backoff.max.ms": 200}
+        )
+
+    def go(self) -> None:
+        """Close all connections, and refuse others."""
+        assert not self._library.rd_kafka_mock_broker_set_down(self._cluster, 1)
+
+    def come_back(self) -> None:
+        assert not self._library.rd_kafka_mock_broker_set_up(self._cluster, 1)
+
+    def close(self) -> None:
+        super().close()
+        self._library.rd_kafka_destroy(self._client)
 
 
 class RedisServer:

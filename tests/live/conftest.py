@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from brokers import MockKafka, RedisServer
+from brokers import MockKafka, RedisServer, ReturningKafka
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -21,6 +21,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture
 def kafka() -> Iterator[MockKafka]:
     cluster = MockKafka()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def returning() -> Iterator[ReturningKafka]:
+    cluster = ReturningKafka()
     yield cluster
     cluster.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import signal
 import subprocess
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import PASSWORD, MockKafka
+from brokers import PASSWORD, MockKafka, ReturningKafka
 from jobs import ended, files_of, killed, run, started
 from patience import PATIENCE
 
 import suricate.stream as st
 from suricate.errors import BrokerError, ParameterError, RequirementError
+from suricate.sources.kafka_log import KafkaLog
 
 GRAPH = {"device": "cpu"}
 WINDOW = {"size": "40s", "slide": "10s", "names": True, "graph": GRAPH}
@@ -235,6 +237,46 @@ def test_a_broker_that_is_gone_is_an_error_that_names_it(kafka: MockKafka, tmp_p
             assert PASSWORD.encode() not in path.read_bytes()
             assert b"other secret" not in path.read_bytes()
     assert "refused" in (tmp_path / "log").read_text()
+
+
+def test_silence_does_not_wait_for_the_report_of_an_end(kafka: MockKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker sends that half a second after the last message; here, never."""
+    monkeypatch.setattr(KafkaLog, "_handle", lambda *args: None)
+    kafka.write("t", [(number, message(number)) for number in range(4)])
+    job = st.Window(st.kafka("t", servers=kafka.servers), **WINDOW, idle="100ms")
+    seen: list[tuple[int, str]] = []
+    with job:
+        job.start(lambda w: seen.append((w.events, w.closed_by)))
+        while not seen:
+            time.sleep(0.01)
+        job.stop(60)
+    assert seen[0] == (4, "idle")
+
+
+def test_a_broker_that_returns_is_read_on_and_an_outage_closes_no_slide(
+    returning: ReturningKafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "suricate.sources")
+    returning.write("t", [(0, message(at)) for at in range(100)])
+    source = st.kafka("t", servers=returning.servers, timeout="60s")
+    job = st.Window(source, **WINDOW, idle="1s")
+    seen: list[tuple[int, str]] = []
+    with job:
+        job.start(lambda w: seen.append((w.events, w.closed_by)))
+        while len(seen) < 9:
+            time.sleep(0.01)
+        returning.go()
+        while "is not reached" not in caplog.text:
+            time.sleep(0.01)
+        time.sleep(2)  # twice as long as idle=
+        assert len(seen) == 9
+        returning.come_back()
+        returning.write("t", [(0, message(at)) for at in range(100, 200)])
+        while len(seen) < 19:
+            time.sleep(0.01)
+        job.stop(60)
+    assert [events for events, _ in seen[:19]] == [10] * 19, "none is lost, late, or read twice"
+    assert caplog.text.count("is reached again") == caplog.text.count("is not reached") == 1
 
 
 def test_a_broker_that_never_answers_is_an_error_and_a_stop_does_not_wait(kafka: MockKafka) -> None:

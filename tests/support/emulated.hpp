@@ -56,6 +56,8 @@ template <class A, class B> inline std::common_type_t<A, B> max(A a, B b) {
 
 inline int __popc(unsigned int x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned int x) { return __builtin_ffs(int(x)); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline emulated::u64 __umul64hi(emulated::u64 a, emulated::u64 b) { return (unsigned __int128)a * b >> 64; }
 inline unsigned int __umulhi(unsigned int a, unsigned int b) { return (emulated::u64(a) * b) >> 32; }
 inline int __clz(unsigned int x) { return x ? __builtin_clz(x) : 32; }
 inline int __clzll(unsigned long long x) { return x ? __builtin_clzll(x) : 64; }

@@ -30,10 +30,12 @@ found = su.vertex_map(g, first, lambda v, level: level[v] == 0, args=(level,))
 su.edge_map(g, delta.edge_set("inserted"), meet, args=(into, sets))
 tree = g.forest(words, lambda u, v, w, s: (s.rank[u], u), lambda v, s: (v, v))
 kinds += [(near, su.Frontier), (batch, su.EdgeSet), (change, su.Scalar), (sets, su.UnionFind), (words, su.Words)]
-kinds += [(tree, su.Forest), (su.Repeated(g), su.Repeated)]
+kinds += [(tree, su.Forest), (su.Repeated(g), su.Repeated), (su.contract(g, degree), su.Contraction)]
 facts += [degree.tolist() == g.degrees().tolist(), into.tolist() == g.degrees("in").tolist(), len(first) == 1]
+facts += [len(su.wedges(g, [0, 0], lambda u, v, x: 1, best=3).labels) == 2]
+kinds += [(su.sample(g, [0, 0], [2], over="out"), su.Sample)]
 facts += [len(found) == 1, sets.num_components == 1, level.max() == bfs.result.level.max(), su.EMPTY == 2**32 - 1]
-facts += [len(su.intersect(g, u=batch)) == 1]
+facts += [len(su.intersect(g, u=batch)) == 1, su.mixed(1, 2) == su.mixed(1, np.arange(3))[2]]
 
 
 def highest(u, v, w, old, new, change):
@@ -67,11 +69,6 @@ job = su.stream.Window({"time": [1, 2], "src": [0, 1], "dst": [1, 0]}, size="2",
 replayed = su.replay(g, (drawn.src[:1], drawn.dst[:1], [False]), g.track(su.algorithm("degrees")))
 facts += [rounds < 9, old.min() == 7, [w.events for w in job] == [1, 1], replayed.changed.tolist() == [1]]
 facts += [su.parallel.run(lambda comm: comm.size, ranks=2) == [2, 2], su.networkx.Graph([(0, 1)]).order() == 2]
-facts += [
-    not su.testing.measure(g.degrees, g.device).waits,
-    su.kernels.ROUND_WORDS == 24,
-    issubclass(su.errors.WeightError, ValueError),
-]
-facts += [su.Step("module", None, None, None).answer is None, su.__version__ == "0.1.0"]
+facts += [su.Events(8, device="cpu").append([1, 2], [0, 1], [1, 2]) == range(2)]
 facts += [not su.testing.measure(g.degrees, g.device).waits, issubclass(su.errors.WeightError, ValueError)]
 facts += [su.kernels.ROUND_WORDS == 24, su.Step("module", None, None, None).answer is None, su.__version__ == "0.1.0"]

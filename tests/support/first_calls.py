@@ -13,9 +13,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ import numpy as np
 
 import suricate as su
 from suricate import plugins
+from suricate.cli.precompile import DENSE
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 WEIGHTS = None, "float32", "float64", "int32"
@@ -37,7 +40,7 @@ def algorithms(directed: bool, weights: str | None) -> Iterator[tuple[str, dict[
         requires, given = kind.requires, kind.sample_params(500, 0)
         fits = requires.undirected is None or requires.undirected != directed
         if fits and (requires.weighted is None or requires.weighted == (weights is not None)):
-            yield name, {each: given[each] for each in ("source",) if each in given}
+            yield name, {each: given[each] for each in ("source", "sources") if each in given}
 
 
 def graphs(directed: bool, weights: str | None, only: tuple[str, ...] = ()) -> None:
@@ -93,16 +96,20 @@ def queries(directed: bool, weights: str | None) -> None:
 
 
 def read(tracker: Any) -> None:
-    with suppress(su.errors.SuricateError):  # a centrality that does not converge
-        assert tracker.result is not None
-        tracker.top(3)
+    for read in (lambda: tracker.result, lambda: tracker.top(3), lambda: tracker.at([1, 2])):
+        with suppress(su.errors.SuricateError):  # a centrality that does not converge, walks without a value per vertex
+            assert read() is not None
 
 
 def readme(*numbers: int) -> None:
-    """Run README's blocks of Python, all or those with these numbers."""
+    """Run README's blocks of Python, all or those with these numbers, but for an edge function, which compiles."""
     blocks = re.findall(r"```python\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)
-    for number in numbers or range(len(blocks)):
-        run("-c", blocks[number])
+    blocks = [block for block in blocks if "su.propagate(" not in block]
+    with tempfile.TemporaryDirectory() as folder:
+        for number in numbers or range(len(blocks)):
+            path = Path(folder) / f"block{number}.py"
+            path.write_text(blocks[number])
+            run(str(path))
 
 
 def run(*command: str) -> None:
@@ -152,10 +159,15 @@ def stream(path: Path, algorithm: str, given: dict[str, Any], slide: str, window
     assert found.exit_code in (0, 2), (command, found.output, found.exception)
 
 
+STEPS = "bfs", "sssp", "wcc", "kcore", "triangles", "degree", "pagerank"  #: algorithms with a loop over events
+
+
 def replays(weights: str | None = None) -> None:
     """Replay events over graphs with a tracker of each algorithm that has a loop over events, and without one."""
     rng = np.random.default_rng(11)
-    for name, directed in itertools.product((None, "bfs", "sssp", "wcc", "degree"), (True, False)):
+    for name, directed in itertools.product((None, *STEPS), (True, False)):
+        if directed and name in ("kcore", "triangles"):
+            continue
         g = su.Graph(500, device="cpu", directed=directed, weight_dtype=weights, in_edges=directed)
         params = {"source": 0} if name in ("bfs", "sssp") else {}
         tracker = None if name is None else g.track(name, **params)
@@ -172,7 +184,7 @@ def networkx(*names: str) -> None:
 
     from suricate.networkx.info import offered
 
-    graph_of = nx.gnm_random_graph
+    warnings.filterwarnings("ignore", "Note: conversions")  # are kept
     for name, point in offered().items():
         if names and name not in names:
             continue
@@ -180,12 +192,19 @@ def networkx(*names: str) -> None:
         served = point.load()
         if function is None:
             continue
-        sizes = ((40, 150),) if served.cost == "heavy" else ((40, 150), (3_000, 20_000), (9_000, 90_000))
+        is_small = served.cost == "heavy" or name in DENSE
+        sizes = ((40, 150),) if is_small else ((40, 150), (3_000, 20_000), (9_000, 90_000))
         for size, directed, weight in itertools.product(sizes, (False, True), (None, 2, 0.5)):
-            graph = graph_of(*size, seed=3, directed=directed)
-            if weight is not None:
-                nx.set_edge_attributes(graph, weight, "weight")
-            call(nx, function, served, graph)
+            call(nx, function, served, drawn(nx, *size, directed, weight))
+
+
+@lru_cache
+def drawn(nx: Any, num_vertices: int, num_edges: int, directed: bool, weight: float | None) -> Any:
+    """Return a graph with the attribute ``weight`` alone: NetworkX keeps what it is converted to for the next call."""
+    graph = nx.gnm_random_graph(num_vertices, num_edges, seed=3, directed=directed)
+    if weight is not None:
+        nx.set_edge_attributes(graph, weight, "weight")
+    return graph
 
 
 def call(nx: Any, function: Callable[..., Any], served: Any, graph: Any) -> None:

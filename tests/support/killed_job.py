@@ -32,7 +32,7 @@ EXACT = ("bfs", "scc", "sssp", "wcc", "kcore", "triangles")  #: answers that are
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "bfs": {"source": "hub"}, "sssp": {"source": "hub"}, "hits": {"max_iter": 5000}, "eigenvector": {"max_iter": 20000},
     "betweenness": {"sources": ["hub"]}, "closeness": {"sources": ["hub"]}, "katz": {"alpha": 0.01},
-    "label_propagation": {"max_iter": 10000},
+    "label_propagation": {"max_iter": 10000}, "personalized_pagerank": {"sources": ["hub"]},
 }  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def check(
 ) -> None:
     """Compare an answer with the algorithm's reference on the last window."""
     hub = dict(zip(job.names, job.names.ids.tolist(), strict=True))["hub"]
-    given = {name: hub if name == "source" else value for name, value in arguments.items()}
+    given = {name: {"source": hub, "sources": [hub]}.get(name, value) for name, value in arguments.items()}
     if kind.name not in ("random_walks", "betweenness", "closeness"):  # samples are drawn: the kit checks these
         check_result(kind, given, result, model, job.graph.num_vertices, job.graph.device, live)
 

@@ -30,6 +30,11 @@ def sets(answer: Iterable[Iterable[Any]]) -> set[frozenset[Any]]:
     return {frozenset(group) for group in answer}
 
 
+def by_pair(answer: Iterable[tuple[Any, Any, float]]) -> dict[frozenset[Any], float]:
+    """Scores of pairs of nodes, whichever of both comes first."""
+    return {frozenset((u, v)): round(score, 12) for u, v, score in answer}
+
+
 def by_node(answer: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """Pairs of nodes and values, as a dictionary."""
     return dict(answer)
@@ -74,6 +79,21 @@ def tips(paths: dict[Any, list[Any]]) -> dict[Any, Any]:
 def tree_levels(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
     """The children of the edges of a tree."""
     return sorted(map(str, (below for _, below in pairs)))
+
+
+def how_many(found: Iterable[Any]) -> int:
+    """Of several spanning trees of one weight any may be given."""
+    return sum(1 for _ in found)
+
+
+def costs(found: Iterable[tuple[Any, Any, dict[str, Any]]]) -> list[float]:
+    """The weights of the edges of a spanning tree, in order."""
+    return [data.get("cost", 1) for *_, data in found]
+
+
+def of_tree(tree: Any) -> tuple[Any, ...]:
+    """Nodes and their attributes, and the weights of a spanning tree."""
+    return dict(tree.nodes(data=True)), tree.graph, sorted(costs(tree.edges(data=True)))
 
 
 A, B = "n0", "n7"
@@ -155,6 +175,11 @@ CALLS = [
     Call("is_strongly_connected", kind="directed"),
     Call("is_directed_acyclic_graph"),
     Call("core_number", kind="loopless"),
+    Call("minimum_spanning_edges", (), {"data": False}, kind="undirected", reduced=how_many),
+    Call("minimum_spanning_edges", (), W, kind="undirected", reduced=costs),
+    Call("maximum_spanning_edges", (), W, kind="undirected", reduced=costs),
+    Call("minimum_spanning_tree", (), W, kind="undirected", reduced=of_tree),
+    Call("maximum_spanning_tree", (), {**W, "algorithm": "prim"}, kind="undirected", reduced=of_tree),
     Call("k_core", kind="loopless", reduced=edges),
     Call("k_core", (2,), kind="loopless", reduced=edges),
     Call("k_shell", kind="loopless", reduced=edges),
@@ -176,6 +201,29 @@ CALLS = [
     Call("betweenness_centrality", (), {"weight": "no such attribute"}),
     *([Call("betweenness_centrality", (), {"k": 7, "seed": 3, "weight": "cost"})] if FROM_3_5 else []),
     Call("betweenness_centrality", (), {"endpoints": True, "normalized": False}),
+    Call("edge_betweenness_centrality"),
+    Call("edge_betweenness_centrality", (), {"weight": "cost", "normalized": False}),
+    *([Call("edge_betweenness_centrality", (), {"k": 7, "seed": 3})] if FROM_3_5 else []),
+    Call("bipartite_betweenness_centrality", ([A, B, "n5"],), kind="undirected"),
+    Call("square_clustering", kind="undirected"),
+    Call("square_clustering", (A,), kind="undirected"),
+    *(
+        Call(name, *given, kind="undirected", reduced=by_pair)
+        for name in ("jaccard_coefficient", "resource_allocation_index", "adamic_adar_index")
+        for given in (((),), (([(A, B), (A, "isolated"), (B, A), ("n5", "n3"), ("n3", A)],),))
+    ),
+    *(Call("k_truss", (k,), kind="simple", reduced=edges) for k in (2, 3, 9)),
+    *(Call(name) for name in ("is_tree", "is_forest", "number_of_isolates", "number_of_selfloops")),
+    *(Call(name, kind="directed") for name in ("is_arborescence", "is_branching")),
+    Call("isolates", reduced=list),
+    Call("is_isolate", ("isolated",)),
+    Call("is_isolate", (A,)),
+    Call("generic_bfs_edges", (A,), reduced=tree_levels),
+    Call("lowest_common_ancestor", (3, 5), kind="acyclic"),
+    Call("lowest_common_ancestor", (0, 9, "none"), kind="acyclic"),
+    Call("reverse", kind="directed", reduced=edges),
+    Call("complement", reduced=edges),
+    Call("tournament_matrix", kind="directed", reduced=lambda matrix: matrix.toarray().tolist()),
     Call("triangles", kind="undirected"),
     Call("triangles", (A,), kind="undirected"),
     Call("clustering"),
@@ -205,10 +253,11 @@ CALLS = [
     *(Call(f"{name}_all", kind="several", reduced=edges) for name in ("compose", "disjoint_union")),
     Call("union_all", (), {"rename": ("a ", "b ")}, kind="several", reduced=edges),
     Call("disjoint_union", (nx.Graph([("n0", "n1")]),), kind="undirected", reduced=edges),
+    Call("modularity", ([[f"n{at}" for at in range(30) if at != 3], ["n3", "isolated"]],), kind="undirected"),
 ]
 DRAWN = {  #: functions whose answers depend on a seed, or are not unique: a test of their own
     "label_propagation_communities", "asyn_lpa_communities", "fast_label_propagation_communities",
-    "maximal_independent_set",
+    "maximal_independent_set", "louvain_communities", "louvain_partitions", "leiden_communities", "leiden_partitions",
 }  # fmt: skip
 
 
@@ -218,10 +267,12 @@ def graphs(kind: str) -> list[Any]:
         cycles = nx.DiGraph([(at, (at + 1) % 6) for at in range(6)] + [(0, 6), (6, 7), (7, 8), (8, 0)])
         nx.add_path(cycles, [0, 9, 10, 0] if kind == "strong" else [0, 9, 0])
         return [cycles]
+    if kind == "acyclic":
+        return [nx.DiGraph([(0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (0, 6), (7, 8), (8, 9)])]
     if kind == "several":
         return [[graph, graph.subgraph(["n0", "n1"])] for graph in graphs("both")]
     found = []
-    for directed in {"undirected": (False,), "directed": (True,)}.get(kind, (False, True)):
+    for directed in {"undirected": (False,), "simple": (False,), "directed": (True,)}.get(kind, (False, True)):
         plain = nx.gnp_random_graph(30, 0.11 if directed else 0.13, seed=5, directed=directed)
         graph = nx.DiGraph(home="here") if directed else nx.Graph(home="here")
         graph.add_nodes_from((f"n{(node * 7) % 30}", {"place": node}) for node in plain)
@@ -230,7 +281,7 @@ def graphs(kind: str) -> list[Any]:
             nx.add_cycle(graph, list(graph))
         else:
             graph.add_node("isolated")
-        if kind not in ("connected", "loopless"):
+        if kind not in ("connected", "loopless", "simple"):
             graph.add_edge("n3", "n3")
         for count, (_, _, data) in enumerate(graph.edges(data=True)):
             data.update({"cost": 1 + count % 4 / 2, "colour": count} if count % 5 else {"colour": count})

@@ -1,7 +1,8 @@
 """A plugin of pytest for runs of NetworkX's own tests: counts calls that the backend serves, and keeps what failed.
 
 It writes the file that ``NETWORKX_COUNT_FILE`` names: ``{"served": {function: calls}, "outcomes": {outcome: number},
-"failed": {name of a test: what it raised}}``. ``NETWORKX_FROM_FIRST=1``: calls by priority convert graphs of any size.
+"failed": {name of a test: what it raised}, "functions": [those that this NetworkX dispatches]}``.
+``NETWORKX_FROM_FIRST=1``: calls by priority convert graphs of any size.
 """
 
 from __future__ import annotations
@@ -51,5 +52,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_sessionfinish() -> None:
     """Write the counts."""
-    found = {"served": SERVED, "outcomes": OUTCOMES, "failed": FAILED}
+    functions = sorted(networkx.utils.backends._registered_algorithms)
+    found = {"served": SERVED, "outcomes": OUTCOMES, "failed": FAILED, "functions": functions}
     Path(os.environ["NETWORKX_COUNT_FILE"]).write_text(json.dumps(found))

@@ -56,7 +56,7 @@ class FakeGraph:
         self.num_vertices, self.directed = graph.num_vertices, graph.directed
         self.workspace = Workspace(self.device)  # type: ignore[arg-type]
         self.weight_dtype, self.has_in_edges, self.most_arcs = graph.weight_dtype, graph.has_in_edges, graph.most_arcs
-        self.partition = self.edge_table = None
+        self.partition = self.edge_table = self._events = None
         self.walks_rows = False
         self._views: dict[str, Any] = {}
 

@@ -55,7 +55,7 @@ FIRST = (  #: what takes longest, and is not to begin when other workers have no
     "test_threads_with_streams_of_their_own",
 )  # fmt: skip
 PRUNED = pytest.StashKey[dict[str, set[str]]]()  #: names of the tests of functions whose parameters prune() has seen
-SHARES = 12  #: parts of what the quick tier leaves out, or does not compile; a commit picks one
+SHARES = 36  #: parts of what the quick tier leaves out, or does not compile; a commit picks one
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -241,8 +241,8 @@ def _is_on_default(item: pytest.Item) -> bool:
 
 
 def _unit(item: pytest.Item) -> str:
-    """Return what a test shares compiled code with: those of its file on its backend."""
-    return f"{_file(item)} {backend_of(item)}"
+    """Return what runs together: the sets of parameters of a test on a backend, which share most compiled code."""
+    return f"{_base(item)} {backend_of(item)}"
 
 
 def _is_slow(item: pytest.Item) -> bool:

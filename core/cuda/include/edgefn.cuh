@@ -6,6 +6,12 @@ namespace edgefn {
 
 typedef unsigned long long bits;
 
+// What a function returns that votes; W is long long or double.
+template <class W> struct Vote {
+    long long label;
+    W weight;
+};
+
 // + - * wrap around; on signed integers that needs the detour through unsigned ones.
 template <class T> __device__ __forceinline__ T add(T a, T b) { return T(bits(a) + bits(b)); }
 template <class T> __device__ __forceinline__ T sub(T a, T b) { return T(bits(a) - bits(b)); }
@@ -16,6 +22,17 @@ template <class T> __device__ __forceinline__ T power(T a, int n) {
     T product = 1;
     for (int i = 0; i < n; ++i) product = mul(product, a);
     return product;
+}
+
+// The hash of suricate.base.mixing: steps of SplitMix64.
+__device__ __forceinline__ bits next_bits(bits x) {
+    x += 0x9E3779B97F4A7C15ull;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBull;
+    return x ^ x >> 31;
+}
+__device__ __forceinline__ long long mixed(long long seed, long long a, long long b) {
+    return (long long)next_bits(next_bits(next_bits(bits(seed)) ^ bits(a)) ^ bits(b));
 }
 
 // A shift by 64 or more, or by a negative count, moves every bit out.

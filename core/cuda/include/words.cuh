@@ -200,6 +200,11 @@ __device__ __forceinline__ Word128 atomic_min_word(Word128* p, Word128 word) {
     while (less(word, old) && !replace(p, old, word)) {}
     return old;
 }
+
+// The effect su.atomic.min on words. It looks first, which spares most atomics.
+template <class W> __device__ __forceinline__ void lower(W* p, W word) {
+    if (less(word, load_now(p))) atomic_min_word(p, word);
+}
 #endif
 
 }  // namespace words

@@ -17,7 +17,7 @@ from types import CellType, FunctionType
 from typing import Any, ClassVar
 
 from suricate.base.effects import atomic
-from suricate.base.errors import RequirementError
+from suricate.base.errors import EdgeFunctionError, RequirementError
 from suricate.edgefn.source import find_source, parsed
 
 Function = Callable[..., Any]
@@ -25,13 +25,19 @@ ANSWERS = "answers_"  #: name of the array
 
 
 @lru_cache(maxsize=256)
-def keeping_answers(fn: Function, then: Function, count: int, fields: int) -> tuple[Function, Function]:
-    """Return versions of ``fn`` and ``then`` with one more argument: an array in which ``then`` stores its results.
+def keeping_answers(
+    fn: Function, then: Function, score: Function | None, count: int, fields: int, *, columns: bool = False
+) -> tuple[Function, Function, Function | None]:
+    """Return versions of ``fn``, ``then`` and ``score`` with an argument more: an array with the results of ``then``.
 
-    It has one entry per vertex. ``count``: the number of arguments of the call, which both functions take last.
-    ``fields``: how many parameters of ``then`` hold the reduced value: one, or one per field of a word.
+    It has one entry per vertex, or per vertex and column. ``count``: the number of arguments of the call, which all
+    functions take last. ``fields``: how many parameters of ``then`` hold the reduced value: one, or one per field of a
+    word or of a vote. ``score`` may be None.
     """
-    return _made(fn, 3 + count, _Unchanged()), _made(then, 1 + fields + count, _Keeping())
+    column = find_source(then).parameters(rest=True)[1 + fields] if columns and isinstance(then, FunctionType) else ""
+    scored = None if score is None else _made(score, 1 + fields + count, _Unchanged())
+    kept = _made(then, 1 + fields + columns + count, _Keeping(column))
+    return _made(fn, 3 + columns + count, _Unchanged()), kept, scored
 
 
 @lru_cache(maxsize=256)
@@ -44,6 +50,21 @@ def adding_at_corners(fn: Function, count: int) -> Function:
     return _made(fn, 3 + count, _Adding(names))
 
 
+@lru_cache(maxsize=256)
+def over_wedges(fn: FunctionType, score: FunctionType | None, count: int) -> tuple[Function, Function | None]:
+    """Return versions of ``fn(u, v, x, ...)`` and ``score(u, x, total, ...)`` for rows of wedges, for a vote.
+
+    Both take the place ``i`` of a vertex in an array, their last argument, for ``u``. The first is a function of
+    ``(i, x, v)`` that returns ``x`` and what ``fn`` does. ``count``: the number of arguments behind these three.
+    """
+    first = find_source(fn).parameters(rest=True)[:3]
+    if len(first) < 3:
+        raise EdgeFunctionError(
+            f"{fn.__name__} takes {len(first)} parameters: wedges calls it with u, v, x and the args"
+        )
+    return _made(fn, 3 + count, _Voting(first[2])), None if score is None else _made(score, 3 + count, _OfPlaces())
+
+
 class _Unchanged(ast.NodeTransformer):
     outside: ClassVar[dict[str, Any]] = {}  #: what it uses besides what the function does, by name
 
@@ -51,20 +72,60 @@ class _Unchanged(ast.NodeTransformer):
         """Return the statements to put ahead of the body: none; ``first`` is the name of the first parameter."""
         return []
 
+    def order(self, parameters: list[ast.arg]) -> list[ast.arg]:
+        """Return the parameters, the array not included, in the order in which the new function takes them."""
+        return parameters
+
+
+class _OfPlaces(_Unchanged):
+    """Rewrites a function of a vertex so that it takes its place in the array."""
+
+    def begin(self, first: str) -> list[ast.stmt]:
+        """Return the statement that reads the vertex."""
+        return parsed(f"{first} = {ANSWERS}[place_]").body
+
+    def order(self, parameters: list[ast.arg]) -> list[ast.arg]:
+        """Return the parameters with the place in front, for the vertex."""
+        return [ast.arg("place_"), *parameters[1:]]
+
+
+class _Voting(_OfPlaces):
+    """Rewrites a function of a wedge so that it returns its end, the parameter ``x``, too."""
+
+    def __init__(self, x: str) -> None:
+        self.x = x
+
+    def order(self, parameters: list[ast.arg]) -> list[ast.arg]:
+        """Return the parameters in the order of an arc from the place to ``x``, whose weight is ``v``."""
+        _, v, x, *others = parameters
+        return [ast.arg("place_"), x, v, *others]
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        """Replace ``return value`` by ``return x, value``."""
+        if node.value is None:
+            return node
+        return ast.Return(ast.Tuple([ast.Name(self.x, ast.Load()), node.value], ast.Load()))
+
 
 class _Keeping(_Unchanged):
-    """Rewrites a function so that it writes its result to ``array[v]``, where ``v`` is its first parameter."""
+    """Rewrites a function so that it writes its result to ``array[v]``, where ``v`` is its first parameter.
+
+    ``column``: the name of the parameter ``j`` of a function that writes to ``array[v, j]``; else "".
+    """
+
+    def __init__(self, column: str = "") -> None:
+        self.column = column
 
     def begin(self, first: str) -> list[ast.stmt]:
         """Return a statement to put ahead of the body: it sets ``array[first]`` to 0, for paths that return nothing."""
-        self.first = first
-        return parsed(f"{ANSWERS}[{first}] = 0").body
+        self.place = f"{ANSWERS}[{first}, {self.column}]" if self.column else f"{ANSWERS}[{first}]"
+        return parsed(f"{self.place} = 0").body
 
     def visit_Return(self, node: ast.Return) -> Any:
         """Replace ``return value`` by two statements: write ``value`` to the array, and return True."""
         if node.value is None:
             return node
-        write = parsed(f"{ANSWERS}[{self.first}] = 0").body[0]
+        write = parsed(f"{self.place} = 0").body[0]
         assert isinstance(write, ast.Assign)
         write.value = node.value
         return [write, *parsed("def f():\n    return True").body[0].body]  # type: ignore[attr-defined]
@@ -93,7 +154,7 @@ def _made(function: Any, place: int, change: _Unchanged) -> Function:
     names, given = source.parameters(rest=True), copy.deepcopy(source.node.args)
     if given.vararg and len(names) <= place:  # every parameter has its argument, and so has every one of the rest
         names, given.defaults = [*names, *(f"other{i}_" for i in range(place - len(names)))], []
-    given.posonlyargs, given.args, given.vararg = [], [ast.arg(name) for name in names], None
+    given.posonlyargs, given.args, given.vararg = [], change.order([ast.arg(name) for name in names]), None
     given.args.insert(place, ast.arg(ANSWERS))
     ordinary = len(names) - len(given.defaults)
     if place > ordinary:  # what is ahead has defaults, and so must this; it is always given
@@ -102,7 +163,7 @@ def _made(function: Any, place: int, change: _Unchanged) -> Function:
     begin = change.begin(names[0])
     body = [*begin, *(part for node in copy.deepcopy(source.body) for part in _listed(change.visit(node)))]
     made = ast.FunctionDef(name=name, args=given, body=body, decorator_list=[])
-    file = f"<{function.__module__}.{function.__qualname__} on several ranks, {id(function)}>"
+    file = f"<{function.__module__}.{function.__qualname__} {type(change).__name__}, {id(function)}>"
     return _with_outside(function, made, file, change.outside)
 
 

@@ -64,6 +64,11 @@ def asks_of(statements: Iterable[Statement], known: Callable[[str], bool], write
     return Asks(tuple(edges), unknown, degrees)
 
 
+def reads(statements: Iterable[Statement], label: str) -> bool:
+    """Return whether the statements of a function use its parameter ``label``."""
+    return any(node.op == "parameter" and node.value == label for node in _nodes(statements))
+
+
 def _statements(statements: Iterable[Statement]) -> Iterator[Statement]:
     for one in statements:
         yield one

@@ -101,6 +101,12 @@ class Batch:
     Raises:
         ShapeError: not two or three arrays, or arrays of different length.
         WeightError: weights to delete.
+
+    Example:
+        >>> g = su.Graph.from_coo([0], [1], num_vertices=3, device="cpu")
+        >>> delta = g.apply(su.Batch(delete=([0], [1]), insert=([1], [2])))
+        >>> g.edges().src.tolist(), g.edges().dst.tolist()
+        ([1], [2])
     """
 
     __slots__ = ("delete", "insert")
@@ -169,12 +175,18 @@ class Delta(metaclass=HidesOld):
     ``"deleted"``, ``"replaced"`` (edges with new weights) or ``"replaced_old"`` (the same with their old weights).
 
     Edges of a graph with columns of edges have a ``row``, and are replaced if any column changed.
+
+    Example:
+        >>> g = su.Graph.from_coo([0], [1], num_vertices=3, device="cpu")
+        >>> delta = g.insert_edges([0, 1], [1, 2])
+        >>> isinstance(delta, su.Delta), delta.num_inserted, delta.inserted.src.tolist()
+        (True, 1, [1])
     """
 
     _framed: ClassVar[Any]  # ``delta.frame.frame_of``, which stands above this module
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists",
                  "_lock", "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors", "named",
-                 "num_vertices_after", "num_vertices_before")  # fmt: skip
+                 "num_vertices_after", "num_vertices_before", "version")  # fmt: skip
 
     def __init__(
         self,
@@ -200,6 +212,7 @@ class Delta(metaclass=HidesOld):
         self._lists: Lists | None = None
         self._edge_sets: dict[str, EdgeSet] = {}
         self._deleted_vertices, self._revived_vertices = deleted_vertices, revived_vertices
+        self.version: int | None = None  #: that of the graph after the call; None: the call changed nothing
         self.named: tuple[Any, int] = (None, 0)  #: the names of the graph, or what returns them, and their version
 
     @property
@@ -298,15 +311,34 @@ class Delta(metaclass=HidesOld):
         Raises:
             MissingLibraryError: pandas is not installed.
             RequirementError: names were given or forgotten since.
+
+        Example:
+            >>> g = su.Graph.from_coo([0], [1], num_vertices=3, device="cpu")
+            >>> g.apply(su.Batch(delete=([0], [1]), insert=([1], [2]))).to_pandas()
+               src  dst      kind
+            0    1    2  inserted
+            1    0    1   deleted
         """
         return self._framed(self).to_pandas()
 
     def to_arrow(self) -> Any:
-        """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors."""
+        """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors.
+
+        Example:
+            >>> g = su.Graph.from_coo([0], [1], num_vertices=3, device="cpu")
+            >>> g.insert_edges([1], [2]).to_arrow().to_pylist()
+            [{'src': 1, 'dst': 2, 'kind': 'inserted'}]
+        """
         return self._framed(self).to_arrow()
 
     def to_polars(self) -> Any:
-        """Return a ``polars.DataFrame`` with the columns of :meth:`to_pandas`; raises the same errors."""
+        """Return a ``polars.DataFrame`` with the columns of :meth:`to_pandas`; raises the same errors.
+
+        Example:
+            >>> g = su.Graph.from_coo([0], [1], num_vertices=3, device="cpu")
+            >>> g.insert_edges([1], [2]).to_polars().rows()
+            [(1, 2, 'inserted')]
+        """
         return self._framed(self).to_polars()
 
     def __len__(self) -> int:
@@ -333,7 +365,7 @@ class Delta(metaclass=HidesOld):
         if self._device.is_cuda:
             return True
         with self._lock or self._exclusive():
-            removed, added, _ = self._net()
+            removed, added, _ = self._changes if self._is_net else self._net()
         return not ((removed is not None and _has_any(removed)) or (added is not None and _has_any(added)))
 
     @overload
@@ -356,6 +388,11 @@ class Delta(metaclass=HidesOld):
 
         Raises:
             UnknownNameError: there is no such kind.
+
+        Example:
+            >>> g = su.Graph(3, directed=False, device="cpu")
+            >>> g.insert_edges([0], [1]).arcs("inserted").size
+            2
         """
         if kind not in KINDS:
             _require_kind(kind)
@@ -375,6 +412,11 @@ class Delta(metaclass=HidesOld):
         """Return the changes of a ``kind``, such as ``"inserted"``, as an edge set in device memory, without waiting.
 
         There is one edge set per delta and kind, so algorithms share its hash table and rows.
+
+        Example:
+            >>> g = su.Graph(3, device="cpu")
+            >>> g.insert_edges([0, 1], [1, 2]).edge_set("inserted").edges().dst.tolist()
+            [1, 2]
         """
         made = self._edge_sets.get(kind) if isinstance(kind, str) else None
         if made is None:
@@ -405,7 +447,7 @@ class Delta(metaclass=HidesOld):
         """Return the arcs of a ``kind``, from the lists or else the batch, and an upper bound of their edges."""
         if self._lists is not None:
             return listed(self._listed_arcs(kind))
-        removed, added, deleted = self._net()
+        removed, added, deleted = self._changes if self._is_net else self._net()
         if kind == "deleted" and deleted is not None:
             return listed(deleted.arcs)
         change, wanted = _half(kind, removed, added)
@@ -440,7 +482,8 @@ class Delta(metaclass=HidesOld):
         lists = moved(self._all(), self._device.to_numpy)
         changed = tuple(map(self._device.to_numpy, (self.deleted_vertices, self.revived_vertices)))
         vertices = (self.num_vertices_before, self.num_vertices_after)
-        return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, changed)
+        kind = str(self._device), self._directed, self._weight_dtype
+        return _restored, (*kind, vertices, lists, changed, self.version)
 
     def _exclusive(self) -> Lock:
         """Return the lock of the graph; a delta without one, such as a pickled delta, makes its own."""
@@ -504,11 +547,13 @@ def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
 
 
 def _restored(
-    device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, changed: Any
-) -> Delta:
+    device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, changed: Any,
+    version: int | None,
+) -> Delta:  # fmt: skip
     """Return a delta from its pickled parts, with its arrays on ``device``, such as ``"cpu"`` or ``"cuda:0"``."""
     place = resolve_device(device)
     delta = Delta(place, directed, dtype, num_vertices)
+    delta.version = version
     delta._lists = moved(lists, place.xp.array)
     delta._deleted_vertices, delta._revived_vertices = map(place.xp.array, changed)
     return delta

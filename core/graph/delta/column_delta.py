@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from suricate.base.types import ArcList
 from suricate.graph.delta import Changes, Delta, Lists, listed
 from suricate.intake.arrays import picked
@@ -20,13 +22,13 @@ class ColumnDelta(Delta):
 
     __slots__ = ("__weakref__", "_rows", "_table")
 
-    def __init__(self, rows: Delta, table: EdgeTable) -> None:
+    def __init__(self, rows: Delta, table: EdgeTable | None) -> None:
         super().__init__(
             rows._device, rows._directed, rows._weight_dtype, (rows.num_vertices_before, rows.num_vertices_after),
             deleted_vertices=rows._deleted_vertices, wait=rows._wait, lock=rows._lock,
             revived_vertices=rows._revived_vertices,
         )  # fmt: skip
-        self._rows, self._table, self.named = rows, table, rows.named
+        self._rows, self._table, self.named, self.version = rows, table, rows.named, rows.version
 
     @property
     def is_known_empty(self) -> bool:
@@ -37,8 +39,11 @@ class ColumnDelta(Delta):
         if self._lists is None:
             with self._exclusive():
                 if self._lists is None:  # no other thread has made them meanwhile
-                    self._lists = _with_weights(self._table, self._rows._all())
+                    self._lists = self._weighed(self._rows._all())
         return self._lists
+
+    def _weighed(self, lists: Lists) -> Lists:
+        return _with_weights(self._table, lists)
 
     def _net(self) -> Changes:
         return self._rows._net()
@@ -51,15 +56,33 @@ class ColumnDelta(Delta):
         return listed(self._listed_arcs(kind))
 
 
+class ScaledDelta(ColumnDelta):
+    """A :class:`Delta` of a graph whose stored weights are relative: with these times ``before`` and ``after`` it."""
+
+    __slots__ = ("scales",)
+
+    def __init__(self, rows: Delta, before: float, after: float) -> None:
+        super().__init__(rows, None)
+        self.scales = before, after  #: of weights that left, and of those that are there
+
+    def _weighed(self, lists: Lists) -> Lists:
+        (before, after), old = self.scales, lists.replaced_old
+        kinds: Any = zip(lists[:3], (after, before, after), strict=True)
+        inserted, deleted, replaced = (edges._replace(weight=edges.weight * by) for edges, by in kinds)
+        return Lists(inserted, deleted, replaced, None if old is None else old * before)
+
+
 def shown_delta(delta: Delta, table: EdgeTable | None) -> Delta:
     """Return a delta as users see it: with weights if its own are rows of ``table``; None: it has weights itself."""
     return delta if table is None else table.show(ColumnDelta(delta, table))
 
 
-def _with_weights(table: EdgeTable, lists: Lists) -> Lists:
+def _with_weights(table: EdgeTable | None, lists: Lists) -> Lists:
     """Return ``lists``, which have rows of ``table`` as weights, with weights; without edges that have not changed."""
-    values, replaced, old = table.weights, lists.replaced, lists.replaced_old
+    replaced, old = lists.replaced, lists.replaced_old
+    assert table is not None
     assert old is not None
+    values = table.weights
     if len(old):
         differs = table.differs(replaced.weight, old)
         replaced, old = picked(replaced, differs), old[differs]

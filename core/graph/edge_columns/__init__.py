@@ -117,6 +117,15 @@ class EdgeColumns(Mapping[str, Array]):
         """Return the value of a column at edges that were given none; raises as ``edge_columns[name]`` does."""
         return table_of(self._graph).column(name).missing
 
+    @property
+    def capacity(self) -> int:
+        """How many entries an array by row needs: all rows are below. Batches raise it, and ``compact`` may lower it.
+
+        Raises:
+            RequirementError: the edges have no columns.
+        """
+        return table_of(self._graph).capacity
+
     def __iter__(self) -> Iterator[str]:
         return iter(() if self._graph.edge_table is None else list(self._graph.edge_table.columns))
 

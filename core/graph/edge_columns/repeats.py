@@ -11,6 +11,7 @@ from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.notice import caution
 from suricate.base.parameters import shown
 from suricate.base.types import REPLACED, UNCHANGED, EdgeList, edge_keys
+from suricate.comm.protocol import Comm, SelfComm
 from suricate.intake.arrays import checked_edges, checked_weights, on_host, picked, same_length
 from suricate.state.edge_table import WEIGHT
 
@@ -34,8 +35,9 @@ def checked_rules(combine: Any) -> dict[str, str]:
 
 
 def combined(
-    edges: EdgeList, rules: Mapping[str, str], num_vertices: int, *, directed: bool = True, matrix: bool = False
-) -> EdgeList:
+    edges: EdgeList, rules: Mapping[str, str], num_vertices: int, *, directed: bool = True, matrix: bool = False,
+    comm: Comm | None = None,
+) -> EdgeList:  # fmt: skip
     """Return each edge once, in host arrays, with its weights combined into one.
 
     Args:
@@ -45,6 +47,7 @@ def combined(
         num_vertices: ids are below.
         directed: if False, ``(u, v)`` and ``(v, u)`` are one edge.
         matrix: the edges are the entries of a matrix; if it is symmetric, an undirected edge is one entry.
+        comm: every process passes all entries of some pairs of vertices.
 
     Raises:
         RequirementError: a rule needs weights or a column. ParameterError: texts under a rule for numbers.
@@ -59,7 +62,7 @@ def combined(
     columns = {name: _values(part, name, len(src)) for name, part in columns.items()}
     if not directed:
         if matrix:
-            src, dst, columns = _one_triangle(src, dst, columns)
+            src, dst, columns = _one_triangle(src, dst, columns, comm or SelfComm())
         src, dst = np.minimum(src, dst), np.maximum(src, dst)
     keys = edge_keys(src, dst)
     order = np.argsort(keys, kind="stable")
@@ -114,7 +117,9 @@ def _combined(values: np.ndarray, begins: np.ndarray, ends: np.ndarray, rule: st
     return np.add.reduceat(values.astype(np.int64 if exact else np.float64), begins)
 
 
-def _one_triangle(src: np.ndarray, dst: np.ndarray, columns: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+def _one_triangle(
+    src: np.ndarray, dst: np.ndarray, columns: dict[str, Any], comm: Comm
+) -> tuple[Any, Any, dict[str, Any]]:
     """Return the entries on and above the diagonal if those below are the same, else all; ``columns``: of entries."""
     below, above = np.flatnonzero(src > dst), np.flatnonzero(src < dst)
     keys = edge_keys(dst[below], src[below]), edge_keys(src[above], dst[above])
@@ -122,7 +127,7 @@ def _one_triangle(src: np.ndarray, dst: np.ndarray, columns: dict[str, Any]) -> 
     is_same = np.array_equal(np.sort(keys[0]), np.sort(keys[1])) and all(
         np.array_equal(part[below], part[above]) for part in columns.values()
     )
-    if not is_same:
+    if not all(comm.allgather(is_same)):
         return src, dst, columns
     kept = src <= dst
     return src[kept], dst[kept], {name: part[kept] for name, part in columns.items()}

@@ -62,13 +62,16 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
 
     Raises:
         RequirementError: the edges have no columns.
+        RequirementError: weights are scaled, and the algorithm is not ``scale_free``.
         UnknownNameError, DTypeError, ParameterError: there is no such column, or its dtype cannot be that of weights;
             or the algorithm uses no weights.
     """
-    if graph.edge_table is None and "weight" not in params:
+    if graph.edge_table is None and "weight" not in params and graph.weight_scale is None:
         return graph, params
     is_class = isinstance(algorithm, type) and issubclass(algorithm, Algorithm)
     kind: type[Algorithm] = algorithm if is_class else plugins.algorithm(algorithm)
+    if graph.weight_scale is not None:
+        kind.demand_scale_free(params)
     if "weight" in inspect.signature(kind).parameters:
         name: Any = None
     else:
@@ -245,7 +248,7 @@ def weighed_delta(seen: Graph, delta: Delta) -> Delta:
     made._changes = Changes(_half(xp, halves.removed, values), _half(xp, halves.added, values), halves.deleted)
     if halves.deleted is not None:
         made._changes = made._changes._replace(deleted=DeletedEdges(*(weighed(values, one) for one in halves.deleted)))
-    made._is_net = True
+    made._is_net, made.version = True, delta.version
     return made
 
 

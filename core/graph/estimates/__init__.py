@@ -94,6 +94,11 @@ def estimate_memory(
         ParameterError, UnknownNameError: an argument is invalid, or neither degrees nor both numbers are given.
         ShapeError, DTypeError: degrees are not a one-dimensional array of integers of at least 0.
         RequirementError: the graph lacks what an algorithm needs.
+
+    Example:
+        >>> estimate = su.estimate_memory(10, 20, device="cpu")
+        >>> 0 < estimate.peak < 100_000
+        True
     """
     kind, _ = choose_backend(backend, "cpu")
     keeps_in = flag("in_edges", in_edges) and flag("directed", directed)

@@ -72,6 +72,12 @@ def from_arrow(
         ShapeError: a column is missing.
         UnknownNameError: no vertex has the name at an end of an edge.
         DTypeError: a column holds neither numbers nor bools nor texts.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> g = su.Graph.from_arrow(pa.table({"src": [0, 1], "dst": [1, 2]}), device="cpu")
+        >>> g.num_edges
+        2
     """
     edges, vertices = as_table(edges), as_table(vertices)
     columns = _columns(edges, "edges")
@@ -100,7 +106,14 @@ def from_arrow(
 
 
 def from_polars(cls: type[Graph], edges: Any, vertices: Any = None, **options: Any) -> Graph:
-    """Return a graph of frames of polars, as :meth:`Graph.to_polars` returns them; options of ``from_arrow``."""
+    """Return a graph of frames of polars, as :meth:`Graph.to_polars` returns them; options of ``from_arrow``.
+
+    Example:
+        >>> import polars as pl
+        >>> g = su.Graph.from_polars(pl.DataFrame({"src": [0, 1], "dst": [1, 2]}), device="cpu")
+        >>> g.num_edges
+        2
+    """
     return from_arrow(cls, edges, vertices, **options)
 
 
@@ -114,6 +127,11 @@ def to_arrow(graph: Graph, *, names: bool = True) -> GraphTables:
         MissingLibraryError: pyarrow is not installed.
         RequirementError: a column has the name of another column of the tables, or names are neither all texts nor all
             integers.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.to_arrow().edges.column_names
+        ['src', 'dst']
     """
     arrow, (edges, vertices) = library("pyarrow", "arrow"), _tables(graph, names)
     if any(isinstance(name, int) and name >= 1 << 63 for name in vertices.get(NAME, ())):
@@ -128,6 +146,11 @@ def to_polars(graph: Graph, *, names: bool = True) -> GraphTables:
     """Return the graph as two frames of polars (``polars.DataFrame``); see :func:`to_arrow`.
 
     Frames do not say whether edges have a direction: :func:`from_polars` takes ``directed=False``.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.to_polars().edges.rows()
+        [(0, 1), (1, 2)]
     """
     polars, frames = library("polars", "polars"), []
     with utf8_only():

@@ -34,6 +34,12 @@ def from_igraph(cls: type[Graph], graph: Any, **options: Any) -> Graph:
 
     Raises:
         ParameterError: ``graph`` is not an igraph graph, or has parallel edges or repeated names.
+
+    Example:
+        >>> import igraph as ig
+        >>> g = su.Graph.from_igraph(ig.Graph([(0, 1), (1, 2)]), device="cpu")
+        >>> g.num_edges
+        2
     """
     if not all(hasattr(graph, name) for name in ("vcount", "get_edgelist", "vs", "es")):
         raise ParameterError(f"graph must be a graph of igraph, got {type(graph).__name__}")
@@ -72,6 +78,11 @@ def to_igraph(graph: Graph) -> Any:
     Raises:
         MissingLibraryError: igraph is not installed.
         RequirementError: a column of vertices is called ``name``, or an object is not named by a text.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.to_igraph().get_edgelist()
+        [(0, 1), (1, 2)]
     """
     igraph, parts = library("igraph", "igraph"), parts_of(graph)
     refuse_attributes("igraph", parts._replace(edges={}), (NAME,))

@@ -35,6 +35,12 @@ def from_networkit(cls: type[Graph], graph: Any, attributes: Mapping[str, type] 
 
     Raises:
         ParameterError: ``graph`` is not a NetworKit graph, or has parallel edges, or a node lacks an attribute.
+
+    Example:
+        >>> import networkit as nk
+        >>> g = su.Graph.from_networkit(nk.Graph(3), device="cpu")
+        >>> g.num_vertices, g.num_edges
+        (3, 0)
     """
     if not all(hasattr(graph, name) for name in ("upperNodeIdBound", "iterEdgesWeights", "hasNode")):
         raise ParameterError(f"graph must be a graph of NetworKit, got {type(graph).__name__}")
@@ -84,6 +90,11 @@ def to_networkit(graph: Graph, *, names: bool = False) -> Any:
         MissingLibraryError: NetworKit is not installed.
         RequirementError: the edges have columns other than weights, or a column of vertices is called ``name`` or has
             integers beyond 32 bits.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> g.to_networkit().numberOfEdges()
+        2
     """
     networkit, parts = library("networkit", "networkit"), parts_of(graph)
     further = sorted(parts.edges.keys() - {WEIGHT})

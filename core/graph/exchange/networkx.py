@@ -64,6 +64,12 @@ def from_networkx(
     Raises:
         ParameterError: ``graph`` is not a NetworkX graph, or no edge has the attribute.
         DTypeError, WeightError: a weight is not a number, or one that a graph cannot hold.
+
+    Example:
+        >>> import networkx as nx
+        >>> g = su.Graph.from_networkx(nx.path_graph(4), device="cpu")
+        >>> g.directed, g.num_edges
+        (False, 3)
     """
     _check(graph, weight, options)
     one_way = options.setdefault("directed", graph.is_directed()) is True or graph.is_directed()
@@ -212,6 +218,11 @@ def to_networkx(graph: Graph, weight: Any = None) -> Any:
 
     Raises:
         RequirementError: the id of a vertex without a name is the name of another one.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> list(g.to_networkx().edges)
+        [(0, 1), (1, 2)]
     """
     networkx, kept = library("networkx", "networkx"), graph._objects or Objects()
     kept.read()

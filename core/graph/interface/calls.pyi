@@ -5,13 +5,19 @@ plugins, and for names in variables.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
+from typing import Any, Literal, Protocol, Required, TypedDict, Unpack, overload
 
 from suricate.algorithms.bfs import BFSResult
 from suricate.algorithms.directed_triangles import DirectedTrianglesResult
+from suricate.algorithms.edge_betweenness import EdgeBetweennessResult
 from suricate.algorithms.hits import HITSResult
 from suricate.algorithms.kcore import KCoreResult
+from suricate.algorithms.ktruss import KTrussResult
+from suricate.algorithms.leiden import LeidenResult
+from suricate.algorithms.msf import MSFResult
+from suricate.algorithms.personalized_pagerank import PersonalizedRanks
 from suricate.algorithms.scc import SCCResult
+from suricate.algorithms.similarity import Similarities
 from suricate.algorithms.sssp import SSSPResult
 from suricate.algorithms.triangles import TrianglesResult
 from suricate.algorithms.wcc import WCCResult
@@ -69,6 +75,16 @@ class DirectedTriangles(Parameters, total=False):
 
     definition: Literal["networkx", "ldbc"]
 
+class EdgeBetweenness(Parameters, total=False):
+    """Parameters of ``edge_betweenness``."""
+
+    k: int | None
+    normalized: bool
+    seed: int
+    sources: GivenVertices | None
+    weighted: bool
+    kernels: bool
+
 class Eigenvector(Parameters, total=False):
     """Parameters of ``eigenvector``."""
 
@@ -108,12 +124,35 @@ class KCore(Parameters, total=False):
 
     kernels: bool
 
+class KTruss(Parameters, total=False):
+    """Parameters of ``ktruss``."""
+
+    kernels: bool
+
 class LabelPropagation(Parameters, total=False):
     """Parameters of ``label_propagation``."""
 
     max_iter: int
     seed: int
     synchronous: bool
+
+class Leiden(Parameters, total=False):
+    """Parameters of ``leiden``."""
+
+    resolution: float
+    seed: int
+    refine: bool
+    stable: bool
+    max_iter: int | None
+    levels: bool
+    pass_share: float
+    pass_gain: float
+    kernels: bool
+
+class MSF(Parameters, total=False):
+    """Parameters of ``msf``."""
+
+    kernels: bool
 
 class PageRank(Parameters, total=False):
     """Parameters of ``pagerank``."""
@@ -133,6 +172,15 @@ class PageRank(Parameters, total=False):
     nstart: Mapping[int, float] | Mapping[str, float] | GivenArray | None
     dangling: Mapping[int, float] | Mapping[str, float] | GivenArray | None
 
+class PersonalizedPageRank(Parameters, total=False):
+    """Parameters of ``personalized_pagerank``."""
+
+    sources: Required[GivenVertices | None]
+    alpha: float
+    tol: float
+    max_iter: int | None
+    weighted: bool | None
+
 class RandomWalks(Parameters, total=False):
     """Parameters of ``random_walks``."""
 
@@ -148,12 +196,26 @@ class RandomWalks(Parameters, total=False):
 class StronglyConnectedComponents(Parameters, total=False):
     """Parameters of ``scc``."""
 
+class Similarity(Parameters, total=False):
+    """Parameters of ``similarity``."""
+
+    pairs: Any
+    kind: Literal["jaccard", "overlap", "cosine", "adamic_adar", "resource_allocation"]
+    vertices: GivenVertices | None
+    best: int | None
+    neighbors: bool
+
 class SpMV(Parameters, total=False):
     """Parameters of ``spmv``."""
 
     x: float | Mapping[int, float] | Mapping[str, float] | GivenArray
     over: Literal["out", "in"]
     weighted: bool | None
+
+class SquareClustering(Parameters, total=False):
+    """Parameters of ``square_clustering``."""
+
+    kernels: bool
 
 class SSSP(Parameters, total=False):
     """Parameters of ``sssp``."""
@@ -168,6 +230,7 @@ class Triangles(Parameters, total=False):
     method: Literal["auto", "dynamic", "static"]
     kernels: bool
     per_vertex: bool
+    weighted: Literal["", "geometric", "barrat"]
 
 class WCC(Parameters, total=False):
     """Parameters of ``wcc``."""
@@ -196,6 +259,10 @@ class Track(Protocol):
         self, algorithm: Literal["directed_triangles"], **params: Unpack[DirectedTriangles]
     ) -> Tracker[DirectedTrianglesResult]: ...
     @overload
+    def __call__(
+        self, algorithm: Literal["edge_betweenness"], **params: Unpack[EdgeBetweenness]
+    ) -> Tracker[EdgeBetweennessResult]: ...
+    @overload
     def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> Tracker[ReturnedArray]: ...
     @overload
     def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> Tracker[HITSResult]: ...
@@ -208,11 +275,21 @@ class Track(Protocol):
     @overload
     def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> Tracker[KCoreResult]: ...
     @overload
+    def __call__(self, algorithm: Literal["ktruss"], **params: Unpack[KTruss]) -> Tracker[KTrussResult]: ...
+    @overload
     def __call__(
         self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]
     ) -> Tracker[ReturnedArray]: ...
     @overload
+    def __call__(self, algorithm: Literal["leiden"], **params: Unpack[Leiden]) -> Tracker[LeidenResult]: ...
+    @overload
+    def __call__(self, algorithm: Literal["msf"], **params: Unpack[MSF]) -> Tracker[MSFResult]: ...
+    @overload
     def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> Tracker[ReturnedArray]: ...
+    @overload
+    def __call__(
+        self, algorithm: Literal["personalized_pagerank"], **params: Unpack[PersonalizedPageRank]
+    ) -> Tracker[PersonalizedRanks]: ...
     @overload
     def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> Tracker[ReturnedArray]: ...
     @overload
@@ -220,7 +297,13 @@ class Track(Protocol):
         self, algorithm: Literal["scc"], **params: Unpack[StronglyConnectedComponents]
     ) -> Tracker[SCCResult]: ...
     @overload
+    def __call__(self, algorithm: Literal["similarity"], **params: Unpack[Similarity]) -> Tracker[Similarities]: ...
+    @overload
     def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> Tracker[ReturnedArray]: ...
+    @overload
+    def __call__(
+        self, algorithm: Literal["square_clustering"], **params: Unpack[SquareClustering]
+    ) -> Tracker[ReturnedArray]: ...
     @overload
     def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> Tracker[SSSPResult]: ...
     @overload
@@ -250,6 +333,10 @@ class Compute(Protocol):
         self, algorithm: Literal["directed_triangles"], **params: Unpack[DirectedTriangles]
     ) -> DirectedTrianglesResult: ...
     @overload
+    def __call__(
+        self, algorithm: Literal["edge_betweenness"], **params: Unpack[EdgeBetweenness]
+    ) -> EdgeBetweennessResult: ...
+    @overload
     def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> ReturnedArray: ...
     @overload
     def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> HITSResult: ...
@@ -260,17 +347,33 @@ class Compute(Protocol):
     @overload
     def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> KCoreResult: ...
     @overload
+    def __call__(self, algorithm: Literal["ktruss"], **params: Unpack[KTruss]) -> KTrussResult: ...
+    @overload
     def __call__(
         self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]
     ) -> ReturnedArray: ...
     @overload
+    def __call__(self, algorithm: Literal["leiden"], **params: Unpack[Leiden]) -> LeidenResult: ...
+    @overload
+    def __call__(self, algorithm: Literal["msf"], **params: Unpack[MSF]) -> MSFResult: ...
+    @overload
     def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> ReturnedArray: ...
+    @overload
+    def __call__(
+        self, algorithm: Literal["personalized_pagerank"], **params: Unpack[PersonalizedPageRank]
+    ) -> PersonalizedRanks: ...
     @overload
     def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> ReturnedArray: ...
     @overload
     def __call__(self, algorithm: Literal["scc"], **params: Unpack[StronglyConnectedComponents]) -> SCCResult: ...
     @overload
+    def __call__(self, algorithm: Literal["similarity"], **params: Unpack[Similarity]) -> Similarities: ...
+    @overload
     def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> ReturnedArray: ...
+    @overload
+    def __call__(
+        self, algorithm: Literal["square_clustering"], **params: Unpack[SquareClustering]
+    ) -> ReturnedArray: ...
     @overload
     def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> SSSPResult: ...
     @overload

@@ -32,6 +32,11 @@ def frontier(graph: Graph, vertices: Any = None, *, trusted: bool = False, disti
     Raises:
         VertexRangeError: an id is negative or not below ``num_vertices``.
         DTypeError, ShapeError, DeviceError: not integers, not one-dimensional, on another device.
+
+    Example:
+        >>> g = su.Graph(5, device="cpu")
+        >>> g.frontier([3, 1, 3]).vertices.tolist()
+        [1, 3]
     """
     return Frontier._of_graph(graph, vertices, trusted, distinct)
 
@@ -46,6 +51,13 @@ def words(graph: Graph, keys: Mapping[str, Any], payload: Mapping[str, Any] | No
     Raises:
         ParameterError: fields that do not fit 128 bits, or bad names.
         DTypeError: a dtype that is not one of uint32, int32, float32, uint64, int64, float64.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], device="cpu")
+        >>> best = g.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+        >>> reached = su.advance(g, [0], lambda u, v, w: (1, u), out=best, reduce="argmin")
+        >>> best.parent.tolist()
+        [4294967295, 0, 0]
     """
     return make_words(graph.num_vertices, keys, payload, device=graph.device)
 
@@ -61,6 +73,12 @@ def edge_set(graph: Graph, src: Any, dst: Any, values: Any = None) -> EdgeSet:
     Raises:
         VertexRangeError: an id is negative or not below ``num_vertices``.
         DTypeError, ShapeError, DeviceError: the arrays are invalid.
+
+    Example:
+        >>> g = su.Graph(4, device="cpu")
+        >>> pairs = g.edge_set([0, 1, 0], [1, 3, 1])
+        >>> pairs.edges()
+        EdgeList(src=array([1, 0], dtype=uint32), dst=array([3, 1], dtype=uint32), weight=None)
     """
     return EdgeSet._of(graph, src, dst, values)
 
@@ -75,13 +93,30 @@ def scalar(graph: Graph, op: str = "sum", dtype: Any = "float64", value: float |
 
     Raises:
         UnknownNameError, DTypeError, ParameterError: no such reduction; a dtype that does not go with it; a bad value.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+        >>> total = g.scalar("sum", "int64")
+        >>> def count(u, v, w, total):
+        ...     total.add(v)
+        >>> su.edge_map(g, None, count, args=(total,))
+        >>> total.read()
+        3
     """
     return Scalar._of(op, dtype, graph.device, value)
 
 
 @on_graph_device
 def union_find(graph: Graph) -> UnionFind:
-    """Return disjoint sets of the vertices; at first each vertex is its own set."""
+    """Return disjoint sets of the vertices; at first each vertex is its own set.
+
+    Example:
+        >>> g = su.Graph(4, directed=False, device="cpu")
+        >>> groups = g.union_find()
+        >>> groups.union([0, 3], [2, 1])
+        >>> groups.labels().tolist()
+        [0, 1, 0, 1]
+    """
     return UnionFind._of(graph.num_vertices, graph.device)
 
 
@@ -98,6 +133,20 @@ def forest(graph: Graph, words: Words, offer: Any, restart: Any, *, args: tuple[
 
     Raises:
         ParameterError: the words do not end with such a field.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 0, 1], [1, 2, 2], in_edges=True, device="cpu")
+        >>> words = g.words(keys={"level": "uint32"}, payload={"parent": "uint32"})
+        >>> def offer(u, v, w, words):
+        ...     return words.level[u] + 1, u
+        >>> def restart(v, words):
+        ...     if v == 0:
+        ...         return 0, v
+        ...     return su.EMPTY, su.EMPTY
+        >>> tree = g.forest(words, offer, restart)
+        >>> report = tree.compute(g, g.frontier([0]))
+        >>> words.level.tolist()
+        [0, 1, 1]
     """
     made: Forest = public("Forest")._of(words, offer, restart, args=args, uniform=uniform)
     return made

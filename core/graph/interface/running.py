@@ -58,6 +58,13 @@ def track(graph: Graph, algorithm: Any, **params: Any) -> Tracker[Any]:
     Raises:
         UnknownNameError: no algorithm of this name is installed.
         RequirementError: the graph lacks what the algorithm needs.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], num_vertices=5, device="cpu")
+        >>> reach = g.track("bfs", source=0)
+        >>> delta = g.insert_edges([2], [4])
+        >>> reach.result.level.tolist()
+        [0, 1, 2, -1, 3]
     """
     if graph.partition is None:
         return _tracked(graph, algorithm, params)
@@ -67,7 +74,13 @@ def track(graph: Graph, algorithm: Any, **params: Any) -> Tracker[Any]:
 
 @Listing
 def compute(graph: Graph, algorithm: Any, **params: Any) -> Any:
-    """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
+    """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1], [1, 2], num_vertices=4, device="cpu")
+        >>> g.compute("bfs", source=0).parent.tolist()
+        [0, 0, 1, -1]
+    """
     graph._updater.raise_found()
     if graph.partition is None:
         return _computed(graph, algorithm, params)
@@ -84,4 +97,5 @@ def _computed(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Any:
     seen, params = weighing(graph, algorithm, params)
     instance = make_algorithm(seen, algorithm, naming.as_parameters(graph, params))
     instance.compute(seen)
+    instance.is_kept = False
     return instance.result

@@ -61,6 +61,12 @@ def numbers_of(texts: np.ndarray) -> np.ndarray | None:
     except (ValueError, OverflowError):
         pass
     try:
-        return np.where(given == "", "nan", given).astype(np.float64)
+        return floats_of(given)
     except ValueError:
         return None
+
+
+def floats_of(texts: np.ndarray) -> np.ndarray:
+    """Return texts as ``float64`` (empty ones: NaN); ``ValueError`` if one is not a number."""
+    given = texts.astype("U")
+    return np.where(given == "", "nan", given).astype(np.float64)

@@ -7,6 +7,7 @@ interpreted, for the few lines that are not ordinary, so that nothing has to be 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -196,7 +197,7 @@ class Tokenizer:
         if error == codes.EMPTY_FIELD:
             return f"column {column + 1} ({fields[column]}) is empty"
         if error == codes.BAD_QUOTE:
-            return f"a quoted field is not closed on its line: {shown}"
+            return f"a quoted field is not closed on its line, and line breaks within fields are not read: {shown}"
         if error == codes.BAD_RECORD:
             return f"a line must start with one of {', '.join(layout.records)}, not {shown}"
         if error == codes.OTHER_ZONE:
@@ -206,10 +207,11 @@ class Tokenizer:
         if error == codes.BAD_TIME and ticks <= 0:
             return times.reason(_unquoted(token))
         if error == codes.BAD_TIME and ticks > 1:
-            return f"time {shown} is no number, or out of range: time_unit= (--time-unit) says which unit they have"
+            unit = "time_unit= (--time-unit) says which unit they have"
+            return f"time {shown} is no number, or out of range: {unit}{_hint_of_date(token)}"
         if error == codes.BAD_TIME:
             hint = " (a window reads fractions of s, ms and us)" if LOOKS_DECIMAL.fullmatch(token) else ""
-            return f"time {shown} is not a whole number of 64 bits{hint}"
+            return f"time {shown} is not a whole number of 64 bits{hint}{_hint_of_date(token)}"
         if error == codes.WEIGHT_RANGE:
             hint = "" if abs(self._bounds[1]) > 2**32 else " (weight_dtype='float64' takes it)"
             return f"weight {shown} is not between {self._bounds[0]:.10g} and {self._bounds[1]:.10g}{hint}"
@@ -240,6 +242,11 @@ class Tokenizer:
             hint = "" if layout.format == "events" else layout.advice.numbers
             return f"id {shown} is too large: ids go up to {highest}{hint}"
         return f"id {shown} is too large: with the number of vertices that is declared, ids go up to {highest}"
+
+
+def _hint_of_date(token: bytes) -> str:
+    """Return how dates are written, if ``token`` looks like one of another form: 1.3.2026, 3/1/2026."""
+    return "; dates are read in the form 2026-03-01T22:00:00" if re.search(rb"\d[-/.]\d+[-/.]\d", token) else ""
 
 
 def _unquoted(token: bytes) -> str:

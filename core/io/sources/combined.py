@@ -31,7 +31,10 @@ class Several(Source):
         self._sources = [as_source(each) for each in sources]
         units, errors = ({str(getattr(each, name)) for each in self._sources} for name in ("time_unit", "on_error"))
         if len(units) > 1:
-            raise ParameterError(f"the sources have times of different units: {', '.join(sorted(units))}")
+            known = ", ".join(sorted(units))
+            raise ParameterError(
+                f"the sources have times of different units: {known}; st.source(x, time_unit='s') says it"
+            )
         if on_error is None and len(errors) > 1:
             raise ParameterError(f"the sources have on_error {', '.join(sorted(errors))}: on_error= says which holds")
         first = self._sources[0] if self._sources else Source()
@@ -68,7 +71,13 @@ class Several(Source):
 
 
 class Chain(Several):
-    """Sources read one after the other; the watermark of a window is not reset between them."""
+    """Sources read one after the other; the watermark of a window is not reset between them.
+
+    Example:
+        >>> both = st.chain({"src": [0], "dst": [1]}, {"src": [1], "dst": [2]})
+        >>> [w.graph.num_edges for w in st.Window(both, size=2, slide=1, graph={"device": "cpu"})]
+        [1, 2]
+    """
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of each source in turn; a position has the positions of those that were begun."""
@@ -89,7 +98,13 @@ class Chain(Several):
 
 
 class Merge(Several):
-    """Two sources merged by time; of events with equal times, those of the first source come first."""
+    """Two sources merged by time; of events with equal times, those of the first source come first.
+
+    Example:
+        >>> left, right = ({"time": time, "src": [0, 1], "dst": [1, 2]} for time in ([1, 4], [2, 3]))
+        >>> [w.events for w in st.Window(st.merge(left, right), size="1", slide="1", graph={"device": "cpu"})]
+        [1, 1, 1, 1]
+    """
 
     def __init__(self, first: Any, second: Any, *, on_error: Any = None) -> None:
         super().__init__(first, second, on_error=on_error)

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from suricate.base.errors import FileFormatError, ParameterError
+from suricate.base.errors import FileFormatError, ParameterError, UnknownNameError
 from suricate.base.files import as_path
 from suricate.base.parameters import flag, shown
+from suricate.base.renamed import keywords
 from suricate.io.options import FirstRow
 from suricate.io.parts import natural
 from suricate.io.sources.identity import ChangedError
@@ -35,6 +36,8 @@ Part = tuple[str, int]  #: name and size
 class Folder(Scan):
     """A source that reads the parts in a folder; made by :func:`files`, which explains its options."""
 
+    ends_of_lines = "end lines, or rename parts into place once they are whole"
+
     def __init__(self, folder: Any, format: str | None, *, watch: bool, settle: Any, **options: Any) -> None:
         super().__init__(folder, format, restarts=False, **options)
         self.live = self.endless = watch
@@ -49,8 +52,8 @@ class Folder(Scan):
         return []
 
     def want(self, attributes: Any, **wanted: Any) -> None:
-        """Call :meth:`Source.want`; a part that counts is whole, so its last line needs no end."""
-        super().want(attributes, **wanted | {"open_ended": False})
+        """Call :meth:`Source.want`; a part that counts is whole, so its last line needs no end, but may be replaced."""
+        super().want(attributes, **wanted | {"open_ended": False, "checked": self.live or wanted.get("checked", False)})
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of the parts; while it is watched, without end, and chunks without rows while none counts.
@@ -92,8 +95,8 @@ class Folder(Scan):
                 yield parts.position, chunk
         except FileNotFoundError:
             return  # the next look tells
-        except (ChangedError, FileFormatError) as error:
-            if self._bad.raises and isinstance(error, FileFormatError):
+        except (ChangedError, FileFormatError, ParameterError, UnknownNameError) as error:
+            if self._bad.raises and not isinstance(error, ChangedError):
                 raise
             parts.done = None
             self._refuse(name, str(error))
@@ -179,8 +182,8 @@ class Parts:
 
         A part that does not count yet holds back those that sort behind it.
         """
-        there, outside = self._list()
-        wrong = [(name, "is a link out of the folder") for name in outside if name not in self.size]
+        there, odd = self._list()
+        wrong = [(name, why) for name, why in odd.items() if name not in self.size]
         self.size |= dict.fromkeys((name for name, _ in wrong), -1)
         for name, size in [*self.size.items()]:
             now = there[name].st_size if name in there else -1
@@ -218,9 +221,9 @@ class Parts:
         rests = max(self._clock() - since, (time.time_ns() - found.st_ctime_ns) / 1e9)
         return renamed or rests >= self._settle
 
-    def _list(self) -> tuple[dict[str, os.stat_result], list[str]]:
-        """Return the parts that are there, and the names of links that lead out of the folder."""
-        found, outside, folders = dict[str, os.stat_result](), list[str](), [self._folder]
+    def _list(self) -> tuple[dict[str, os.stat_result], dict[str, str]]:
+        """Return the parts that are there; and by name, why others are none, which are pipes or links elsewhere."""
+        found, odd, folders = dict[str, os.stat_result](), dict[str, str](), [self._folder]
         while folders:
             for entry in os.scandir(folders.pop()):
                 if entry.name.startswith((".", "_")) or entry.name.endswith(".tmp"):
@@ -228,14 +231,17 @@ class Parts:
                 name = os.path.relpath(entry.path, self._folder)
                 try:
                     if entry.is_symlink() and not is_inside(entry.path, self._folder):
-                        outside.append(name)
+                        odd[name] = "is a link out of the folder"
                     elif entry.is_file():
                         found[name] = os.stat(entry.path)
-                    elif entry.is_dir() and "=" in entry.name:
-                        folders.append(Path(entry.path))
+                    elif entry.is_dir():
+                        folders += [Path(entry.path)] if "=" in entry.name else []
+                    else:
+                        os.stat(entry.path)  # raises for a link to nothing, which is left out
+                        odd[name] = "is a pipe, a socket or a device"
                 except FileNotFoundError:
                     continue  # it went meanwhile
-        return found, outside
+        return found, odd
 
 
 def is_inside(path: Any, folder: Path) -> bool:
@@ -249,6 +255,7 @@ def hashed(part: Part) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest())
 
 
+@keywords(attributes="columns={'fee': ...}")
 def files(  # noqa: PLR0913 - what a user may choose, by keyword
     folder: str | os.PathLike[str],
     *,
@@ -285,6 +292,13 @@ def files(  # noqa: PLR0913 - what a user may choose, by keyword
     Raises:
         ParameterError: there is no such folder, or an argument is invalid; while reading: see ``on_error``.
         FileFormatError: while reading: a part is malformed.
+
+    Example:
+        >>> import os
+        >>> os.mkdir("days")
+        >>> file = su.write(su.EdgeList(np.array([0, 1]), np.array([1, 2])), "days/1.csv")
+        >>> [w.events for w in st.Window(st.files("days"), size=2, slide=2, graph={"device": "cpu"})]
+        [2]
     """
     roles = named_columns(columns, {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind})
     return Folder(

@@ -75,7 +75,7 @@ def rows_behind(
     most, expected = position or (0, {})
     done, sums = 0, Sums()
     for chunk in chunks:
-        columns = chunk if isinstance(chunk, Mapping) else {"mark": np.array([done])}
+        columns = chunk if type(chunk) is dict or isinstance(chunk, Mapping) else {"mark": np.array([done])}
         rows = len(next(iter(columns.values())))
         before = min(max(most - done, 0), rows)
         if before:

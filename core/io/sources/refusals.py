@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,7 +62,7 @@ class Refusals:
             cut_to(self.path, end)
 
 
-def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:
+def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Generator[tuple[Any, list[list[list[str]]]]]:
     """Yield each chunk with the rows of malformed lines met while reading it, a list for each of ``refusals``."""
     for chunk in chunks:
         held = []

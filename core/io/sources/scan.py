@@ -13,7 +13,7 @@ import itertools
 import operator
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,19 @@ from suricate.base.parameters import flag, one_of, shown
 from suricate.base.renamed import keywords
 from suricate.base.types import DELETE, INSERT, SET
 from suricate.io import steps
+from suricate.io.divided.stretches import ALL, TEXT, LineCount, Stretch, begin_of, stretches_of
 from suricate.io.encodings import BYTES, UTF8, checked_encoding
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import FORMATS, Layout, head_and_layout, table_format, usual_columns, usual_values
+from suricate.io.formats import (
+    FORMATS,
+    Layout,
+    demand_ends,
+    head_and_layout,
+    place_of,
+    table_format,
+    usual_columns,
+    usual_values,
+)
 from suricate.io.options import SCAN, FirstRow, ReadOptions, check_columns
 from suricate.io.parallel import parsed
 from suricate.io.parsing.fields import Fields, texts_at
@@ -54,6 +64,7 @@ class Scan(Source):
     """A source of events that reads files; made by :func:`scan`, which explains its options."""
 
     resumes, live, prefetch = True, False, 2
+    ends_of_lines = "at_end='hold' waits for the ends of lines"  #: what to do where a line went on after it was read
 
     def __init__(
         self, path: Any, format: str | None, *, texts: bool, encoding: str, restarts: bool, **options: Any
@@ -61,7 +72,9 @@ class Scan(Source):
         super().__init__(**options)
         self._given, self._paths, self._format, (self._bad,) = path, self._files_of(path), format, self.refusals
         self._texts, self._encoding, self._restarts = texts, checked_encoding(encoding), restarts
-        self._first = FirstRow()
+        self._first, self._lines = FirstRow(), LineCount()
+        self._begin: tuple[Path | None, Any] = None, None  # of the last file: what all its stretches need
+        self._table_open: tuple[Path | None, Any] = None, None
 
     def _files_of(self, path: Any) -> list[Path]:
         if isinstance(path, list | tuple):
@@ -102,6 +115,92 @@ class Scan(Source):
                     yield (done, record), chunk
                 record = (name, state, *record[2:]) if record else (name, None, 0, 0, 0)
             done += (record,)
+
+    def by_rank(self, rank: int, size: int, first: int = 0) -> Iterator[tuple[int, Chunk | _Mark | None]]:
+        """Yield (number, chunk) of the stretches whose number is ``rank`` modulo ``size``, from number ``first`` on.
+
+        The files are numbered in stretches, in order: a megabyte of text, a group of rows of a large table, and files
+        that are not divided (small, compressed, of events, of several bytes per character). So the chunks of all ranks
+        by number have the rows of :meth:`read` in its order. A stretch has any number of chunks; (number, None) ends
+        it. Nothing is exchanged: ranks find the same numbers by the files, which must be the same. What all read is
+        the beginning of each file of several stretches, and of the first one.
+
+        Raises:
+            FileFormatError: with the number of the line in the file, before which lines are then counted.
+        """
+        self._first, self._lines = self.first or FirstRow(), LineCount()
+        self._begin, self._table_open = (None, None), (None, None)
+        form = self._format, self._encoding, self._groups_of
+        for number, stretch in enumerate(each for path in self._paths for each in stretches_of(path, *form)):
+            is_own = number >= first and number % size == rank
+            if number == 0 and not is_own and self._first.texts is None:
+                self._learn(stretch)
+            if not is_own:
+                continue
+            for chunk in self._stretch(stretch):
+                yield number, chunk
+            yield number, None
+
+    def _groups_of(self, path: Path, kind: str) -> int:
+        from suricate.io.table_reading import errors_of, number_of_groups
+
+        with errors_of(path):
+            return number_of_groups(self._opened(path, kind)[0])
+
+    def _opened(self, path: Path, kind: str) -> tuple[Any, Any]:
+        """Return pyarrow's reader and the schema of a table of which stretches are read; the last one stays open."""
+        from suricate.io.table_reading import opened
+
+        if self._table_open[0] != path:
+            self._table_open = path, opened(path, kind)
+        found: tuple[Any, Any] = self._table_open[1]
+        return found
+
+    def _learn(self, stretch: Stretch) -> None:
+        """Learn from the first file what its first row says about all files."""
+        path = stretch.path
+        with open(path, "rb", buffering=0) as file:
+            kind = table_format(path, file.read(8), None if self._format == "events" else self._format)
+        if kind is not None:
+            next(self._table(path, kind, range(0)), None)
+        elif self._format != "events":
+            self._begin_of(path)
+
+    def _begin_of(self, path: Path) -> tuple[Layout, int]:
+        if self._begin[0] != path:
+            self._begin = path, begin_of(path, self._format, self._options)
+        found: tuple[Layout, int] = self._begin[1]
+        return found
+
+    def _stretch(self, stretch: Stretch) -> Iterator[Chunk | _Mark]:
+        """Yield the chunks of a stretch; malformed lines behind each of them are in ``held`` of its refusals."""
+        path = stretch.path
+        if stretch.kind == ALL:
+            for _, chunk, bad in self._file(path, None):
+                self._bad.hold(path, bad)
+                yield chunk
+        elif stretch.kind != TEXT:
+            self._demand_utf8(path)
+            yield from self._table(path, stretch.kind, range(stretch.begin, stretch.end))
+        else:
+            layout, header = self._begin_of(path)
+            begin = max(stretch.begin, header)
+            with ByteSource(path, None, self._encoding, span=(begin, stretch.end)) as source:
+                rows = self._rows(source, source.chunks(), layout, 0, small=False)
+                try:
+                    for _, _, chunk, bad in rows:
+                        before = self._lines_before(path, begin) if bad else 0
+                        self._bad.hold(path, [each._replace(number=before + each.number) for each in bad])
+                        yield chunk
+                except FileFormatError as error:
+                    if error.line is None:
+                        raise
+                    line = self._lines_before(path, begin) + error.line
+                    raise FileFormatError(path, line, error.reason) from None
+
+    def _lines_before(self, path: Path, begin: int) -> int:
+        """Return how many lines begin before byte ``begin`` of a file, by which lines of its stretch are counted."""
+        return self._lines.before(path, begin - 1) + 1 if begin else 0
 
     def is_untouched(self, position: Any) -> bool:
         """Return whether all files are as they were when reading ended at ``position``, by their times and sizes."""
@@ -159,7 +258,7 @@ class Scan(Source):
         if kind is not None:
             self._demand_utf8(path)
             return self._checked(self._table(path, kind), read)
-        return self._text(path, partial(parse_pieces, raises=self._bad.raises), read)
+        return self._text(path, read)
 
     def _checked(self, chunks: Iterator[Any], read: Any) -> Iterator[Any]:
         for after, chunk in rows_behind(chunks, read and read[:2], checked=self.checked):
@@ -169,41 +268,50 @@ class Scan(Source):
         if self._encoding != UTF8:
             raise ParameterError(f"scan: encoding is for text and CSV files, which {path} is not")
 
-    def _table(self, path: Path, kind: str) -> Iterator[Chunk]:
-        """Yield the chunks of a table, of the format ``kind``."""
+    def _table(self, path: Path, kind: str, groups: range | None = None) -> Iterator[Chunk]:
+        """Yield the chunks of a table, of the format ``kind``; of these ``groups`` of its rows, None: all."""
         from suricate.io.sources.table_batches import event_columns
-        from suricate.io.table_reading import errors_of, opened
+        from suricate.io.table_reading import errors_of, load_pyarrow, opened
 
         with errors_of(path):
-            reader, schema = opened(path, kind)
+            reader, schema = opened(path, kind) if groups is None else self._opened(path, kind)
             names = schema.names
             chosen = {**usual_values(names), **({"kind": "kind"} if "kind" in names else {}), **self.columns}
             chosen = usual_columns(path, names, chosen, None, SCAN)
             chosen |= {name: name for name in self.attributes if name not in chosen}
-            roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
-            roles = {role: name for role, name in roles.items() if role in COLUMNS or role in self.attributes}
+            demand_ends(path, chosen, names, None, SCAN)
+            roles = {
+                role: names[place_of(path, names, len(names), name)] for role, name in chosen.items()
+                if role in COLUMNS or role in self.attributes
+            }  # fmt: skip
+            if groups is not None:  # what the schema says of all rows
+                empty = load_pyarrow().RecordBatch.from_pylist([], schema=schema)
+                event_columns(path, empty, roles, self._first, names=self.names, texts=self._texts)
             if kind == "parquet":
-                batches = reader.iter_batches(ROWS, columns=[*dict.fromkeys(roles.values())])
+                wanted = range(reader.num_row_groups) if groups is None else groups
+                batches = reader.iter_batches(ROWS, row_groups=[*wanted], columns=[*dict.fromkeys(roles.values())])
             elif hasattr(reader, "get_batch"):  # of the file format
-                batches = map(reader.get_batch, range(reader.num_record_batches))
+                batches = map(reader.get_batch, range(reader.num_record_batches) if groups is None else groups)
             else:
                 batches = reader
             for batch in batches:
                 batch = event_columns(path, batch, roles, self._first, names=self.names, texts=self._texts)
                 yield columns_of(batch, roles, self.attributes)
 
-    def _text(self, path: Path, parse: Callable[..., Parsed], read: Any) -> Iterator[Any]:
-        """Yield what :meth:`_file` does, of a text file; ``parse`` is :func:`parse_pieces`."""
-        columns = self.columns
-        options = ReadOptions(
+    @property
+    def _options(self) -> ReadOptions:
+        return ReadOptions(
             "text" if self._texts else True,
-            {role: column for role, column in columns.items() if role in PARSED} or None,
+            {role: column for role, column in self.columns.items() if role in PARSED} or None,
             time_scale=NANOSECONDS[self.time_unit or "s"],
             names=self.names,
             first=self._first,
             advice=SCAN,
             encoding=self._encoding,
         )
+
+    def _text(self, path: Path, read: Any) -> Iterator[Any]:
+        """Yield what :meth:`_file` does, of a text file."""
         with ByteSource(path, None, self._encoding, open_ended=self.open_ended) as source:
             chunks = source.chunks()
             ahead = next(chunks, b"")
@@ -212,31 +320,55 @@ class Scan(Source):
                     raise ChangedError(f"has none of the {read[0]} bytes that were read")
                 return
             chunks = itertools.chain([ahead], chunks)
-            head, layout = head_and_layout(path, chunks, self._format, options)
+            head, layout = head_and_layout(path, chunks, self._format, self._options)
             chunks, small = rest_of(chunks, head) if source.is_ready() else (chunks, False)
-            further = {name: columns.get(name, name) for name in ("kind", *self.attributes)}
-            if "kind" not in columns and "kind" not in layout.names:
-                del further["kind"]
-            fields = Fields(path, layout, further)
-            # the window says which ids are vertices
-            encoding = self._encoding if layout.text_ids or further else BYTES
-            make = partial(Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small, encoding=encoding)
             size, checksum, before = read if read and read[0] else (layout.header_bytes, None, 0)
             expected = checksum if self.checked else None
             body, checksum, lines, last = without(itertools.chain([head], chunks), size, expected)
-            body = _whole_lines(path, body, last)
-            tokenizers = [make()]
+            body = self._whole_lines(path, body, last)
             lines = lines if read and read[0] else layout.header_lines
-            pieces = ((whole, *piece) for whole, found in parsed(source, body, parse, tokenizers, make, lines)
-                      for piece in _placed(whole, found))  # fmt: skip
-            for whole, begin, end, chunk, rows, bad in pieces:
-                marks = reduce(operator.or_, (each.marks for each in tokenizers), before)
-                found = columns_in(chunk, rows, layout, marks, path)
-                for name, spans in fields.of(chunk, len(rows.src)).items():
-                    found[name] = texts_of(chunk, spans, quotes=layout.delimiter is not None)
-                size += end - begin
-                checksum = zlib.crc32(memoryview(whole)[begin:end], checksum) if self.checked else 0
+            for piece, marks, found, bad in self._rows(source, body, layout, lines, before, small=small):
+                size += len(piece)
+                checksum = zlib.crc32(piece, checksum) if self.checked else 0
                 yield (size, checksum, marks), found, bad
+
+    def _rows(
+        self, source: ByteSource, body: Iterator[bytes], layout: Layout, lines: int, before: int = 0, *, small: bool
+    ) -> Iterator[tuple[memoryview, int, dict[str, Any], list[BadLine]]]:
+        """Yield (bytes, kinds of numbers so far, columns, malformed lines behind them) of the lines in ``body``.
+
+        ``lines``, ``before``: how many lines, and which kinds of numbers, there are before.
+        """
+        path, columns = source.path, self.columns
+        further = {name: columns.get(name, name) for name in ("kind", *self.attributes)}
+        if "kind" not in columns and "kind" not in layout.names:
+            del further["kind"]
+        fields = Fields(path, layout, further)
+        # the window says which ids are vertices
+        encoding = self._encoding if layout.text_ids or further else BYTES
+        make = partial(Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small, encoding=encoding)
+        tokenizers, parse = [make()], partial(parse_pieces, raises=self._bad.raises)
+        pieces = ((whole, *piece) for whole, found in parsed(source, body, parse, tokenizers, make, lines)
+                  for piece in _placed(whole, found))  # fmt: skip
+        for whole, begin, end, chunk, rows, bad in pieces:
+            marks = reduce(operator.or_, (each.marks for each in tokenizers), before)
+            found = columns_in(chunk, rows, layout, marks, path)
+            for name, spans in fields.of(chunk, len(rows.src)).items():
+                found[name] = texts_of(chunk, spans, quotes=layout.delimiter is not None)
+            yield memoryview(whole)[begin:end], marks, found, bad
+
+    def _whole_lines(self, path: Path, chunks: Iterator[bytes], last: bytes) -> Iterator[bytes]:
+        """Return ``chunks`` behind bytes of which ``last`` is the last one; raise an error if it was within a line."""
+        ahead = next(chunks, b"")
+        if last != b"\n" and ahead.strip(b"\r")[:1] not in (b"", b"\n"):
+            told = "was read without its end, and goes on now"
+            raise ParameterError(f"scan: the last line of {path} {told}: {self.ends_of_lines}")
+        return itertools.chain([ahead], chunks) if ahead else chunks
+
+
+def divides(source: Source) -> bool:
+    """Return whether several processes may read a source by :meth:`Scan.by_rank`: files that do not grow, no pipes."""
+    return type(source) is Scan and not source.open_ended and not any(map(is_special, source._paths))
 
 
 def _records_of(position: Any) -> list[Any]:
@@ -251,15 +383,6 @@ def _placed(whole: bytes, pieces: Parsed) -> Iterator[tuple[int, int, bytes, Row
         if bad:
             end = whole.find(b"\n", end) + 1 or len(whole)
         yield begin, end, chunk, rows, bad
-
-
-def _whole_lines(path: Path, chunks: Iterator[bytes], last: bytes) -> Iterator[bytes]:
-    """Yield ``chunks`` that follow bytes of which ``last`` is the last one; raise an error if it was within a line."""
-    ahead = next(chunks, b"")
-    if last != b"\n" and ahead.strip(b"\r")[:1] not in (b"", b"\n"):
-        reason = "at_end='hold' waits for the ends of lines"
-        raise ParameterError(f"scan: the last line of {path} was read without its end, and goes on now: {reason}")
-    return itertools.chain([ahead], chunks) if ahead else chunks
 
 
 def columns_in(chunk: bytes, rows: Rows, layout: Layout, marks: int, path: Path) -> dict[str, Any]:
@@ -331,6 +454,11 @@ def scan(  # noqa: PLR0913 - what a user may choose, by keyword
         ParameterError: there is no such file, or an argument is of the wrong type.
         FileFormatError: raised while reading: a file is malformed; has the number of the line.
         MissingLibraryError: raised while reading: a file needs a package that is not installed.
+
+    Example:
+        >>> file = su.write(su.EdgeList(np.array([0, 1]), np.array([1, 2])), "edges.csv")
+        >>> [w.events for w in st.Window(st.scan(file), size=2, slide=2, graph={"device": "cpu"})]
+        [2]
     """
     roles = named_columns(columns, {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind})
     restarts = one_of("on_replaced", on_replaced, ("raise", "restart")) == "restart"

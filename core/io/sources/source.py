@@ -6,7 +6,6 @@ continued.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -49,7 +48,16 @@ Chunk = Mapping[str, Any]  #: arrays of equal length by column (see ``COLUMNS``)
 
 
 class Source:
-    """Base class of sources of events; ``opening.source`` explains the arguments."""
+    """Base class of sources of events; ``opening.source`` explains the arguments.
+
+    Example:
+        >>> class Ticks(st.Source):
+        ...     def read(self, position=None):
+        ...         for at in range(position or 0, 2):
+        ...             yield at + 1, {"time": [at], "src": [at], "dst": [at + 1]}
+        >>> [(w.end, w.events) for w in st.Window(Ticks(), size="1", slide="1", graph={"device": "cpu"})]
+        [(1, 1), (2, 1)]
+    """
 
     time_unit: str | None = None  #: of times that are numbers, ``"s"`` for instance; None if it is not known
     resumes = False  #: whether :meth:`read` can start at a position
@@ -91,7 +99,14 @@ class Source:
         return (Refusals("on_error", self.on_error, "skip"),)
 
     def demand_used(self, attributes: Iterable[str]) -> None:
-        """Raise ``ParameterError`` if ``columns`` has a name that is neither a role nor one of ``attributes``."""
+        """Raise ``ParameterError`` if ``columns`` has a name that is neither a role nor one of ``attributes``.
+
+        Example:
+            >>> source = st.source({"src": [0], "dst": [1], "eur": [9.5]}, columns={"amount": "eur"})
+            >>> source.demand_used(["amount"])
+            >>> source.columns
+            {'amount': 'eur'}
+        """
         unused = [role for role in self.columns if role not in {*COLUMNS, *attributes}]
         if unused:
             reason = f"one of {', '.join(COLUMNS)} nor an attribute of the window with a rule"
@@ -107,7 +122,14 @@ class Source:
         open_ended: bool = False,
         silence: Silence | None = None,
     ) -> None:
-        """Have :meth:`read` include the columns ``attributes`` in its chunks; see the attributes of this class."""
+        """Have :meth:`read` include the columns ``attributes`` in its chunks; see the attributes of this class.
+
+        Example:
+            >>> source = st.source({"src": [0], "dst": [1], "eur": [9.5]}, columns={"amount": "eur"})
+            >>> source.want(["amount"], names=False, first=0)
+            >>> source.attributes
+            ['amount']
+        """
         self.attributes, self.names, self.first = attributes, names, first
         self.checked, self.open_ended, self.silence = checked, open_ended, silence
 
@@ -115,27 +137,59 @@ class Source:
         """Yield ``(position behind the chunk, chunk)``; ``MARK`` in place of a chunk ends a step.
 
         Reading begins at ``position``, one yielded before; None is the start.
+
+        Example:
+            >>> source = st.source({"time": [1, 2], "src": [0, 1], "dst": [1, 2]})
+            >>> [sorted(chunk) for _, chunk in source.read()]
+            [['dst', 'src', 'time']]
         """
         raise NotImplementedError
 
     def columns_of(self, chunk: Any) -> Chunk:
-        """Return the columns of a chunk by role, see :func:`columns_of`; ``NOTHING`` as it is."""
+        """Return the columns of a chunk by role, see :func:`columns_of`; ``NOTHING`` as it is.
+
+        Example:
+            >>> source = st.source({"payer": [0], "payee": [1]}, columns={"src": "payer", "dst": "payee"})
+            >>> sorted(source.columns_of({"payer": [2], "payee": [3]}))
+            ['dst', 'src']
+        """
         return chunk if chunk is NOTHING else columns_of(chunk, self.columns, self.attributes)
 
     def reads(self, path: Path) -> bool:
-        """Return whether this source reads the file ``path``, or would if it were there."""
+        """Return whether this source reads the file ``path``, or would if it were there.
+
+        Example:
+            >>> from pathlib import Path
+            >>> st.source({"src": [0], "dst": [1]}).reads(Path("payments.csv"))
+            False
+        """
         return False
 
     def is_untouched(self, position: Any) -> bool:
-        """Return whether it is known without reading that there is nothing behind ``position``, where reading ended."""
+        """Return whether it is known without reading that there is nothing behind ``position``, where reading ended.
+
+        Example:
+            >>> st.source({"src": [0], "dst": [1]}).is_untouched(None)
+            False
+        """
         return True
 
     def place(self, position: Any) -> str:
-        """Return what ``position`` is in, for messages: the name of a file, for instance."""
+        """Return what ``position`` is in, for messages: the name of a file, for instance.
+
+        Example:
+            >>> st.source({"src": [0], "dst": [1]}).place(None)
+            'the source'
+        """
         return "the source"
 
     def describe(self) -> str:
-        """Return a text by which a checkpoint can tell whether it was made with this source."""
+        """Return a text by which a checkpoint can tell whether it was made with this source.
+
+        Example:
+            >>> st.chain({"src": [0], "dst": [1]}, {"src": [1], "dst": [2]}).describe()
+            'Chain(Chunks, Chunks)'
+        """
         return type(self).__name__
 
 
@@ -260,9 +314,10 @@ def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str]
             ``attributes`` is missing.
         ShapeError: columns differ in length.
     """
-    with contextlib.suppress(ValueError):  # a column, which Arrow makes no table of
-        chunk = as_table(chunk)
-    names = column_names(chunk)
+    try:
+        names = chunk.keys() if type(chunk) is dict else column_names(chunk := as_table(chunk))
+    except ValueError:  # a column, which Arrow makes no table of
+        names = None
     if names is None:
         raise ParameterError(f"a chunk must be a dict of arrays, a frame or an Arrow table, got {shown(chunk)}")
     found: dict[str, Any] = {}
@@ -271,7 +326,8 @@ def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str]
         if role in ENDS and name not in names and role not in columns:
             name = end_of(role, names) or role
         if name in names:
-            column = _column(chunk[name], role)
+            column = chunk[name]
+            column = column if type(column) is np.ndarray else _column(column, role)
             if column.ndim > 1:
                 shape = f"{column.shape}: a chunk has one entry per row"
                 raise ShapeError(f"the column {role} of a chunk has shape {shape}")
@@ -289,8 +345,6 @@ def _column(values: Any, role: str) -> Any:
 
     Lists with texts, unless of times, and columns with nulls become arrays of objects: no value changes its type.
     """
-    if type(values) is np.ndarray:
-        return values
     if not is_cuda_array(values):
         values = with_nulls(values)
         is_list = isinstance(values, list | tuple)

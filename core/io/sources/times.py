@@ -63,7 +63,7 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
         advice = "time_unit='s' (or 'ms', 'us', 'ns') says what their numbers are"
         raise ParameterError(f"{label}={shown(value)} has a unit, but the times of the events have none: {advice}")
     if has_unit and not with_unit and ticks:
-        raise ParameterError(f"{label}={shown(value)} has no unit, but times have: write '{ticks}s', say")
+        raise ParameterError(f"{label}={shown(value)} has no unit: where times have one, write '{ticks}s', say")
     return ticks
 
 
@@ -151,7 +151,7 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
         DTypeError: neither dates nor numbers, or fractions without a unit.
         ParameterError: a time is missing (NaT, NaN) or out of range.
     """
-    array = as_times(times)
+    array = times if type(times) is np.ndarray and times.dtype.kind != "O" else as_times(times)
     if array.dtype.kind == "M":
         if np.isnat(array).any():
             raise ParameterError("time: a time is missing (NaT)")
@@ -159,7 +159,10 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
             raise ParameterError("time: a time is out of the range of nanoseconds, about 1824 to 2116")
         return array.astype("M8[ns]").astype(np.int64), True
     if array.dtype.kind not in "iuf":
-        how = "; np.asarray(times, 'datetime64[s]') reads texts of ISO 8601" if array.dtype.kind in "UT" else ""
+        texts = array.dtype.kind in "UT" or (array.dtype.kind == "O" and isinstance(next(iter(array), None), str))
+        how = (
+            "; np.asarray(times, 'datetime64[s]') or pandas.to_datetime(times) reads texts of ISO 8601" if texts else ""
+        )
         raise DTypeError(f"time must be dates or numbers, got {array.dtype}{how}")
     scale = 1 if unit is None else NANOSECONDS[unit]
     if array.dtype.kind == "f":
@@ -167,7 +170,7 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
             raise ParameterError("time: a time is NaN or infinite")
         if unit is None and (array != np.floor(array)).any():
             raise DTypeError("time must be whole numbers, or time_unit must say what they are")
-    if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST // scale:
+    if len(array) and max(-int(np.minimum.reduce(array)), int(np.maximum.reduce(array))) > LARGEST // scale:
         worst = array[bad_times(array, unit)][0].item()
         if worst == NO_TIME:
             raise ParameterError("time: a time is missing")

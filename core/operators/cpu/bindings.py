@@ -36,15 +36,24 @@ identity = 0.0  #: what a reduction starts from
 cast = np.float64  #: makes a value of an edge function one that is reduced
 both = False  #: whether the second view is walked too
 copies = False  #: whether the keys of a row are copied before they are used
+gapless = True  #: whether every slot of a span holds an edge
+runs = False  #: whether the cursor has ``run``
 looks_ahead = False  #: whether the edge function reads arrays at the neighbour, whose keys are known ahead
 has_then = False  #: whether there is a second phase
 has_commit = False  #: whether there is a third one
+exact = True  #: whether the weights of votes are integers
 in_any_order = True  #: whether the second phase lets no vertex join a queue
 
 
 @inner
 def edge(u, v, w, *args):
     """Return the value of the edge between ``u``, the owner of the row, and its neighbour ``v``, with weight ``w``."""
+    return w
+
+
+@inner
+def edge_of_column(u, v, w, j, *args):
+    """Return the value of the edge between ``u`` and ``v``, as :func:`edge` does, in column ``j``."""
     return w
 
 
@@ -82,6 +91,24 @@ def commit(v, *args):
 
 
 @inner
+def score(v, label, total, *args):
+    """Return how good it is for ``v`` that ``label`` has ``total``, in a vote."""
+    return total
+
+
+@inner
+def kept(v, *args):
+    """Return the label that wins a vote of ``v`` among equals; -1: there is none."""
+    return np.int64(-1)
+
+
+@inner
+def turn(v, step, *args):
+    """Return whether it is the turn of ``v`` in sub-round ``step`` of ``converge``."""
+    return True
+
+
+@inner
 def in_round(rounds, *args):
     """Return the arguments of the functions after ``rounds`` rounds: arrays may have taken each other's place."""
     return args
@@ -116,6 +143,11 @@ def value(i, u, v, x, *args):
     return 1
 
 
+def slots(s, t):
+    """Return what the user's function of ``intersect`` gets of slot ``s`` on the left and ``t`` on the right."""
+    return s, t
+
+
 @inner
 def store(out, v, value):
     """Reduce ``value`` into ``out[v]``, in place; return whether that changed the entry (of words: their keys)."""
@@ -135,6 +167,12 @@ def put(out, i, value):
 def copied(g, c, into, at):
     """Copy a span's keys to ``into[at:]`` and return the next index; contiguous spans are read in place instead."""
     return at
+
+
+@inner
+def run(g, u):
+    """Return the first of the consecutive slots that hold the edges of ``u`` and nothing else; -1: they are apart."""
+    return np.int64(-1)
 
 
 @inner

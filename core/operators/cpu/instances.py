@@ -13,10 +13,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from suricate.base.once import Once
 from suricate.base.types import StoreView
 from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
+from suricate.edgefn.parameters import COLUMN
 from suricate.edgefn.typed import import_line
 from suricate.kernels.generated import cursor_functions, load_module, offers
 from suricate.operators.call import AT_ONCE, Call, Swap, identity_of
@@ -54,6 +57,21 @@ def store(out, v, value):
         out[v] = new
         return True
     return False
+"""
+_PUT_BEST = """\
+@inner
+def put(out, i, value):
+    labels, scores = out
+    best, points, held = value
+    for j in range(labels.shape[1]):
+        labels[i, j] = best[j] if j < held else 0xFFFFFFFF
+        scores[i, j] = points[j] if j < held else -np.inf
+"""
+_PUT_COLUMNS = """\
+@inner
+def put(out, i, values):
+    for j in range(len(values)):
+        out[np.int64(i) * len(values) + j] = values[j]
 """
 _WORD = """\
 @inner
@@ -113,9 +131,9 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 #: bindings that no cursor gives
 _OWN = frozenset(
     {
-        "arc_weight", "ask", "both", "carry", "cast", "combine", "commit", "copies", "edge", "ends", "far", "final",
-        "has_commit", "has_then", "identity", "in_any_order", "in_round", "looks_ahead", "put", "store", "then",
-        "visit", "visit_vertex",
+        "arc_weight", "ask", "both", "carry", "cast", "combine", "commit", "copies", "edge", "edge_of_column", "ends",
+        "exact", "far", "final", "gapless", "has_commit", "has_then", "identity", "in_any_order", "in_round", "kept",
+        "looks_ahead", "put", "runs", "score", "store", "then", "turn", "visit", "visit_vertex",
     }
 )  # fmt: skip
 
@@ -143,7 +161,8 @@ def instance(
     """
     view = walk.view
     cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
-    key = (template, shared, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit, loop)
+    functions, kept = (call.function, *call.functions.items()), call.vote and (call.vote.keep, call.vote.best > 0)
+    key = (template, shared, cursor, walk[1:], functions, call.reduce, call.dtype, kept, loop)
     return _instances.get(key) or _instances.make(
         key, lambda: load_module(template, _module_text(template, walk, call, shared=shared, loop=loop))
     )
@@ -155,6 +174,8 @@ def _module_text(
     """Return the source of an instance: the definitions that replace the bindings, then the text of the template."""
     wanted: set[str] = set()
     instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
+    instead |= {"pulling": "pulling_best"} if call.vote is not None and call.vote.best else {}
+    instead |= {"pulling": "pulling_columns"} if call.columns else {}
     body = expanded(TEMPLATES[template], wanted, instead)
     parts = [*_imports(call), *([ATOMICS] if shared else [])]
     from_cursor = (wanted - _OWN) | call.function.cursor_names
@@ -168,9 +189,12 @@ def _module_text(
 
 
 def _imports(call: Call) -> list[str]:
-    functions = (call.function, call.then, call.commit)
-    lines = [getattr(function, "numba_imports", "") for function in functions if function is not None]
+    lines = [function.numba_imports for function in (call.function, *call.functions.values())]
     return [IMPORTS, *filter(None, dict.fromkeys(lines))]
+
+
+#: what a loop passes to the functions of a call, besides the arguments
+_GIVEN = {"then": "v, given", "commit": "v", "score": "v, label, total", "turn": "v, step"}
 
 
 def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
@@ -179,6 +203,9 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
     constants = {
         "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
         "copies": walk.view is not None and not weighted and not _ends_early(call) and offers(walk.view, "copied"),
+        "exact": call.function.result == np.int64,
+        "gapless": walk.view is not None and offers(walk.view, "GAPLESS"),
+        "runs": walk.view is not None and offers(walk.view, "run"),
         "in_any_order": call.then is None or call.then.result is None,
         "looks_ahead": walk.view is not None and offers(walk.view, "later") and bool(_read_at_neighbour(walk, call)),
     }  # fmt: skip
@@ -187,16 +214,32 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
         yield f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}"
     if "edge" in wanted:
         yield from _turned(call.function, ("u", "v", "w"), ("v", "u", "w") if walk.swapped else ("u", "v", "w"), "edge")
+    if "edge_of_column" in wanted:
+        ends = ("v", "u") if walk.swapped else ("u", "v")
+        yield from _turned(call.function, ("u", "v", "w", COLUMN), (*ends, "w", COLUMN), "edge_of_column")
     if "ask" in wanted:
         yield from _asking(_read_at_neighbour(walk, call))
     if "visit" in wanted:
         yield from _turned(call.function, ("i", "u", "v", "w"), call.function.leading, "visit")
-    if "visit_vertex" in wanted:
+    if "visit_vertex" in wanted and call.columns:
+        yield from _in_all_columns(call.function, "visit_vertex", "i, v")
+    elif "visit_vertex" in wanted:
         yield from _turned(call.function, ("i", "v"), call.function.leading, "visit_vertex")
-    for name, function in (("then", call.then), ("commit", call.commit)):
+    for name, given in _GIVEN.items():
         if name in wanted:
-            absent = f"@inner\ndef {name}({'v, given' if name == 'then' else 'v'}, *args):\n    return True"
-            yield absent if function is None else _function_text(function, name)
+            function = call.functions.get(name)
+            if function is None:
+                yield f"@inner\ndef {name}({given}, *args):\n    return {'total' if name == 'score' else True}"
+            elif name == "then" and call.vote is not None:
+                yield _function_text(function, "user_then")
+                yield "@inner\ndef then(v, given, *args):\n    return user_then(v, given[0], given[1], *args)"
+            elif call.columns:
+                yield from _in_all_columns(function, name, given)
+            else:
+                yield _function_text(function, name)
+    if "kept" in wanted:
+        place = None if call.vote is None else call.vote.keep
+        yield f"@inner\ndef kept(v, *args):\n    return np.int64({-1 if place is None else f'a{place}[v]'})"
 
 
 def _rounds(call: Call, swap: Swap, until: int) -> Iterator[str]:
@@ -241,6 +284,25 @@ def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, .
     yield f"@inner\ndef {name}({', '.join(given)}, *args):\n    return user_{name}({', '.join(taken)}, *args)"
 
 
+def _in_all_columns(function: TypedFunction, name: str, given: str) -> Iterator[str]:
+    """Yield source text of ``name``, with the parameters ``given``, that calls ``function`` for each column, in order.
+
+    The result has the bits that it returned for any of them; the number of columns is the last argument.
+    """
+    yield _function_text(function, f"user_{name}")
+    taken = ", ".join(_OF_COLUMN.get(one, one) for one in function.leading)
+    yield f"""\
+@inner
+def {name}({given}, *args):
+    says = np.int64(0)
+    for j in range(a{len(function.arguments) - 1}):
+        says |= np.int64(user_{name}({taken}, *args))
+    return says"""
+
+
+_OF_COLUMN = {"value": "given[np.uint64(j)]", COLUMN: "np.uint64(j)"}  #: what a function of one column takes
+
+
 def _function_text(function: TypedFunction, name: str) -> str:
     return f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"
 
@@ -261,7 +323,9 @@ def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
         assert call.dtype is not None
         yield f"cast = np.{call.dtype.name}"
         yield f"identity = {_literal(identity_of(call.reduce, call.dtype))}"
-        yield "@inner\ndef put(out, i, value):\n    out[i] = value"
+        taken = "" if call.vote is None else "[0]"
+        plain = f"@inner\ndef put(out, i, value):\n    out[i] = value{taken}"
+        yield _PUT_COLUMNS if call.columns else _PUT_BEST if call.vote is not None and call.vote.best else plain
         sign = {"min": "<", "max": ">"}.get(call.reduce)
         ordered, other = (_SHARED_ORDERED, _SHARED_OTHER) if shared else (_MONOTONE, _OTHER)
         yield other if sign is None else ordered.format(sign=sign)

@@ -1,4 +1,4 @@
-"""Counts of edges, by which CPU templates choose a method or divide the work.
+"""Counts of edges, by which CPU templates choose a method (drivers: ``edge_counts``).
 
 ``g`` is the data of a view; ``h`` is a second one, used only if a call walks both directions. A list of vertices is the
 first ``count`` ids of an array or, if ``everything`` is set, all ids below ``count``. Ids that are not below
@@ -9,26 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cpu.jit import inner, kernel
+from suricate.cpu.jit import inner
 from suricate.operators.cpu.bindings import both, degree
 
 MANY = np.int64(1) << np.int64(62)
-
-
-@kernel
-def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write the vertices plus edges of each ``block`` entries of a list to ``work``; the last block may be shorter."""
-    for b in range(len(work)):
-        first = b * block
-        last = min(count, first + block)
-        total = np.int64(last - first)
-        for i in range(first, last):
-            u = np.uint32(i) if everything else vertices[i]
-            if u < num_vertices:
-                total += np.int64(degree(g, u))
-                if both:
-                    total += np.int64(degree(h, u))
-        work[b] = total
 
 
 @inner
@@ -44,20 +28,6 @@ def edges_of(g, h, num_vertices, frontier, everything, count, enough):
         if edges > enough:
             break
     return edges
-
-
-@kernel
-def largest_degree(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of one of ``vertices[:count]`` (if ``everything``: of ids below ``count``)."""
-    most = np.int64(0)
-    for i in range(count):
-        u = np.uint32(i) if everything else vertices[i]
-        if u < num_vertices:
-            edges = np.int64(degree(g, u))
-            if both:
-                edges += np.int64(degree(h, u))
-            most = edges if edges > most else most
-    return most
 
 
 @inner

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from itertools import pairwise
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ import numpy as np
 from suricate.base.devices import Device
 from suricate.base.types import StoreView
 from suricate.cpu import threads
+from suricate.cpu.atomics import WORDS_OF_128_BITS
 from suricate.edgefn import bounds
 from suricate.graph import Graph
+from suricate.kernels.walking import data_without_weights, loops_over
 from suricate.operators.call import Call
 from suricate.operators.cpu.instances import Traversal
 from suricate.operators.cpu.sources import NO_VERTICES, Listed
@@ -28,6 +30,7 @@ FOLDS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_o
 
 Views = tuple[Any, Any, int]  #: the data of both views, the number of vertices
 Values = tuple[Any, ...]
+EDGE_COUNTS = Path(__file__).with_name("edge_counts.py")
 
 
 class Cuts:
@@ -36,21 +39,39 @@ class Cuts:
     def __init__(self, device: Device) -> None:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
-    def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
+    def ranges(self, over: str, walk: Traversal, views: Views, each: int) -> list[threads.Range]:
         """Return what :func:`cut` returns for all vertices: the last result if still valid, or a new one."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:
             everything = Listed(NO_VERTICES, True, views[2])
-            made = self._of[over] = weakref.ref(walk.view), key, _cut(module, views, everything, each)
+            made = self._of[over] = weakref.ref(walk.view), key, _cut(walk, views, everything, each)
         return made[2]
+
+
+def is_for_one(call: Call) -> bool:
+    """Return whether one thread has to call the functions of ``call``: written by hand, or as their effects need it."""
+    return call.function.by_hand or effects_for_one(call)
+
+
+def effects_for_one(call: Call) -> bool:
+    """Return whether indices are checked, or effects go to words of 128 bits that cannot be exchanged at once."""
+    return bounds.CHECKED or any(
+        kind == "argmin" and not can_be_exchanged(call.values[position].data)
+        for one in (call.function, call.then, call.commit)
+        for position, kind in ((one and one.effects) or {}).items()
+    )
+
+
+def can_be_exchanged(data: np.ndarray) -> bool:
+    """Return whether an entry or a row of ``data``, the words of a ``Words`` or other values, can be exchanged."""
+    return data.ndim == 1 or (WORDS_OF_128_BITS and data.ctypes.data % 16 == 0)
 
 
 def cut(
     graph: Graph,
     walk: Traversal,
     over: str,
-    module: ModuleType,
     views: Views,
     vertices: Listed,
     *,
@@ -62,7 +83,7 @@ def cut(
 
     Args:
         walk, over: how, and over which direction, the edges are walked.
-        module: an instance of a template with the loop ``measure``, which counts the edges in ``views``.
+        views: the data of its views, and the number of vertices.
         vertices: the list of vertices to cut.
         each: the largest number of parts per thread.
     """
@@ -70,15 +91,24 @@ def cut(
     if few or threads.parts(graph.most_arcs + vertices.size) == 1:
         return [(0, vertices.size)]
     if vertices.everything and vertices.size == views[2]:
-        return graph.workspace.state(Cuts).ranges(over, walk, module, views, each)
-    return _cut(module, views, vertices, each)
+        return graph.workspace.state(Cuts).ranges(over, walk, views, each)
+    return _cut(walk, views, vertices, each)
 
 
-def _cut(module: ModuleType, views: Views, vertices: Listed, each: int) -> list[threads.Range]:
+def counted(loop: str, walk: Traversal, views: Views | tuple[Any, Any], *given: Any) -> Any:
+    """Return what a loop of ``edge_counts`` returns for the data ``views`` of a walk; ``given``: what follows them."""
+    assert walk.view is not None
+    g, h, *size = views
+    plain = data_without_weights(walk.view, g)
+    other = plain if h is g else data_without_weights(walk.view, h)
+    return getattr(loops_over(walk.view, EDGE_COUNTS), loop)(plain, other, walk.both, *size, *given)
+
+
+def _cut(walk: Traversal, views: Views, vertices: Listed, each: int) -> list[threads.Range]:
     size, most = vertices.size, threads.limit() * each
     block = max(1, size // (BLOCKS * most))
     work = np.empty(-(-size // block), np.int64)
-    module.measure(*views, *vertices, block, work)
+    counted("measure", walk, views, *vertices, block, work)
     ends = np.cumsum(work)
     number = min(threads.parts(int(ends[-1])), most)
     if number == 1:

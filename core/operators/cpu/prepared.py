@@ -101,7 +101,7 @@ class Passes(_Bound):
         if after is not None or self._until < 0 or not self.is_short(graph.most_arcs + self.size):
             until = Until(self._scalar, bound)
             return converge(graph, call, self.everybody, over, None, max_steps, until, UNLIMITED, swap, after)
-        walk, g, h = walk_over(graph, over, swapped=over != "out")
+        walk, g, h = walk_over(graph, over, call, swapped=over != "out")
         if self._seen() is not walk.view:
             self._loop = instance("passes", walk, call, loop=(swap, self._until)).passes
             self._seen = weakref.ref(walk.view)

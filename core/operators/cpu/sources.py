@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.types import ArcList
+from suricate.base.types import ArcList, StoreView
 from suricate.graph import Graph
+from suricate.kernels.walking import plain_view
 from suricate.operators.call import Call, Stamps, Start
 from suricate.operators.cpu import collecting
 from suricate.operators.cpu.instances import Traversal
@@ -22,14 +23,19 @@ def numba_values(call: Call) -> tuple[Any, ...]:
     return tuple([argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values)])  # noqa: B905
 
 
-def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Traversal, Any, Any]:
+def seen(view: StoreView, call: Call) -> StoreView:
+    """Return ``view`` as the loops of ``call`` take it: without weights, if its edge function reads none."""
+    return view if call.function.reads_weight and view.weight_dtype is not None else plain_view(view)
+
+
+def walk_over(graph: Graph, over: str, call: Call, *, swapped: bool = False) -> tuple[Traversal, Any, Any]:
     """Return ``(walk, g, h)`` for a walk of ``graph`` over ``over``: a :class:`Traversal`, and the data of two views.
 
     ``g`` is the view ``over``, and ``h`` the same; if ``over`` is ``"both"``, ``g`` has the in-edges and ``h`` the
     out-edges. ``swapped`` says that the edge function gets the neighbour as ``u``, as in a pull over in-edges.
     """
-    view = graph.view("out" if over == "out" else "in")
-    other = graph.view("out") if over == "both" else view
+    view = seen(graph.view("out" if over == "out" else "in"), call)
+    other = seen(graph.view("out"), call) if over == "both" else view
     return Traversal(view, over == "both", swapped), view.data, other.data
 
 
@@ -64,14 +70,19 @@ def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, e
         else:
             count = collecting.collect(n, frontier.buffer, len(frontier), stamps.array, step, queue, count)
     for arcs in start.arcs if ends else ():
-        src, dst, _, status, wanted, size = arcs_of(arcs)
+        src, dst, _, status, wanted, size = arcs
+        status = NO_STATUS if status is None else status
         count = collecting.collect_ends(n, src, dst, status, wanted, size, stamps.array, step, queue, count)
     return Listed(queue, False, count)
 
 
-def arcs_of(arcs: ArcList) -> tuple[Any, ...]:
-    """Return ``(src, dst, weight, status, wanted, size)`` of ``arcs`` for a loop, with arrays in place of None."""
+def arcs_of(arcs: ArcList, call: Call) -> tuple[Any, ...]:
+    """Return ``(src, dst, weight, status, wanted, size)`` of ``arcs`` for a loop, with arrays in place of None.
+
+    If the edge function of ``call`` reads no weights, ``weight`` is another array.
+    """
     src, dst, weight, status, wanted, size = arcs
+    weight = weight if call.function.reads_weight else None
     return src, dst, src if weight is None else weight, NO_STATUS if status is None else status, wanted, size
 
 

@@ -1,7 +1,7 @@
 // What all operator kernels share: the reduction of the call, tiles, weights.
 // Defined before it is included: the view's prelude (except for filter), the functions of the call `edge_fn` and perhaps
 // `then_fn` and `commit_fn`, the type `out_t` of the values that are reduced, REDUCE (SUM, MIN, MAX, OR, and with VALUES_AT_ONCE 1 HINDEX
-// or, with IS_MODE 1, MODE), and the macros by which the arguments of the call are declared and passed:
+// or, with IS_MODE 1, MODE, with IS_VOTE 1 VOTE), and the macros by which the arguments of the call are declared and passed:
 //   PARAMS   parameters of a kernel (", float* a0, ...")
 //   LOCALS   declarations; every kernel with PARAMS begins with it
 //   FORMALS  parameters of a device function
@@ -22,10 +22,10 @@
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
 constexpr int FOLD =
-    REDUCE == MIN || REDUCE == MODE ? FOLD_MIN
-    : REDUCE == MAX                 ? FOLD_MAX
-    : REDUCE == OR                  ? FOLD_OR
-                                    : FOLD_SUM;
+    REDUCE == MIN || REDUCE == MODE || REDUCE == VOTE ? FOLD_MIN
+    : REDUCE == MAX                                   ? FOLD_MAX
+    : REDUCE == OR                                    ? FOLD_OR
+                                                      : FOLD_SUM;
 
 #if WORD_VALUES  // a pull reduces words: the smallest wins
 __device__ __forceinline__ out_t identity() { return identity_word(); }

@@ -90,18 +90,66 @@ def call_text(call: Call) -> str:
         "REDUCE": call.reduce.upper(),
         "VALUES_AT_ONCE": int(call.reduce in AT_ONCE),
         "IS_MODE": int(call.reduce == "mode"),
+        "IS_VOTE": int(call.vote is not None),
+        "HAS_TURN": int(call.turn is not None),
         "HAS_THEN": int(call.then is not None),
         "HAS_COMMIT": int(call.commit is not None),
         **call.function.macros,
-    }
+    } | _ballot(call)
     defines = [f"#define {name} {value}" for name, value in macros.items()]
-    return "\n".join([*defines, *(function.cuda_source(name) for name, function in _functions(call).items())])
+    texts = [function.cuda_source(name) for name, function in _functions(call).items()]
+    if call.columns and call.function.role == "vertex":
+        texts = _in_all_columns(call.function)
+    return "\n".join([*defines, *texts])
+
+
+def _in_all_columns(function: TypedFunction) -> list[str]:
+    """Return the C++ texts of ``function``, of one column of a vertex, and of ``edge_fn``, which calls it for all."""
+    given, columns = function.leading[:-1], len(function.arguments) - 1
+    kinds = ", ".join(f"{'long long' if one == 'i' else 'uint32_t'} {one}" for one in given)
+    return [
+        function.cuda_source("column_fn"),
+        f"__device__ __forceinline__ long long edge_fn({kinds} FORMALS) {{\n    long long says = 0;\n"
+        f"    for (long long j = 0; j < a{columns}; ++j) says |= (long long)column_fn({', '.join(given)}, j ARGS);\n"
+        "    return says;\n}",
+    ]
+
+
+def _ballot(call: Call) -> dict[str, Any]:
+    """Return the macros of a vote, see ``vote.cuh``; none for other reductions."""
+    if call.vote is None:
+        return {}
+    numbered = enumerate(call.function.arguments)
+    scalars = [i for i, argument in numbered if argument.kind == "accumulator"]
+    given = ", ".join(f"{'spare' if i in scalars else 'a'}{i}" for i in range(len(call.function.arguments)))
+    return {
+        "SPARE": " ".join(f"auto spare{i} = a{i};" for i in scalars),
+        "SPARE_BACK": " ".join(f"a{i} = spare{i};" for i in scalars),
+        "SPARE_ARGS": f", {given}" if given else "",
+        "MAY_TRY": int(not scalars),
+        "EXACT": int(call.result.kind == "i"),
+        "LABELS": f"a{call.vote.place}",
+        **_before(call.vote.before),
+        "KEPT(x)": "-1ll" if call.vote.keep is None else f"((long long)a{call.vote.keep}[x])",
+        "SCORE(x, label, total)": f"double({'total' if call.vote.score is None else 'score_fn(x, label, total ARGS)'})",
+    }
+
+
+def _before(place: int | None) -> dict[str, Any]:
+    """Return the macros by which launches give one label of a vertex after the other; ``place``: ``Vote.before``."""
+    if place is None:
+        return {"IS_BEST": 0, "AFTER(x, label, score)": "true", "NOTE(x, its, points)": ""}
+    label, score, new_label, new_score, number = (f"a{place + i}" for i in range(5))
+    return {
+        "IS_BEST": 1,
+        "AFTER(x, label, score)": f"({number} == 0 || is_behind({label}[x], {score}[x], label, score, KEPT(x)))",
+        "NOTE(x, its, points)": f"{{ {new_label}[x] = its; {new_score}[x] = points; }}",
+    }
 
 
 def _functions(call: Call) -> dict[str, TypedFunction]:
-    """Return the functions that ``call`` has, by their names in C++: ``edge_fn``, ``then_fn`` and ``commit_fn``."""
-    named = {"edge_fn": call.function, "then_fn": call.then, "commit_fn": call.commit}
-    return {name: function for name, function in named.items() if function is not None}
+    """Return the functions that ``call`` has, by their names in C++: ``edge_fn``, ``then_fn`` and so on."""
+    return {"edge_fn": call.function} | {f"{name}_fn": function for name, function in call.functions.items()}
 
 
 def launch_values(call: Call) -> tuple[Any, ...]:
@@ -144,11 +192,11 @@ def program_of(
         macros: further macros, name and value.
     """
     others = walk and walk.prelude, call.reduce, dtype, call.layout, *macros, *macros.values()
-    known = template, call.function, call.then, call.commit, *others
+    known = template, call.function, *call.functions.items(), call.vote and call.vote[1:4], *others
     program = _known.get(known)
     if program is None:
-        keys = tuple(function.key for function in _functions(call).values())
-        key = template, keys, call.commit is None, *others
+        keys = tuple((name, function.key) for name, function in _functions(call).items())
+        key = template, keys, call.vote and call.vote[1:4], *others
         program = _programs.make(key, lambda: _program(template, walk, call, dtype, macros))
         _known[known] = program
     return program
@@ -158,14 +206,17 @@ def _program(
     template: str | Path, walk: Walk | None, call: Call, dtype: np.dtype | None, macros: dict[str, Any]
 ) -> Program:
     lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
-    if "WORD_VALUES" not in macros:
-        lines.append(f"typedef {c_type(np.dtype(np.int32) if dtype is None else dtype)} out_t;")
+    if call.vote is not None:
+        lines += ["typedef unsigned int out_t;", f"typedef {c_type(call.dtype)} store_t;"]
+        lines.append(f"typedef {c_type(call.result)} total_t;")
+    elif "WORD_VALUES" not in macros:
+        lines += [f"typedef {c_type(np.dtype(np.int32) if dtype is None else dtype)} out_t;", "typedef out_t store_t;"]
     if walk is not None:
         lines.append(walk.prelude)
     if call.layout is not None:
         lines += ["#define HAS_WORDS 1", call.layout.cuda_source]  # words.cuh
     if "WORD_VALUES" in macros:
-        lines.append("typedef word_t out_t;")
+        lines += ["typedef word_t out_t;", "typedef out_t store_t;"]
     lines.append(call_text(call))
     include = FOLDERS if walk is None else (*FOLDERS, walk.header.parent)
     source = template if isinstance(template, Path) else SOURCES[template]

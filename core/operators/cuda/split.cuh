@@ -13,6 +13,10 @@ struct Reduced {
 #if IS_MODE
     uint32_t count;  // of a heavy vertex: how many neighbours have that value
 #endif
+#if IS_VOTE
+    uint32_t lock;  // of a heavy vertex: whether a thread changes it
+    total_t total;  // of the label that `value` is
+#endif
 #if SYMMETRIC
     uint32_t activated;
 #endif

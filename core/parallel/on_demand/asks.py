@@ -43,7 +43,7 @@ class Asking:
     def __init__(self, part: Partition, call: Call, out: Any = None) -> None:
         self.part, self.call, self.args = part, call, with_local(part, call.given[1])
         self.places = [at for at, value in enumerate(self.args) if value is part.local]
-        later = [one.asks for one in (call.then, call.commit) if one is not None]
+        later = [one.asks for one in call.functions.values()]
         self.first, self.later = call.function.asks, Asks(sum((one.edges for one in later), ()))
         if not self.places:
             return

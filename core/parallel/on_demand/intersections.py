@@ -15,9 +15,8 @@ import numpy as np
 
 from suricate.base.types import ArcList, EdgeList, StoreView, edge_keys
 from suricate.comm.rounds import in_rounds
-from suricate.edgefn.derived import adding_at_corners
 from suricate.edgefn.derived.asks import Asks
-from suricate.intake.arrays import bits, on_host, sorted_distinct
+from suricate.intake.arrays import bits, on_host, picked, sorted_distinct
 from suricate.operators import binding
 from suricate.operators import intersection as alone
 from suricate.operators.call import driver_of
@@ -42,13 +41,10 @@ def intersect(
     """Intersect the rows of every pair on one rank, as a driver does (see ``suricate.operators.call``)."""
     local = part.follow()
     with part.comm.alike():  # that copies, or does not, by what stores of this rank have chosen
-        views = alone.walked_together(local, alone.views_of(local, left, right))
+        views = alone.walked_together(local, alone.views_of(local, left, right), reads_weights=call.of_two)
     corners = pairs is None and oriented is not None and out is not None and len(out) != 1
     if corners:
-        (fn, args), dtype = call.given, call.dtype
-        fn = adding_at_corners(fn, len(args))
-        call = binding.bind_intersection(graph, fn, (*args, out), everything=True)._replace(dtype=dtype)
-        out[:] = 0
+        call, out[:] = alone.adding_to(graph, call, out), 0
     run = Run(part, call, method, [Side(one, view) for one, view in zip((left, right), views, strict=True)])
     if pairs is not None:
         run.pairs = pairs if oriented is None else _ascending(pairs)
@@ -112,7 +108,7 @@ class Run:
     def __init__(self, part: Partition, call: Call, method: str, sides: list[Side]) -> None:
         self.part, self.call, self.method, self.sides = part, call, method, sides
         self.asking, self.totals, self.all_know = Asking(part, call), Totals(part, call.values), True
-        self.asking.args, self.added = own_effects(part, call, self.asking.args)
+        self.asking.args, self.added = own_effects(part, call.function, call.values, self.asking.args)
         self.asked = [at for at, side in enumerate(sides) if side.graph is part.graph]
         ends, edges = {"uv"[at] for at in self.asked}, self.asking.first.edges
         self.others = Asks(tuple(pair for pair in edges if pair[0].op != "parameter" or pair[0].value not in ends))
@@ -132,13 +128,14 @@ class Run:
     def oriented_arcs(self, *, by_degree: bool) -> None:
         """Use the arcs from lower to higher vertices, ``by_degree`` or by id, as pairs, and only these arcs as rows."""
         part, xp, device = self.part, self.part.xp, self.part.local.device
-        src, dst, _ = part.local.store().edges()
-        one, two = (part.degrees()[ids] if by_degree else ids for ids in (src, dst))
-        up = (one < two) | ((one == two) & (src < dst))
+        edges = part.local.store().edges()
+        src, dst, _ = edges
+        up = alone.ascends(src, dst, part.degrees() if by_degree else None)
         down = ~up & (src != dst) & ~part.owns(dst)
-        view = fallbacks.snapshot(EdgeList(src[up], dst[up]), part.local.num_vertices, device)
+        higher = picked(edges, up) if self.call.of_two else EdgeList(src[up], dst[up])
+        view = fallbacks.snapshot(higher, part.local.num_vertices, device)
         lengths = fallbacks.degrees(view, device)
-        part.comm.share(lengths, part.bounds)
+        part.share(lengths)
         for side in self.sides:
             side.view, side.rows = view, Rows(part, view, lengths)
         self.pairs = _listed(xp.concatenate((src[up], dst[down])), xp.concatenate((dst[up], src[down])))
@@ -194,7 +191,7 @@ class Run:
             assert source is not None
             counts = xp.minimum(source.lengths[ids].astype(np.int64) - begin, most)
             at = xp.searchsorted(xp.cumsum(counts), xp.arange(int(counts.sum())), side="right")
-            rows = EdgeList(ids[at], source.fetch(ids, begin, most))
+            rows = EdgeList(ids[at], *source.fetch(ids, begin, most, weights=self.call.of_two))
         if self.others.edges:
             asked = EdgeList(*known(self.part, self._questions(far, piece, rows)))
         return rows, asked
@@ -222,12 +219,13 @@ class Run:
         """Intersect the pairs of a piece and add to ``sums``; ``found``: what :meth:`_ask` returned."""
         graph, views, (rows, _) = self.part.local, [side.view for side in self.sides], found
         if far is not None:
-            arcs = _listed(*rows[:2])
+            arcs = ArcList.of(rows)
             views[far] = EdgeSet._of_arcs(graph.device, graph.num_vertices, arcs, directed=True, most=arcs.size).view()
         args = self.asking.args
         if self.asking.places:
             args = self.asking.with_answers(*self._answers(piece, found))
-        call = binding.bind_intersection(graph, self.call.given[0], args, everything=False)
+        dtypes = views[0].weight_dtype, views[1].weight_dtype
+        call = binding.bind_intersection(graph, self.call.given[0], args, everything=False, dtypes=dtypes)
         call = call._replace(dtype=self.call.dtype)
         places, (u, v) = piece.pairs, self.ends
         by_position = call.function.leading[0] == "i"  # among all pairs

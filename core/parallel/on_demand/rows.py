@@ -12,13 +12,14 @@ import numpy as np
 
 from suricate.base.types import edge_keys
 from suricate.comm.rounds import in_rounds
-from suricate.intake.arrays import on_host, sorted_distinct
+from suricate.intake.arrays import bits, on_host, sorted_distinct
 from suricate.placement.ranges import arcs_within
+from suricate.placement.store import places_of_rows
 from suricate.store import fallbacks
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
-    from suricate.base.types import StoreView
+    from suricate.base.types import Adjacency, StoreView
     from suricate.parallel.partition import Partition
 
 SLICE = 1 << 20  #: arcs that a rank gets, or questions that it asks, at a time
@@ -49,15 +50,15 @@ class Rows:
     def __init__(self, part: Partition, view: StoreView, lengths: Array) -> None:
         self.part, self.view, self.lengths = part, view, lengths
 
-    def own(self, ids: Array) -> Array:
-        """Return the destinations in the rows of ``ids``, vertices of this rank, concatenated."""
-        return fallbacks.adjacency(self.view, self.part.local.device, ids).dst
+    def own(self, ids: Array) -> Adjacency:
+        """Return the rows of ``ids``, vertices of this rank, concatenated."""
+        return fallbacks.adjacency(self.view, self.part.local.device, ids)
 
-    def fetch(self, ids: Array, begin: int, most: int) -> Array:
+    def fetch(self, ids: Array, begin: int, most: int, *, weights: bool = False) -> tuple[Array, Array | None]:
         """Return the destinations in rows that other ranks own, or in parts of them, concatenated; collective.
 
         Each rank passes its own ``ids``, ascending, each once. Of a row at most ``most`` arcs from ``begin`` on are
-        returned; if that leaves some out, ``ids`` is one vertex.
+        returned; if that leaves some out, ``ids`` is one vertex. With ``weights`` (else None) those of the arcs.
         """
         comm, xp = self.part.comm, self.part.xp
         head = xp.asarray([begin, most], np.uint32)
@@ -65,20 +66,38 @@ class Rows:
         asked = comm.exchange(asked)
         with comm.alike():
             found = [self._part(one) for one in asked]
-        return xp.concatenate(comm.exchange(found))
+        lengths = xp.minimum(self.lengths[ids].astype(np.int64) - begin, most)
+        dst = self.part.in_order(ids, xp.concatenate(comm.exchange([ids for ids, _ in found])), lengths)
+        dtype = self.view.weight_dtype
+        if not weights or dtype is None:
+            return dst, None
+        held = [xp.empty(0, dtype) if weight is None else weight for _, weight in found]
+        weight = xp.concatenate(comm.exchange([bits(weight) for weight in held])).view(dtype)
+        return dst, self.part.in_order(ids, weight, lengths)
 
-    def _part(self, asked: Array) -> Array:
-        """Return the destinations that another rank requests by ``asked``: ``[begin, most, *vertices of this rank]``.
+    def of_any(self, ids: Array) -> Array:
+        """Return the destinations in the rows of ``ids``, ascending, each once, whoever owns them; collective."""
+        mine, lengths = self.part.owns(ids), self.lengths[ids].astype(np.int64)
+        starts = self.part.xp.cumsum(lengths) - lengths
+        found = self.part.xp.empty(int(lengths.sum()), np.uint32)
+        found[places_of_rows(starts[~mine], lengths[~mine])] = self.fetch(ids[~mine], 0, NO_LIMIT)[0]
+        found[places_of_rows(starts[mine], lengths[mine])] = self.own(ids[mine])[1]
+        return found
+
+    def _part(self, asked: Array) -> tuple[Array, Array | None]:
+        """Return the arcs that another rank requests by ``asked``: ``[begin, most, *vertices of this rank]``.
 
         They are the rows of these vertices; but of one row, if ``begin`` is not 0 or it has over ``most`` arcs, those
         from index ``begin`` on in ascending order, at most ``most``.
         """
         if not len(asked):
-            return asked
+            return asked, None
         begin, most = asked[:2].tolist()
-        found = self.own(asked[2:])
-        # of a row that comes in parts, each time in the same order
-        return self.part.xp.sort(found)[begin : begin + most] if begin or len(found) > most else found
+        _, dst, weight = self.own(asked[2:])
+        if begin or len(dst) > most:  # of a row that comes in parts, each time in the same order
+            order = self.part.xp.argsort(dst)[begin : begin + most]
+            return dst[order], None if weight is None else bits(weight)[order].view(weight.dtype)
+        return dst, weight
 
 
 def held(part: Partition, keys: Array) -> Array:
@@ -104,7 +123,7 @@ def held(part: Partition, keys: Array) -> Array:
 def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
     """Return the keys of all arcs in the rows of ``ids``, ascending, followed by ``NO_KEY``; collective."""
     xp = rows.part.xp
-    dst = rows.fetch(ids, 0, NO_LIMIT)
+    dst, _ = rows.fetch(ids, 0, NO_LIMIT)
     src = ids[xp.searchsorted(xp.cumsum(lengths), xp.arange(len(dst)), side="right")]
     return xp.sort(xp.concatenate((edge_keys(src, dst), xp.asarray([NO_KEY], np.uint64))))
 
@@ -114,7 +133,8 @@ def _answered(part: Partition, ids: Array, keys: Array) -> Array:
     asked, store = part.comm.exchange(part.by_owner(ids, keys)), part.local.store()
     with part.comm.alike():
         found = [store.find((one >> HALF).astype(np.uint32), one.astype(np.uint32))[0] for one in asked]
-    return part.xp.concatenate(part.comm.exchange([one.astype(np.uint8) for one in found])).astype(bool)
+    answers = part.xp.concatenate(part.comm.exchange([one.astype(np.uint8) for one in found]))
+    return part.in_order(ids, answers).astype(bool)
 
 
 def known(part: Partition, questions: Iterable[Array]) -> tuple[Array, Array]:

@@ -12,7 +12,6 @@ import numpy as np
 
 from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
-from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers call kernels there
 from suricate.repair.cpu.forest_bindings import (
     ahead,
     edge,

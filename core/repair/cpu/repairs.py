@@ -17,6 +17,7 @@ from suricate.cpu.jit import EntryPoints
 from suricate.edgefn.layout import HALF, Layout, keys_differ, numba_decoded
 from suricate.graph import Graph
 from suricate.kernels.generated import cursor_functions, load_module, offers
+from suricate.kernels.walking import plain_view
 from suricate.operators.call import Call, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Traversal, expanded
 from suricate.operators.cpu.measuring import MANY
@@ -95,6 +96,11 @@ class Repairs:
             self.sizes = n, workspace.moves
         return _Repair(self, tree).run(roots, changes, width)
 
+    def view(self, side: str) -> StoreView:
+        """Return a view of the graph as the loops of this forest take it: without weights, if it reads none."""
+        view = self.graph.view(side)
+        return view if self.call.function.reads_weight and view.weight_dtype is not None else plain_view(view)
+
     def module(self, template: str, view: StoreView) -> ModuleType:
         """Return the loops of ``<template>.py``, compiled for the cursor of ``view`` and the forest's functions."""
         key = template, view.cursor
@@ -108,13 +114,13 @@ class _Repair:
     """One computation or repair: its views, queues and stamps."""
 
     def __init__(self, of: Repairs, tree: np.ndarray) -> None:
-        graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.sizes[0]
+        graph, call, view, n = of.graph, of.call, of.view("out"), of.sizes[0]
         self.module, self.code = of.module, of.code
         self.loops = of.module("forest_ordered", view)
         self.graph, self.call, self.uniform = graph, call, of.uniform
         self.is_float = call.layout.fields[0].dtype.kind == "f"
         self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
-        self.back = graph.view("in").data if self.has_back else self.g
+        self.view, self.back = of.view, of.view("in").data if self.has_back else self.g
         self.tree, self.violated, self.values, self.has_totals = tree, of.violated, of.values, of.has_totals
         self.stamps, self.queue, self.buffer, self.invalid = of.scratch
         self.step = self.stamps.steps(2**31 - 1)
@@ -159,10 +165,10 @@ class _Repair:
 
     def _search(self, count: int) -> tuple[int, int]:
         """Push or pull from the first ``count`` of the queue until nothing changes; return steps and pushes."""
-        module = self.module("forest_search", self.graph.view("out"))
+        module = self.module("forest_search", self.view("out"))
         number = 1 if self._shared_from() >= MANY else threads.limit()
         target = self.tree, self.queue, self.buffer, self.violated, self.values
-        return Search(self.graph, module, *target, number).run(count)
+        return Search(self.graph, self.view, module, *target, number).run(count)
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
         """Push for up to ``most`` steps; return the steps, the pushes, and the vertices in the queue."""
@@ -182,14 +188,14 @@ class _Repair:
 
     def _shared_from(self) -> int:
         """Return the number of edges above which several threads make a step; ``MANY`` if one makes all steps."""
-        return int(MANY) if self.has_totals else shared_from(self.graph, self.tree)
+        return int(MANY) if self.has_totals else shared_from(self.graph, self.call, self.tree)
 
     def _shared_step(self, everything: bool, count: int) -> int:
         """Push once by several threads; vertices whose keys changed become the queue; return their number."""
-        view, stamps = self.graph.view("out"), self.stamps.array
+        view, stamps = self.view("out"), self.stamps.array
         parts = self.module("forest_near", view)
         queued = Listed(self.queue, everything, count)
-        ranges = cut(self.graph, Traversal(view), "out", parts, (self.g, self.g, self.n), queued)
+        ranges = cut(self.graph, Traversal(view), "out", (self.g, self.g, self.n), queued)
         given = (self.tree, stamps, self.step, self.violated, *self.values)
         threads.run(parts.push, [(self.g, everything, self.queue, *part, *given) for part in ranges])
         ranges = threads.ranges(self.n, threads.parts(int(self.n * SCAN)))
@@ -223,6 +229,7 @@ class _Repair:
         if not arcs.size:
             return count
         src, dst, weight, status, wanted, size = arcs
+        weight = weight if self.call.function.reads_weight else None
         weight, status = _NO_WEIGHTS if weight is None else weight, _NO_STATUS if status is None else status
         listed = src, dst, weight, status, wanted, size
         given = (
@@ -258,7 +265,7 @@ class _Repair:
         return Waiting(array("operators.where", self.n, np.uint8), who, rest, *lists)
 
     def _near(self) -> Near:
-        view = self.graph.view("out")
+        view = self.view("out")
         module, self.step = self.module("forest_near", view), self.step + 2
         target = self.tree, self.stamps, self.step - 1, self.queue
         return Near(self.graph, view, module, *target, self.violated, self.values)

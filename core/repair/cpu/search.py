@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ class Search(NamedTuple):
 
     Attributes:
         graph: the graph.
+        view: returns its view ``"out"`` or ``"in"``, as the loops take it.
         module: an instance of the template ``forest_search``.
         tree: the words by vertex, changed in place.
         queue, buffer: ``uint32[num_vertices]``: the frontier, and scratch for the next one.
@@ -45,6 +47,7 @@ class Search(NamedTuple):
     """
 
     graph: Graph
+    view: Callable[[str], StoreView]
     module: ModuleType
     tree: np.ndarray
     queue: np.ndarray
@@ -59,7 +62,7 @@ class Search(NamedTuple):
         bits = graph.workspace.array("operators.bits", (2 + self.threads) * words, np.uint64).reshape(-1, words)
         reached, frontier, seen = bits[0], bits[1], bits[2:]
         reached[:] = 0
-        g, most = graph.view("out").data, n // LARGE if n > FEW else int(MANY)
+        g, most = self.view("out").data, n // LARGE if n > FEW else int(MANY)
         queue, buffer, done = self.queue, self.buffer, 0
         steps, pushed = 0, 0
         while count:
@@ -90,9 +93,9 @@ class Search(NamedTuple):
         no vertex has pushed yet. ``reached`` and ``frontier`` are bitmaps.
         """
         graph, counter = self.graph, np.zeros(1, np.int64)
-        g = graph.view("out").data
+        g = self.view("out").data
         if graph.has_in_edges:
-            back, (unreached, unused) = graph.view("in"), rest
+            back, (unreached, unused) = self.view("in"), rest
             looked = min(unused, unreached * graph.most_arcs // edges) if back.ascending else unused
             if ROW * unreached + looked < (COPIED if self.module.copies else OFFER) * edges:
                 pull = back.data, graph.num_vertices, counter, back.ascending, self.tree, reached, frontier, seen[0]
@@ -112,7 +115,7 @@ class Search(NamedTuple):
         It is written to the bitmap ``frontier`` and to the beginning of ``queue``, and added to ``reached``. Returns
         its size, its number of out-edges, and the number of all vertices reached.
         """
-        g, words = self.graph.view("out").data, len(reached)
+        g, words = self.view("out").data, len(reached)
         ranges = threads.ranges(words, threads.parts(int(words * BITS * SCAN)))
         ends, edges, members = zip(
             *threads.run(self.module.gather, [(g, *part, seen, reached, frontier, queue) for part in ranges]),
@@ -198,7 +201,7 @@ class Near(NamedTuple):
     def _parts(self, count: int, edges: int) -> list[threads.Range]:
         """Return ranges for threads, into which the first ``count`` vertices in ``queue`` are divided."""
         views = self.view.data, self.view.data, len(self.tree)
-        ranges = cut(self.graph, Traversal(self.view), "out", self.module, views, Listed(self.queue, False, count))
+        ranges = cut(self.graph, Traversal(self.view), "out", views, Listed(self.queue, False, count))
         if len(ranges) == 1 and edges >= 2 * threads.GRAIN:
             return threads.ranges(count, min(count, threads.limit()))
         return ranges

@@ -44,6 +44,16 @@ class EdgeSet(metaclass=MadeByGraph):
     Raises:
         VertexRangeError: an id is negative or not below ``graph.num_vertices``.
         DTypeError, ShapeError, DeviceError: the arrays are invalid.
+
+    Example:
+        >>> g = su.Graph.from_coo([0, 1, 2], [1, 2, 0], device="cpu")
+        >>> chosen = g.edge_set([0, 2], [1, 0])
+        >>> in_degree = np.zeros(3, np.int64)
+        >>> def count(u, v, w, in_degree):
+        ...     su.atomic.add(in_degree, v, 1)
+        >>> su.edge_map(g, chosen, count, args=(in_degree,))
+        >>> isinstance(chosen, su.EdgeSet), in_degree.tolist()
+        (True, [1, 1, 0])
     """
 
     __slots__ = (
@@ -114,18 +124,36 @@ class EdgeSet(metaclass=MadeByGraph):
         return self._arcs.size
 
     def arcs(self) -> ArcList:
-        """Return the arc list: both arcs of an undirected edge, a self-loop once, the last one of duplicate edges."""
+        """Return the arc list: both arcs of an undirected edge, a self-loop once, the last one of duplicate edges.
+
+        Example:
+            >>> pairs = su.Graph(3, directed=False, device="cpu").edge_set([0], [1])
+            >>> pairs.arcs().size
+            2
+        """
         if self._repeats:
             self.table()
         return self._arcs
 
     def edges(self) -> EdgeList:
-        """Return the edges in new arrays, in any order; undirected ones once, ``src <= dst``. Waits for the device."""
+        """Return the edges in new arrays, in any order; undirected ones once, ``src <= dst``. Waits for the device.
+
+        Example:
+            >>> pairs = su.Graph(3, device="cpu").edge_set([2, 0, 0], [1, 1, 1])
+            >>> pairs.edges().dst.tolist()
+            [1, 1]
+        """
         arcs = self.arcs().read()
         return arcs if self.directed else picked(arcs, arcs.src <= arcs.dst)
 
     def table(self) -> EdgeTable:
-        """Return the hash table in which edge functions look up edges; built by one launch when first needed."""
+        """Return the hash table in which edge functions look up edges; built by one launch when first needed.
+
+        Example:
+            >>> pairs = su.Graph(3, device="cpu").edge_set([0, 1], [1, 2])
+            >>> type(pairs.table()).__name__
+            'EdgeTable'
+        """
         if self._table is None:
             with self._exclusive():
                 if self._table is None:  # no other thread has made it meanwhile
@@ -162,6 +190,11 @@ class EdgeSet(metaclass=MadeByGraph):
 
         Raises:
             RequirementError: ``over`` is ``"in"`` and the edges are directed: a set has no rows by destination.
+
+        Example:
+            >>> pairs = su.Graph(3, device="cpu").edge_set([0, 1], [1, 2])
+            >>> pairs.view().num_vertices
+            3
         """
         if one_of("over", over, ("out", "in")) == "in" and self.directed:
             raise RequirementError("an edge set has no rows by destination: make one of the reversed edges")

@@ -42,6 +42,14 @@ class Controls:
         Raises:
             RequirementError: the loop has begun.
             ParameterError: ``callback`` cannot be called.
+
+        Example:
+            >>> seen = []
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> ending = job.start(lambda w: seen.append(w.end))
+            >>> job.wait()
+            >>> seen
+            [1, 2]
         """
         if callback is not None and not callable(callback):
             raise ParameterError(f"start: callback must be a function of a slide, got {shown(callback)}")
@@ -74,11 +82,18 @@ class Controls:
         Raises:
             RequirementError: the job was not started, or has ended without a slide. If it ends so before the answer,
                 the future raises it.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> ending = job.start()
+            >>> job.wait()
+            >>> job.query(lambda w: w.graph.num_edges).result()
+            2
         """
         if not callable(question):
             raise ParameterError(f"query takes a function of a slide, got {shown(question)}")
         if self._background is None:
-            raise RequirementError("query: start the job first; in a loop of one's own, ask the slide")
+            raise RequirementError("query: start the job first; in a loop of one's own, ask the slide (w.graph, w.log)")
         return self._background.ask(question)
 
     def wait(self, timeout: float | None = None) -> None:
@@ -91,6 +106,14 @@ class Controls:
             RequirementError: the job was not started.
             TimeoutError: the loop has not ended in time.
             BaseException: what the loop or the callback raised.
+
+        Example:
+            >>> seen = []
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> ending = job.start(lambda w: seen.append(w.graph.num_edges))
+            >>> job.wait()
+            >>> seen
+            [1, 2]
         """
         if self._background is None:
             raise RequirementError("wait: start the job first; a loop of one's own ends by itself")
@@ -107,6 +130,13 @@ class Controls:
         Raises:
             TimeoutError: the loop has not ended in time; it will end later.
             BaseException: what the loop or the callback raised.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> ending = job.start()
+            >>> job.stop()
+            >>> ending.done()
+            True
         """
         self._stop.set()
         if self._background is not None and not self._background.is_own_thread:
@@ -119,6 +149,12 @@ class Controls:
         a slide: its ``end`` and ``lag`` (in seconds if times have a unit; the end since the epoch), ``events``,
         ``edges``, ``published`` (when it was handed out, in seconds since the epoch), and the bytes and seconds of
         :attr:`history`, as ``graph_bytes`` and ``graph_seconds``.
+
+        Example:
+            >>> job = st.Window({"src": [0, 1], "dst": [1, 2]}, size=2, slide=1, graph={"device": "cpu"})
+            >>> slides = [w.end for w in job]
+            >>> job.metrics()["slides"]
+            2
         """
         return self.past.metrics()
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import CPU
 from suricate.base.errors import WeightError
-from suricate.base.types import ends_of
+from suricate.base.types import edge_keys, ends_of
 from suricate.intake.arrays import converted_weights, on_host
+from suricate.state.edge_table import WEIGHT
 from suricate.windows.events import Events
 from suricate.windows.ring import linked
 from suricate.windows.ring.combined_values import EdgeValues
@@ -68,7 +70,7 @@ class Ring:
         *,
         directed: bool = True,
     ) -> None:
-        self.attributes, self._directed = attributes, directed
+        self.attributes, self._directed, self._made = attributes, directed, (combine, weight_dtype)
         if attributes is not None:
             attributes.reserve(_LEAST, _LEAST)
         self._combine = COMBINE[combine]
@@ -83,7 +85,7 @@ class Ring:
             _rows(_LEAST), np.zeros(_LEAST if self._weighted else 0, held or np.float64),
             _table(2 * _LEAST), np.empty(_LEAST, np.uint32), np.empty(_LEAST, np.uint32),
         )  # fmt: skip
-        self._state, self._slide = np.zeros(8, np.int64), 0
+        self._state, self.number = np.zeros(8, np.int64), 0  #: the number of the next slide
         #: before the events of the newest slide entered: the front, the back, and what was alive (None: the same)
         self.entry: tuple[int, int, np.ndarray | None] = (0, 0, None)
 
@@ -95,6 +97,37 @@ class Ring:
     def num_pairs(self) -> int:
         """The number of pairs with live events."""
         return int(self._state[PAIRS] - self._state[FREED])
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The number of the oldest event in the ring, and of the next to enter; event n is at ``n % capacity``."""
+        return int(self._state[FRONT]), int(self._state[BACK])
+
+    @property
+    def kept(self) -> Kept:
+        """What the ring has of each event, by place."""
+        return self._kept
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Weights and attributes of events by name and place in the ring; of texts their ids."""
+        held = {WEIGHT: self._kept.weight} if len(self._kept.weight) else {}
+        if self.attributes is None:
+            return held
+        events = self.attributes.events
+        return held | {name: events[name] for name in events.dtype.names or ()}
+
+    def ends_of(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return sources and destinations, ``uint32`` each, of the events at ``places``, unless removed long ago."""
+        return ends_of(self._pairs.row[self._kept.pair[places], linked.KEY].astype(np.uint64))
+
+    def removed(self) -> np.ndarray:
+        """Return the numbers of events, ``int64``, that deletions and sets of the newest slide removed, ascending."""
+        front, back, before = self.entry
+        mask, alive, new = len(self._kept.time) - 1, self._kept.alive, np.arange(back, self._state[BACK])
+        places = () if before is None else np.flatnonzero(before > alive)
+        old = front + (np.asarray(places, np.int64) - front & mask)
+        return np.concatenate((np.sort(old[old < back]), new[alive[new & mask] == 0]))
 
     @property
     def oldest(self) -> int | None:
@@ -123,7 +156,7 @@ class Ring:
         self._reserve(len(events.time))
         state, kept, pairs = self._state, self._kept, self._pairs
         state[[TOUCHED, linked.UNMATCHED, linked.TAKEN, linked.OVERFLOW]] = 0
-        left = 0 if cutoff is None else linked.expire(kept, pairs, cutoff, self._slide, self._exact, state)
+        left = 0 if cutoff is None else linked.expire(kept, pairs, cutoff, self.number, self._exact, state)
         self.entry = int(state[FRONT]), int(state[BACK]), None if events.kind is None else kept.alive.copy()
         src, dst = on_host(events.src), on_host(events.dst)
         if not self._directed:
@@ -138,7 +171,7 @@ class Ring:
             places = np.arange(state[BACK], state[BACK] + len(entering)) & (len(kept.time) - 1)
             self.attributes.events[places] = entering
         time, first = (_NO_TIMES, events.time.start) if isinstance(events.time, range) else (events.time, 0)
-        linked.enter(kept, pairs, time, first, keys, weight, kind, self._slide, self._exact, state)
+        linked.enter(kept, pairs, time, first, keys, weight, kind, self.number, self._exact, state)
         if state[linked.OVERFLOW]:
             key = int(pairs.row[state[linked.OVERFLOW] - 1, linked.KEY])
             ends = f"({key >> 32 & 0xFFFFFFFF}, {key & 0xFFFFFFFF})"
@@ -150,7 +183,7 @@ class Ring:
         lost, gained, top = linked.net_change(
             kept, pairs, self._combine, self._exact, state, gone, new, value, fresh, number
         )
-        self._slide += 1
+        self.number += 1
         counts = left, int(state[linked.TAKEN]), int(state[linked.UNMATCHED]), top
         new, fresh, pairs_gone = new[:, :gained], fresh[:gained], (gone[0, :lost], gone[1, :lost])
         values = value[:gained] if self._weighted else None
@@ -185,15 +218,55 @@ class Ring:
         places = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)
         return self.attributes.events[places], self.attributes.held[: self._state[PAIRS]]
 
+    def live(self) -> tuple[Events, np.ndarray]:
+        """Return copies of the live events, oldest first, and the numbers of the slides in which they entered.
+
+        These numbers are 0 unless sums of floats need them.
+        """
+        kept = self._kept
+        places = np.arange(self._state[FRONT], self._state[BACK]) & (len(kept.time) - 1)
+        places = places[kept.alive[places] != 0]
+        weight = kept.weight[places] if len(kept.weight) else None
+        attributes = None if self.attributes is None else self.attributes.events
+        attributes = attributes[places] if attributes is not None and attributes.dtype.names else None
+        slides = kept.entered[places] if len(kept.entered) else np.zeros(len(places), np.int64)
+        return Events(kept.time[places], *self.ends_of(places), weight, None, attributes), slides
+
+    def with_live(self, events: Events, slides: np.ndarray, number: int) -> Ring:
+        """Return a ring of the same kind with these live events, as :meth:`live` returns them; this one is used up.
+
+        ``number``: that of the next slide.
+        """
+        ring = Ring(*self._made, self.attributes, directed=self._directed)
+        begins = [0, *(np.flatnonzero(np.diff(slides)) + 1).tolist(), events.number]
+        for low, high in pairwise(begins) if events.number else ():
+            ring.number = int(slides[low]) if len(self._kept.entered) else number - 1
+            ring.slide(events.taken(slice(low, high)), None)
+        ring.number = number
+        return ring
+
+    def renew(self, halvings: int) -> None:
+        """Halve all weights ``halvings`` times, also those that the graph has; sums of integers stay."""
+        with np.errstate(all="ignore"):  # what is not used may be anything
+            for values in (self._kept.weight, self._pairs.held):
+                np.ldexp(values, -min(halvings, 4096), out=values)
+
+    def with_all(self, change: Change) -> Change:
+        """Return the newest ``change`` with all pairs of the graph as ``new`` ones, as their weights were renewed."""
+        assert change.fresh is not None
+        held = self.held()
+        fresh = np.isin(edge_keys(*held.new), edge_keys(*change.new)[change.fresh])
+        return change._replace(new=held.new, value=held.value, fresh=fresh)  # the graph has the other vertices
+
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def save(self) -> dict[str, np.ndarray]:
         """Return everything that :meth:`load` needs, as arrays."""
-        return {**self._events(), **self._listed(), "state": self._state, "slide": np.array(self._slide)}
+        return {**self._events(), **self._listed(), "state": self._state, "slide": np.array(self.number)}
 
     def load(self, saved: Mapping[str, np.ndarray]) -> None:
         """Restore a ring with the same options from what :meth:`save` returned."""
-        self._state, self._slide = saved["state"].copy(), int(saved["slide"])
+        self._state, self.number = saved["state"].copy(), int(saved["slide"])
         self._place_events(saved, max(_LEAST, 1 << max(len(self) - 1, 0).bit_length()))
         size = max(_LEAST, 1 << max(int(self._state[PAIRS]) - 1, 0).bit_length())
         self._place_pairs(saved, size, _table(2 * size))

@@ -21,11 +21,10 @@ from suricate.cuda.host_copies import HostCopies
 from suricate.cuda.kernel import WordKernel
 from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program, c_type
-from suricate.intake.arrays import is_flat
+from suricate.intake.arrays import COMPILED, is_flat
 
 LEAST = 1 << 17  #: events of a chunk on the host; it checks and copies fewer in less time,
 LEAST_PINNED = 1 << 13  #: or fewer than this if they are in pinned memory, which a kernel can read
-DTYPES = {np.dtype(name) for name in ("uint32", "int32", "int64", "uint64")}
 _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 
 
@@ -37,7 +36,7 @@ def program(dtype: np.dtype) -> Program:
 
 def programs() -> list[Program]:
     """Return the CUDA programs for all dtypes of ids, to be compiled in CI without a GPU."""
-    return [program(dtype) for dtype in DTYPES]
+    return [program(dtype) for dtype in COMPILED]
 
 
 class Arrivals:
@@ -75,7 +74,7 @@ class Arrivals:
         if type(src) not in kinds or type(dst) is not type(src) or src.dtype != dst.dtype or len(src) != len(dst):
             return None
         on_host, number = type(src) is np.ndarray, len(src)
-        if not number or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
+        if not number or src.dtype not in COMPILED or not (is_flat(src) and is_flat(dst)):
             return None
         try:
             if on_host and number >= LEAST:

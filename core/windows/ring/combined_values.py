@@ -27,6 +27,7 @@ class EdgeValues:
 
     def __init__(self, rules: Rules, dtype: np.dtype | None, texts: Mapping[str, Names]) -> None:
         self.rules, self._texts = dict(rules), texts
+        self.as_ids = False  #: whether columns of texts have their ids, as the tables are another rank's
         fields = [(name, np.int64 if rule == "count" else dtype[name]) for name, rule in rules.items()]  # type: ignore[index]
         self.events = np.empty(0, [] if dtype is None else dtype)  #: by place in the ring
         self.held = np.empty(0, fields)  #: by number of pair
@@ -43,7 +44,12 @@ class EdgeValues:
 
     def columns(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """Return ``values``, a structured array, as one column per attribute, with texts in place of their ids."""
-        return {name: self._texts[name][values[name]] if name in self._texts else values[name] for name in self.rules}
+        found = {name: values[name] for name in self.rules}
+        return found if self.as_ids else self.with_texts(found)
+
+    def with_texts(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the ``columns`` by attribute with texts in place of their ids."""
+        return {name: self._texts[name][part] if name in self._texts else part for name, part in columns.items()}
 
     def changed(self, kept: Any, pairs: Any, listed: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the combined values of some pairs, and a mask of those that change in the graph.

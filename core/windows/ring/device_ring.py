@@ -82,11 +82,16 @@ class DeviceRing:
         self._leave = WordKernel(PROGRAM.kernel("leave_events"), _BLOCK, 12)
         self._gained = self._lost = self._used = 0  # the counters by these names
         self._upload = Upload(device)
-        self._slide = 0
+        self.number = 0
 
     def __len__(self) -> int:
         """Return the number of live events."""
         return self._back - self._front
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The number of the oldest live event, and of the next to enter, as on the host."""
+        return self._front, self._back
 
     @property
     def num_pairs(self) -> int:
@@ -140,7 +145,7 @@ class DeviceRing:
         self._forget(leaving)
         if entering:
             self._times.append(events.time if isinstance(events.time, range) else events.time.copy())
-        self._front, self._back, self._slide = self._front + leaving, self._back + entering, self._slide + 1
+        self._front, self._back, self.number = self._front + leaving, self._back + entering, self.number + 1
         gained, lost, top = self._counts() if number else (0, 0, -1)
         array, ids = self._xp.ndarray, np.uint32
         return Change(
@@ -161,15 +166,29 @@ class DeviceRing:
         """Return nothing: events on the device have no attributes."""
         return ()
 
+    def live(self) -> tuple[Events, np.ndarray]:
+        """Return the live events on the host, oldest first, and a 0 for each, as :meth:`Ring.live` does."""
+        with self.device.current():
+            ends = ends_of(on_host(self._live_keys()))
+        return Events(self._all_times(), *ends), np.zeros(len(self), np.int64)
+
+    def with_live(self, events: Events, slides: np.ndarray, number: int) -> DeviceRing:
+        """Return a ring of the same kind with these live events, as :meth:`live` returns them; see :class:`Ring`."""
+        ring = DeviceRing(self.device, directed=self._directed)
+        ring.slide(events, None)
+        ring.number = number
+        return ring
+
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def on_host(self) -> Ring:
-        """Return a ring on the host with the same events."""
+        """Return a ring on the host with the same events and numbers."""
         ring = Ring("last", None, directed=self._directed)
+        ring._state[[linked.FRONT, linked.BACK]] = self._front
         with self.device.current():
             keys = on_host(self._live_keys())
         ring.slide(Events(self._all_times(), *ends_of(keys)), None)
-        ring._slide = self._slide
+        ring.number = self.number
         return ring
 
     def save(self) -> dict[str, np.ndarray]:
@@ -177,12 +196,16 @@ class DeviceRing:
         return self.on_host().save()
 
     def load(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Fill this empty ring from what :meth:`save`, or that of :class:`Ring`, returned for the same options."""
+        """Fill this empty ring from what :meth:`save`, or that of :class:`Ring`, returned for the same options.
+
+        Removed events are left out; without any, events keep their numbers.
+        """
+        self._front = self._back = int(saved["state"][linked.FRONT])
         alive = saved["alive"].astype(bool) if "alive" in saved else np.empty(0, bool)
         if alive.any():
             keys = saved["row"][saved["pair"][alive], linked.KEY].astype(np.uint64)
             self.slide(Events(_as_range(saved["time"][alive]), *ends_of(keys)), None)
-        self._slide = int(saved["slide"])
+        self.number = int(saved["slide"])
 
     def held(self) -> Change:
         """Return all pairs with live events as the ``new`` ones of a change."""

@@ -9,7 +9,9 @@ import pytest
 
 import suricate as su
 from suricate.algorithms.bfs import BFS
+from suricate.backends.slabhash import cursor
 from suricate.base.devices import CPU
+from suricate.cpu.jit import kernel
 from suricate.cursors import contiguous
 from suricate.graph import row_copies
 from suricate.repair.cpu import search as forest_search
@@ -72,3 +74,27 @@ def test_weights_of_copied_rows(slab_bytes: int, weight_dtype: str) -> None:
     np.testing.assert_array_equal(others, offsets)
     for part, other in zip(stored, copied, strict=True):
         np.testing.assert_array_equal(other, part)
+
+
+@kernel
+def write_runs(g, starts):
+    """Write where the edges of each vertex begin if they are in consecutive slots, else -1."""
+    for u in range(len(starts)):
+        starts[u] = cursor.run(g, np.uint32(u))
+
+
+@pytest.mark.parametrize("slab_bytes", [16, 32])
+@pytest.mark.parametrize("weight_dtype", [None, "float32"])
+def test_a_run_is_all_of_a_row(slab_bytes: int, weight_dtype: str | None) -> None:
+    """Rows of one slab without deleted edges, and no others, are walked as consecutive slots."""
+    rng, n = np.random.default_rng(3), 400
+    graph = su.Graph(n, backend="slabhash", device="cpu", slab_bytes=slab_bytes, weight_dtype=weight_dtype)
+    src, dst = rng.integers(0, n, (2, 1_500))
+    graph.insert_edges(src, dst, *([] if weight_dtype is None else [rng.random(1_500)]))
+    graph.delete_edges(src[::5], dst[::5])
+    slabs, starts = graph.view("out").data, np.zeros(n, np.int64)
+    write_runs(slabs, starts)
+    for u in np.flatnonzero(starts >= 0):
+        expected = sorted(graph.neighbors(int(u)).tolist())
+        assert sorted(slabs.pool[starts[u] : starts[u] + len(expected)].tolist()) == expected
+    assert n / 20 < (starts >= 0).sum() < n

@@ -254,3 +254,33 @@ def test_slabs_for_trimming_on_cuda_are_unknown_until_a_later_batch() -> None:
     ticket = ledger.reserve(ledger.demand(50)).ticket
     ledger.take_over(Arrived(ticket, 1550, 3000, 0))
     assert (ledger.free, ledger.pending) == (1550, 0)
+
+
+@pytest.mark.parametrize(
+    ("batch", "share"), [(4_000, 1.0), pytest.param(1_000, 1.0, marks=pytest.mark.slow),
+                         pytest.param(500, 0.85, marks=pytest.mark.slow)]
+)  # fmt: skip
+def test_edges_take_at_most_30_bytes_after_churn(batch: int, share: float) -> None:
+    """Five times its edges come and go, of a graph that keeps its size or shrinks; unasked, with in-edges."""
+    first = np.random.default_rng(1)
+    graph = Graph(1 << 13, device="cpu", in_edges=True)
+
+    def rmat(rng: np.random.Generator) -> np.ndarray:
+        rows = rng.choice(4, (batch, 13), p=(0.57, 0.19, 0.19, 0.05))
+        return ((rows[..., None] >> np.arange(2) & 1) << np.arange(13)[:, None]).sum(1).T.astype(np.uint32)
+
+    while graph.num_edges < 100_000:
+        graph.insert_edges(*rmat(first))
+    edges, gone, rng = graph.num_edges, 0, np.random.default_rng(2)
+    least = int(share * edges)
+    while gone < 5 * edges:
+        stored = graph.edges()
+        picked = rng.integers(0, len(stored.src), batch)
+        gone += len(graph.delete_edges(stored.src[picked], stored.dst[picked]).deleted.src)
+        for _ in range(4):
+            if graph.num_edges < least:
+                graph.insert_edges(*rmat(rng))
+    held = sum(graph.store(over).bytes_held() for over in ("out", "in"))
+    assert graph.num_edges >= 0.8 * least
+    assert held <= 30 * graph.num_edges
+    graph.check()

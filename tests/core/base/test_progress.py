@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from patience import PATIENCE
+from rich.console import Console
 
 from suricate.base import progress
 from suricate.base.progress import DISPLAY, Display, worked, working
@@ -215,6 +216,29 @@ def test_a_function_that_is_decorated_is_work_at_each_call(monkeypatch: pytest.M
     assert count(3) == 3
     assert len({*map(id, seen)}) == 4
     assert {work.what for work in seen} == {"counting"}
+
+
+def test_a_child_of_fork_prints_to_what_its_parent_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of ``rich`` replace the two streams while they are shown, by objects that need the lock of its console."""
+    monkeypatch.setattr(progress, "is_terminal", lambda stream: True)
+    plain = io.StringIO(), io.StringIO()
+    for name, stream in zip(("stdout", "stderr"), plain, strict=True):
+        monkeypatch.setattr(sys, name, stream)
+    display, now = Display(), time.monotonic()
+    monkeypatch.setattr(display, "_is_watched", True)
+    monkeypatch.setattr(Console, "is_terminal", True)  # it asks the stream, once
+    work = working("reading")
+    work.began = now - 10
+    display.add(work)
+    display.refresh()
+    rows = display._rows
+    assert (sys.stdout, sys.stderr) != plain
+    display.forget()
+    assert (sys.stdout, sys.stderr) == plain
+    assert rows is not None
+    rows.stop()
+    monkeypatch.setattr(sys, "stdout", None)
+    display.forget()
 
 
 class Gone(io.StringIO):

@@ -166,7 +166,7 @@ def test_plugins_says_how_each_algorithm_is_updated() -> None:
     assert set(table) == set(plugins.algorithms())
     assert table["bfs"] == ["dynamic", "the work follows the change, for insertions and deletions"]
     divided = {row["algorithm"]: row["of several processes"] for row in found["algorithms"]}
-    assert {name for name, said in divided.items() if said != "the same"} == {"wcc"}
+    assert {name for name, said in divided.items() if said != "the same"} == {"msf", "wcc"}
     for name, algorithm in plugins.algorithms().items():
         assert table[name][0] == algorithm.update_kind
         assert (algorithm.update_kind == "recompute") == (algorithm.update is su.Algorithm.update), name
@@ -207,6 +207,19 @@ def test_run_with_parameters(path_graph: Path) -> None:
     undirected = call("run", "bfs", path_graph, "--param", "source=3", "--undirected", "--device", "cpu", "--top", 1)
     assert rows(undirected) == [["0", "3", "1"]]
     assert ", undirected, " in undirected.stdout
+
+
+def test_a_single_vertex_where_there_may_be_several(path_graph: Path) -> None:
+    result = call("run", "bfs", path_graph, "--param", "sources=2", "--device", "cpu", "--top", 1)
+    assert rows(result) == [["3", "1", "2"]]
+    wrong = call("run", "bfs", path_graph, "--param", "sources=9", "--device", "cpu")
+    assert "sources[0] is 9, but ids are 0 to 3" in wrong.stderr
+
+
+def test_values_of_edges_are_a_list_of_edges(path_graph: Path) -> None:
+    found = json.loads(call("run", "msf", path_graph, "--device", "cpu", "--format", "json").stdout)
+    assert "vertices" not in found
+    assert found["edges"][0] == {"src": 0, "dst": 1, "weight": 1}
 
 
 @pytest.mark.parametrize("value", ["true", "False", "TRUE"])

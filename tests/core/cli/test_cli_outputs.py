@@ -29,7 +29,7 @@ def test_vertices_go_by_their_names(tmp_path: Path) -> None:
     found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=1e3", "--format", "csv").stdout
     assert found.splitlines()[-3:] == ["2,ann,2,1,true", "1,true,1,0,1e3", "0,1e3,0,0,1e3"]
     found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=true", "--format", "csv").stdout
-    assert found.splitlines()[-1] == "0,1e3,-1,,"
+    assert found.splitlines()[-1] == "0,1e3,,,"
 
 
 def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> N
     assert call("convert", weighted, snapshot, "--relabel").exit_code == 0
     options = ("--device", "cpu", "--param", "source=bob", "--format", "csv", "--output", output)
     found = call("run", "bfs", snapshot, *options).stdout
-    assert found.splitlines()[-3:] == ["2,cid,1,1,bob", "1,bob,0,1,bob", "0,ann,-1,,"]
+    assert found.splitlines()[-3:] == ["2,cid,1,1,bob", "1,bob,0,1,bob", "0,ann,,,"]
     assert output.read_text().splitlines() == ["vertex,name,level,parent,parent_name", *found.splitlines()[-1:-4:-1]]
     refused = call("run", "bfs", snapshot, "--device", "cpu", "--param", "source=eve")
     assert (refused.exit_code, "has no vertex 'eve'" in refused.stderr) == (2, True)
@@ -85,6 +85,18 @@ def test_the_largest_components_are_listed(tmp_path: Path) -> None:
     assert found["groups"][0] == {"label": "z", "vertices": 1}
 
 
+def test_fields_that_were_not_asked_for_are_left_out(path_graph: Path, tmp_path: Path) -> None:
+    """What a result has as None is neither shown nor written."""
+    for params, has in (((), False), (("--param", "levels=true"), True)):
+        args = "run", "leiden", path_graph, "--device", "cpu", *params, "--output", tmp_path / "leiden.npz"
+        shown = call(*args).stdout
+        assert "None" not in shown
+        assert ("levels" in shown) is has
+        with np.load(tmp_path / "leiden.npz") as found:
+            assert {"vertex", "label", "quality"} <= {*found}
+            assert ("levels" in found) is has
+
+
 def test_formats_of_tables(path_graph: Path) -> None:
     options = ("run", "pagerank", path_graph, "--device", "cpu", "--top", 1)
     found = list(csv.DictReader(io.StringIO(call(*options, "--format", "csv").stdout)))
@@ -94,7 +106,7 @@ def test_formats_of_tables(path_graph: Path) -> None:
     assert "4 vertices" in found["graph"]
     assert found["vertices"][0]["vertex"] == 3
     unreached = call("run", "sssp", path_graph, "--param", "source=3", "--device", "cpu", "--format", "json")
-    assert [row["distance"] for row in json.loads(unreached.stdout)["vertices"]] == [0, -1, -1, -1]
+    assert [row["distance"] for row in json.loads(unreached.stdout)["vertices"]] == [0, None, None, None]
     facts = {row["what"]: row["value"] for row in json.loads(call("info", path_graph, "--format", "json").stdout)}
     assert facts["vertices"] == 4
 
@@ -104,7 +116,7 @@ def test_piped_tables_are_plain_and_obey_columns(columns: str) -> None:
     environ = {**os.environ, "COLUMNS": columns, "FORCE_COLOR": "1"}
     lines = shell("plugins", env=environ).stdout.splitlines()
     assert not {"\x1b", "│", "…"} & set("".join(lines))
-    assert max(map(len, lines)) <= {"": 10**6, "80": 80, "30": 30, "7": 20}[columns]  # a word may be longer than 7
+    assert max(map(len, lines)) <= {"": 10**6, "80": 80, "30": 30, "7": 21}[columns]  # a word may be longer than 7
     words = {word for line in lines for word in line.split()}
     assert {"suricate_algorithms", "label_propagation", "insertions", "processes"} <= {
         word.strip(":") for word in words

@@ -8,10 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_calls import call, rows, shell
 from patience import PATIENCE
+
+import suricate as su
+import suricate.stream as st
+from suricate import plugins
 
 CPU = ("--device", "cpu")
 PAID = "payer,payee,amount,ts\nann,bob,5,2024-01-01\nbob,cid,7,2024-01-02\nann,bob,6,2024-01-02\ncid,dan,1,2024-01-04\n"
@@ -55,6 +60,10 @@ def test_attributes_and_names_as_parameters(paid: Path) -> None:
     found = [json.loads(line) for line in call("stream", paid, *columns, *CPU, *days, *tracked).stdout.splitlines()]
     near = [{row["name"]: row["distance"] for row in each["sssp"] if row["name"] != "ann"} for each in found]
     assert near[:2] == [{"bob": 5}, {"bob": 11, "cid": 18}]
+    for sources in ("sources=ann", "sources=ann,bob", "sources=['ann','bob']"):
+        result = call("stream", paid, *columns, *CPU, *days, "--track", "bfs", "--param", sources, "--format", "json")
+        first = json.loads(result.stdout.splitlines()[0])["bfs"]
+        assert {row["name"] for row in first if row["level"] == 0} == ({"ann", "bob"} if "bob" in sources else {"ann"})
     result = call("stream", paid, *columns, *CPU, *days, "--track", "wcc", "--param", "weight=amount")
     assert result.exit_code == 2
     assert "nothing that is tracked has 'weight'" in result.output
@@ -234,3 +243,56 @@ def test_options_of_live_streams_that_do_not_fit(paid: Path, tmp_path: Path) -> 
         result = call("stream", paid, *COLUMNS, *CPU, "--slide", "1d", *options)
         assert result.exit_code != 0
         assert words in result.output, result.output
+
+
+def test_what_a_search_has_not_reached_is_nothing_in_all_formats(paid: Path) -> None:
+    """Though results have -1 there, or infinity."""
+    for options, algorithms in (
+        ((), ("sssp", "bfs")),
+        (("--attribute", "amount=sum", "--param", "weight=amount"), ("sssp",)),
+    ):
+        tracked = [word for name in algorithms for word in ("--track", name)]
+        given = (*COLUMNS[:1], "--columns", "src=payer,dst=payee,time=ts", *CPU, "--slide", "9d", *options, *tracked)
+        run = [call("stream", paid, *given, "--param", "source=cid", "--format", form) for form in ("json", "csv")]
+        found = json.loads(run[0].stdout)
+        for name in algorithms:
+            reached = {row["name"]: row["distance" if name == "sssp" else "level"] for row in found[name]}
+            assert reached == {"ann": None, "bob": None, "cid": 0, "dan": 1}
+        for row in csv.DictReader(run[1].stdout.splitlines()):
+            near = row["distance" if row["algorithm"] == "sssp" else "level"]
+            assert near == "" if row["name"] in ("ann", "bob") else float(near) == (row["name"] == "dan")
+
+
+def test_addresses_are_those_of_the_installed_sources(paid: Path) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def dice(place: str, *, live: bool, **options: Any) -> Any:
+        asked.append((place, {"live": live, **options}))
+        return st.scan(paid, **{name: options[name] for name in ("columns", "on_error")})
+
+    class Plugin:
+        @su.hookimpl
+        def suricate_sources(self) -> list[Any]:
+            return [dice]
+
+    plugins.register(Plugin(), "dice")
+    try:
+        days = (*COLUMNS, *CPU, "--slide", "1d", "--window", "1d")
+        for address, live in (("dice://six/a", True), ("dices://:secret@six", False)):
+            result = call("stream", address, *days, *["--follow"] * live)
+            assert result.exit_code == 0, result.output
+            assert result.stdout.count("events") == 4
+            columns = {"src": "payer", "dst": "payee", "weight": "amount", "time": "ts"}
+            assert asked.pop() == (address, {"live": live, "columns": columns, "on_error": "raise"})
+        for address, options, words in (
+            ("mqtt://:secret@a", (), "mqtt:// is none of the sources"),
+            ("dice://:secret@a", ("--texts",), "are for files, not dice"),
+            ("dice://:secret@a", ("--order", "time"), "are for files, not dice"),
+            ("dice://:secret@a", ("--follow", "--settle", "1s"), "folders"),
+        ):
+            result = call("stream", address, *days, *options)
+            assert result.exit_code == 2
+            assert words in result.output
+            assert "secret" not in result.output
+    finally:
+        plugins.unregister("dice")

@@ -98,6 +98,16 @@ def test_a_page_and_its_errors(paid: Path, tmp_path: Path) -> None:
     assert not result.stdout
 
 
+def test_a_long_name_does_not_take_the_screen(tmp_path: Path) -> None:
+    file, name = tmp_path / "long.csv", "n" * 3000
+    file.write_text(f"time,src,dst\n1,{name},b\n2,b,c\n")
+    options = ("--names", "--window", "9s", "--slide", "9s", "--track", "pagerank", "--device", "cpu")
+    shown = in_terminal("stream", file, *options).replace("\r", "")
+    assert re.search(r"^3 +0 +n{25}… +0\.18", shown, re.MULTILINE)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert name in call("stream", file, *options).output, "a pipe has all of it"
+
+
 def test_names_do_not_steer_the_terminal(paid: Path) -> None:
     """Tables, CSV in a terminal, and errors; files and pipes have the names as they are."""
     for form in ("table", "csv"):

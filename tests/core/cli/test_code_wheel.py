@@ -165,11 +165,30 @@ def test_packages_are_looked_for_where_they_are_installed():
     assert str(Path.cwd()) not in folders
 
 
+def test_programs_that_a_step_compiles_are_recorded(wheels, monkeypatch):
+    def compiles():
+        for name in ("one.cu", "two.cu", "one.cu"):
+            compiler.Compilation("text", name, ("-std=c++17",))
+
+    def fails():
+        compiles()
+        raise ValueError("no device")
+
+    monkeypatch.setattr(compiler, "target_options", lambda: wheels.options_for("sm_90"))
+    monkeypatch.delenv("SURICATE_BUILDS", raising=False)
+    monkeypatch.setattr(wheels, "_steps", lambda: [("first", compiles), ("second", fails)])
+    texts = [("text", name, ("-std=c++17",)) for name in ("one.cu", "two.cu")]
+    number, _, failure, found = wheels.record_step(0)
+    assert (number, failure, found) == (0, "", texts)
+    number, _, failure, found = wheels.record_step(1)
+    assert (number, failure, found) == (1, "FAILED ValueError('no device')", texts)
+
+
 @pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))
 def test_programs_are_compiled_without_a_gpu_under_the_names_that_are_looked_for(wheels, tmp_path, monkeypatch):
     texts = [('extern "C" __global__ void fill(int *x) { x[threadIdx.x] = 1; }', "fill.cu", ("-std=c++17",))]
-    (tmp_path / "programs.json").write_text(json.dumps(texts))
-    wheel = wheels.build_cuda(tmp_path / "dist", tmp_path / "programs.json", "", ("sm_80", "sm_90"))
+    (tmp_path / "programs").write_text("\n".join(map(json.dumps, texts)))
+    wheel = wheels.build_cuda(tmp_path / "dist", tmp_path / "programs", "", ("sm_80", "sm_90"))
     assert wheel.name.endswith("-py3-none-manylinux_2_17_x86_64.whl")
     zipfile.ZipFile(wheel).extractall(tmp_path / "packages")
     monkeypatch.setattr(packaged, "_folders", lambda: [str(tmp_path / "packages")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from patience import PATIENCE
 import suricate as su
 from suricate.comm.connect import OTHERS, SIZES
 from suricate.errors import CommunicationError, ParameterError
-from suricate.parallel import Comm, SelfComm, connect, run
+from suricate.parallel import Comm, SelfComm, call_site, connect, run
 from suricate.placement.clock import AgreedClock
 
 
@@ -54,6 +55,56 @@ def test_an_array_may_change_once_it_was_sent() -> None:
         return total
 
     assert run(job, 3) == [9 * 199 * 100] * 3
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "uint64", "float32"])
+@pytest.mark.parametrize(("ranks", "size"), [(1, 7), (3, 5), (3, 4001), (5, 2000)])
+def test_arrays_are_reduced_in_rank_order(dtype: str, ranks: int, size: int) -> None:
+    """Gathered if they are small, else slice by slice: whole arrays, and every second entry of one."""
+    given = np.random.default_rng(size).integers(0, 50, (ranks, 2, size)).astype(dtype)
+    given += np.array(0.1 if dtype == "float32" else 0, dtype)
+
+    def job(comm: Comm) -> None:
+        for op, fold in {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}.items():
+            if op == "or" and dtype == "float32":
+                continue
+            for view in (lambda one: one.copy(), lambda one: np.repeat(one, 2, axis=1)[:, ::2]):
+                mine = view(given[comm.rank])
+                comm.reduce(mine, op)
+                np.testing.assert_array_equal(mine, functools.reduce(fold, given))
+
+    run(job, ranks)
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 16])
+def test_what_a_rank_receives_of_a_reduction_does_not_grow_with_the_ranks(ranks: int) -> None:
+    def job(comm: Comm) -> int:
+        metered = Counting(comm)
+        metered.reduce(np.full(64_000, comm.rank, np.uint64), "sum")
+        return metered.received
+
+    whole = 8 * 64_000
+    assert run(job, ranks) == [2 * (whole - whole // ranks)] * ranks
+
+
+class Counting(Comm):
+    """Counts the bytes of arrays that come from other ranks."""
+
+    def __init__(self, inner: Comm) -> None:
+        self.inner, self.rank, self.size, self.received = inner, inner.rank, inner.size, 0
+
+    def gather(self, name: str, value: Any) -> list[Any]:
+        return self._counted(self.inner.gather(name, value))
+
+    def exchange(self, parts: list[Any]) -> list[Any]:
+        return self._counted(self.inner.exchange(parts))
+
+    def abort(self, reason: str) -> None:
+        self.inner.abort(reason)
+
+    def _counted(self, found: list[Any]) -> list[Any]:
+        self.received += sum(part.nbytes for rank, part in enumerate(found) if rank != self.rank)
+        return found
 
 
 def test_ranks_that_call_different_things_are_told_both_lines() -> None:
@@ -149,6 +200,16 @@ def test_a_limit_that_is_none(seconds: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SURICATE_TIMEOUT", seconds)
     with pytest.raises(ParameterError, match=f"SURICATE_TIMEOUT must be a number of seconds above 0, got '{seconds}'"):
         run(lambda comm: comm.barrier(), 2)
+
+
+def test_lines_of_a_comm_of_ones_own_are_no_call_sites() -> None:
+    """Of the named files, and of the package; those of kits are those of users."""
+    helper = compile("def ask(call): return call()", "/of/a/comm/ask.py", "exec")
+    made: dict[str, Any] = {}
+    exec(helper, made)
+    assert made["ask"](lambda: call_site(__file__)) == made["ask"](call_site) == "/of/a/comm/ask.py:1"
+    for skipped in ("/of/a/comm", ["/of/another", "/of/a"]):
+        assert made["ask"](functools.partial(call_site, skipped)).startswith(f"{__file__}:")
 
 
 def test_abort_ends_those_that_wait() -> None:

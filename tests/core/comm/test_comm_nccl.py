@@ -77,6 +77,13 @@ def test_places_are_shared_and_bytes_merged(gpus: Any) -> None:
         words = xp.asarray([5, (1 << 63) + comm.rank, 9 - comm.rank], np.uint64)
         comm.smallest(words)
         assert words.get().tolist() == [5, 1 << 63, 8]
+        counts = xp.asarray([comm.rank, -5], np.int32)
+        comm.reduce(counts, "max")
+        assert counts.get().tolist() == [1, -5]
+        for dtype, op, wanted in ((np.float64, "sum", 0.5), (np.uint32, "or", 3)):  # not by NCCL
+            numbers = xp.full(300, 0.25 if op == "sum" else 1 + comm.rank, dtype)[::2]
+            comm.reduce(numbers, op)
+            assert numbers.get().tolist() == [wanted] * 150
 
     run(job, 2)
 

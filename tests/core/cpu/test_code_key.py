@@ -9,12 +9,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from numba import types
 from numba.core import config
 
 from suricate.cpu import code_key
 from suricate.cpu.code_key import digests_of
-from suricate.cpu.jit import kernel
+from suricate.cpu.jit import inner, kernel
 
 HELPERS = """
 import enum
@@ -194,6 +195,21 @@ def test_closures_count():
     digests = {digest_of(made(*given), (types.int64,), ()) for given in ((1, (2,)), (1, (3,)), (2, (2,)), (1.0, (2,)))}
     assert len(digests) == 4
     assert digest_of(made(1, (2,)), (types.int64,), ()) in digests
+
+
+def test_types_of_llvm_count_whether_they_have_been_printed_or_not():
+    word = ir.IntType(77)
+    before = digest_of(made(word, (2,)), (types.int64,), ())
+    assert str(word) == "i77"  # which it keeps
+    assert digest_of(made(word, (2,)), (types.int64,), ()) == before
+    assert digest_of(made(ir.IntType(78), (2,)), (types.int64,), ()) != before
+
+
+def test_functions_that_several_modules_declare_as_inner_count_once():
+    module = modules()
+    old = digest(module)
+    inner(sys.modules["code_key_helpers"].deepest)
+    assert digest(module) == old
 
 
 class Odd:

@@ -12,6 +12,7 @@ import suricate as su
 from suricate import atomic
 from suricate.edgefn import EDGE, argument_of, compile_function
 from suricate.errors import EdgeFunctionError
+from suricate.state.words import make_words
 
 N, EDGES = 50, 3000
 DTYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
@@ -275,7 +276,7 @@ def float_index(u, v, w, out, x):
 
 
 REFUSED = [
-    (reads_too, "cannot be read in the same function"),
+    (reads_too, "neither read nor written in the same function"),
     (two_kinds, "one kind of effect per array"),
     (truncates, "the array has dtype int64, the value is float64"),
     (not_an_array, "changes an array that is a parameter"),
@@ -298,10 +299,94 @@ def test_refusals(fn, says):
     assert __file__ in str(caught.value)
 
 
-@pytest.mark.parametrize("role", ["edge", "vertex"])
-def test_effects_are_for_functions_of_edge_map(role):
-    with pytest.raises(EdgeFunctionError, match="can only be called in functions of edge_map and intersect"):
-        typed(adds, *start(adds, "int64"), role=role)
+def test_effects_are_not_for_functions_whose_values_are_reduced():
+    with pytest.raises(EdgeFunctionError, match=r"whose values are reduced.*: call it in then or commit, or in"):
+        typed(adds, *start(adds, "int64"), role="edge")
+
+
+def writes_too(v, out, x):
+    su.atomic.add(out, x[v], 1)
+    out[v] = 0
+
+
+def test_a_vertex_function_has_effects_on_what_it_does_not_write():
+    x = np.zeros(3, np.int64)
+    function = typed(lambda v, out, x: out[v] > 0, x, x, role="vertex", leading=("v",))
+    assert (function.stores, function.reads, function.effects) == (frozenset(), {0}, {})
+    function = typed(adds_at, x, x, role="vertex", leading=("v",))
+    assert (function.stores, function.reads, function.effects) == ({1}, {1}, {0: "sum"})
+    with pytest.raises(EdgeFunctionError, match="neither read nor written in the same function"):
+        typed(writes_too, x, x, role="vertex", leading=("v",))
+
+
+def adds_at(v, out, x):
+    x[v] += 1
+    su.atomic.add(out, x[v], 1)
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+WIDTHS = {"64": {"keys": {"w": "float32", "a": "uint32"}}, "128": {"keys": {"w": "float64"}, "payload": {"a": "int64"}}}
+
+
+def takes_word(u, v, w, best, x):
+    su.atomic.min(best, v, (x[u], u))
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_words_on_numba(bits):
+    best, x, (u, v) = make_words(N, **WIDTHS[bits]), np.random.default_rng(4).integers(-3, 3, N) / 2, edges()
+    x[:3] = [np.nan, -0.0, np.inf]
+    function = typed(takes_word, best, x)
+    assert (function.effects, function.writes) == ({0: "argmin"}, {0})
+    compiled = in_numba(function)
+    for one, other in zip(u, v, strict=True):
+        compiled(one, other, 1, best.data, x)
+    for c in range(N):
+        offers = [(x[one] + 0.0, int(one)) for one in u[v == c] if x[one] == x[one]]
+        assert (best.w[c], best.a[c]) == min(offers)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("role", ["effect", "vertex"])
+def test_words_compile(bits, role):
+    compile_role(typed(takes_word, make_words(N, **WIDTHS[bits]), np.zeros(N), role=role))
+
+
+def adds_word(u, v, w, best):
+    su.atomic.add(best, v, (w, u))
+
+
+def one_value(u, v, w, best):
+    su.atomic.min(best, v, w)
+
+
+def three_values(u, v, w, best):
+    su.atomic.min(best, v, (w, u, v))
+
+
+def float_payload(u, v, w, best):
+    su.atomic.min(best, v, (w, 0.5))
+
+
+def reads_word(u, v, w, best):
+    su.atomic.min(best, v, (best.w[u], u))
+
+
+@pytest.mark.parametrize(
+    ("fn", "says"),
+    [
+        (adds_word, "su.atomic.add takes an array: of words, su.atomic.min keeps the smallest"),
+        (one_value, r"a tuple with one value per field, \(w, a\): w"),
+        (three_values, r"a tuple with one value per field, \(w, a\): \(w, u, v\)"),
+        (float_payload, "field a has dtype uint32, the value is float64"),
+        (reads_word, "neither read nor written in the same function"),
+    ],
+)
+def test_misused_words(fn, says):
+    with pytest.raises(EdgeFunctionError, match=says):
+        typed(fn, make_words(3, **WIDTHS["64"]))
 
 
 @pytest.mark.parametrize(
@@ -330,7 +415,7 @@ def test_a_float_does_not_fit_a_scalar_of_integers():
 
 @pytest.mark.parametrize("function", [atomic.add, atomic.min, atomic.max, atomic.or_, su.unite])
 def test_effects_raise_in_plain_python(function):
-    with pytest.raises(EdgeFunctionError, match="can only be called in a function given to edge_map"):
+    with pytest.raises(EdgeFunctionError, match="can only be called in functions of operators"):
         function(np.zeros(3), 1, 1)
 
 

@@ -214,7 +214,7 @@ def test_argument_of(value, kind, dtype):
         (np.zeros(2, np.complex64), DTypeError),
         (np.zeros(2, np.float16), DTypeError),
         (np.array(["a"]), DTypeError),
-        (np.zeros((2, 2)), ShapeError),
+        (np.zeros((2, 2, 2)), ShapeError),
         (np.zeros(8)[::2], ShapeError),
         ("text", DTypeError),
         (None, DTypeError),

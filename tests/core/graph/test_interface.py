@@ -139,9 +139,10 @@ def test_notebooks_show_tables() -> None:
 @pytest.mark.plain
 def test_every_result_with_fields_is_shown() -> None:
     graphs = [su.Graph(4, device="cpu", directed=directed, in_edges=directed) for directed in (True, False)]
+    needed = {"spmv": {"x": [1.0] * 4}, "personalized_pagerank": {"sources": [0]}, "similarity": {"pairs": ([0], [1])}}
     for name, kind in su.plugins.algorithms().items():
         graph = graphs[kind.requires.undirected is True]
-        result = graph.compute(kind, **({"x": [1.0] * 4} if name == "spmv" else {}))
+        result = graph.compute(kind, **needed.get(name, {}))
         if hasattr(result, "_fields") and kind.__module__.startswith("suricate."):
             assert result._repr_html_().startswith("<table>"), name
 

@@ -28,6 +28,7 @@ WORDS = {
     "hits": {"hubs": "float64", "authorities": "float64"},
     "coloring": {"value": "uint32"},
     "label_propagation": {"value": "uint32"},
+    "leiden": {"label": "uint32", "num_communities": "int", "quality": "float", "levels": "NoneType"},
     "pagerank": {"value": "float64"},
 }
 
@@ -54,7 +55,7 @@ def test_at_has_the_fields_and_dtypes_of_the_result(name, graph):
     assert dtypes_of(tracker.at([0, 3])) == dtypes_of(tracker.result)
     one, few = tracker.at(3), tracker.at([3])
     if hasattr(one, "_asdict"):
-        assert all(type(part) in (int, float) for part in one)
+        assert all(part is None or type(part) in (int, float) for part in one)
         assert one._asdict() == {
             field: getattr(part, "tolist", lambda part=part: [part])()[0] for field, part in few._asdict().items()
         }
@@ -165,12 +166,12 @@ def test_the_command_line_writes_nulls(tmp_path):
     path.write_text("src,dst\n0,1\n3,0\n")
     call = ["run", "bfs", str(path), "--param", "source=0", "--device", "cpu"]
     assert CliRunner().invoke(cli, [*call, "--output", str(output)]).exit_code == 0
-    assert output.read_text() == "vertex,level,parent\n0,0,0\n1,1,0\n2,-1,\n3,-1,\n"
+    assert output.read_text() == "vertex,level,parent\n0,0,0\n1,1,0\n2,,\n3,,\n"
     shown = CliRunner().invoke(cli, [*call, "--format", "json"])
     rows = {row["vertex"]: row["parent"] for row in json.loads(shown.stdout)["vertices"]}
     assert rows == {0: 0, 1: 0, 2: None, 3: None}
     shown = CliRunner().invoke(cli, [*call, "--format", "csv"])
-    assert "2,-1,\n" in shown.stdout
+    assert "2,,\n" in shown.stdout
     assert "None" not in CliRunner().invoke(cli, call).stdout
     arrays = tmp_path / "levels.npz"
     assert CliRunner().invoke(cli, [*call, "--output", str(arrays)]).exit_code == 0

@@ -69,6 +69,10 @@ def test_what_is_no_time(tmp_path: Path) -> None:
         file.write_text(f"src,dst,time\n1,2,1.5\n1,2,{wrong}\n1,2,3\n")
         with pytest.raises(FileFormatError, match=r":3: time '.*' is no number, or out of range: time_unit="):
             times_in(file)
+    for wrong in ("01.03.2026", "3/1/2026 10:00 PM"):
+        file.write_text(f"src,dst,time\n1,2,{wrong}\n")
+        with pytest.raises(FileFormatError, match="dates are read in the form 2026-03-01T22:00:00"):
+            times_in(file)
     file.write_text("src,dst,time\n1,2,1\n1,2,1.5\n")
     with pytest.raises(FileFormatError, match="not a whole number"):
         su.read(file)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from patience import PATIENCE
 
 import suricate.stream as st
-from suricate.errors import FileFormatError, ParameterError
+from suricate.errors import FileFormatError, ParameterError, RequirementError
 from suricate.io.sources import folder as folders
 from suricate.io.sources.rows import NOTHING, WAITING
 
@@ -166,6 +167,7 @@ CHANGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "before": (lambda folder: put(folder / "p0.csv", rows_of(0)), r"p0\.csv sorts before p3\.csv"),
     "between": (lambda folder: put(folder / "p2b.csv", rows_of(0)), r"p2b\.csv sorts before p3\.csv"),
     "link": (lambda folder: (folder / "p5.csv").symlink_to(folder.parent / "x.csv"), r"p5\.csv is a link out of the"),
+    "pipe": (lambda folder: os.mkfifo(folder / "p5.csv"), r"p5\.csv is a pipe, a socket or a device"),
     "folder": (lambda folder: (folder / "a=1").symlink_to(folder.parent / "a=1"), "a=1 is a link out of the folder"),
 }
 
@@ -214,7 +216,7 @@ def test_a_refused_change_is_told_once_also_by_the_run_that_goes_on(tmp_path: Pa
         return job
 
     def keep(job: st.Window) -> int:
-        job._keep(at_once=True)
+        job._keep(job._number_due(at_once=True))
         return job.skipped
 
     assert keep(run((tmp_path / "in" / "p2.csv").unlink, lambda: put(tmp_path / "in" / "p0.csv", rows_of(0)))) == 2
@@ -243,6 +245,62 @@ def test_the_last_part_may_grow_and_others_may_not_be_replaced(tmp_path: Path) -
     position = (*position[:2], (position[2][0], 12345, position[2][2]), position[3])
     with pytest.raises(ParameterError, match=r"p1\.csv has other bytes than the"):
         list(checked.read(position))
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_a_part_that_a_longer_one_replaces_is_no_continuation(tmp_path: Path, on_error: str) -> None:
+    """Also in a job without checkpoints; cut within a line, or not."""
+    path = tmp_path / "p1.csv"
+    for other in (rows_of(5, 90), [(time, src + 1, dst) for time, src, dst in rows_of(1, 40)]):
+        put(path, rows_of(1, 20))
+        later = [lambda rows=other: put(path, rows), lambda: put(tmp_path / "p2.csv", rows_of(9)), wait]
+        source = Watched(tmp_path, *later, on_error=on_error, prefetch=0).source
+        job = st.Window(source, size="40s", slide="10s", graph=GRAPH)
+        with pytest.raises(
+            ParameterError if on_error == "raise" else StoppedError,
+            match="other bytes" if on_error == "raise" else None,
+        ):
+            list(job)
+        assert job.read == (20 if on_error == "raise" else 20 + 1 + 20)
+        for part in tmp_path.iterdir():
+            part.unlink()
+
+
+HEAD, LINES = "time,src,dst,weight,fee\n", "{0},1,2,3,4\n{0},2,3,4,5\n"
+OTHERS: dict[str, tuple[str, int]] = {  # parts of other columns, and how many rows each counts for if it is left out
+    "no source": ("time,payer,dst,weight,fee\n15,1,2,3,4\n16,1,2,3,4\n", 1),
+    "no time": ("when,src,dst,weight,fee\n15,1,2,3,4\n16,1,2,3,4\n", 2),
+    "no weight": ("time,src,dst,fee\n15,1,2,4\n16,1,2,4\n", 2),
+    "no attribute": ("time,src,dst,weight\n15,1,2,3\n16,1,2,3\n", 1),
+    "nothing": ("a,b\n1,2\n", 1),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_part_with_other_columns_is_an_error_that_names_it_or_left_out(tmp_path: Path, other: str, kind: str) -> None:
+    text, skipped = OTHERS[other]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, content in (("p1", HEAD + LINES.format(5)), ("p2", text), ("p3", HEAD + LINES.format(25))):
+        (folder / f"{name}.csv").write_text(content)
+        if kind == "parquet":
+            pa.parquet.write_table(pa.csv.read_csv(folder / f"{name}.csv"), folder / f"{name}.parquet")
+            (folder / f"{name}.csv").unlink()
+    options = {"size": "10s", "slide": "10s", "attributes": {"fee": "sum"}, "graph": {"device": "cpu"}}
+    bad = tmp_path / "bad.csv"
+    job = st.Window(st.files(folder, settle="0s", on_error=bad), **options)
+    assert [w.events for w in job] == [2, 0, 2]
+    assert job.skipped == skipped
+    (_, line) = bad.read_text().splitlines()
+    assert f"p2.{kind}" in line
+    with pytest.raises((ParameterError, FileFormatError, RequirementError), match=rf"p2\.{kind}"):
+        list(st.Window(st.files(folder, settle="0s"), **options))
+
+
+def test_a_keyword_of_files_that_it_does_not_have_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"files\(attributes=\.\.\.\) is written columns="):
+        st.files(tmp_path, attributes=["fee"])  # type: ignore[call-arg]
 
 
 def test_a_malformed_part_is_an_error_or_refused_as_a_whole(tmp_path: Path) -> None:

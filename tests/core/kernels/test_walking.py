@@ -12,7 +12,7 @@ from numba import typeof
 
 import suricate as su
 from suricate import kernels
-from suricate.algorithms.wcc.afforest import HERE
+from suricate.algorithms.wcc.afforest import LOOPS
 from suricate.cpu.code_key import attributes_of
 from suricate.cursors import bindings, contiguous
 from suricate.kernels import loops_over, walking, without_weights
@@ -31,7 +31,7 @@ def view_of(backend, weight_dtype):
 def test_views_without_weights_have_one_type(backend):
     views = [view_of(backend, dtype)[1] for dtype in (None, "float32", "float64", "int32")]
     assert len({typeof(without_weights(view)) for view in views}) == 1
-    assert len({loops_over(view, HERE / "afforest_cpu.py") for view in views}) == 1
+    assert len({loops_over(view, LOOPS) for view in views}) == 1
 
 
 def test_loops_are_compiled_once_for_all_weights():
@@ -40,7 +40,7 @@ def test_loops_are_compiled_once_for_all_weights():
         graph, view = view_of("slabhash", dtype)
         found.append(graph.compute("wcc").num_components)
     assert found == [6, 6, 6]
-    assert len(loops_over(view, HERE / "afforest_cpu.py").unite_rest.signatures) == 1
+    assert len(loops_over(view, LOOPS).unite_rest.signatures) == 1
 
 
 TEMPLATE = """

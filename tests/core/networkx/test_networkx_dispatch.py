@@ -46,7 +46,8 @@ def _quiet() -> Any:
 def asked(call: Call, graph: Any, backend: str | None) -> Any:
     """The comparable answer of a call."""
     kwargs = {**call.kwargs, **({} if backend is None else {"backend": backend})}
-    return call.reduced(getattr(nx, call.name, None)(graph, *call.args, **kwargs))
+    function = getattr(nx, call.name, None) or _registered_algorithms[call.name]
+    return call.reduced(function(graph, *call.args, **kwargs))
 
 
 @pytest.mark.plain
@@ -100,8 +101,9 @@ def shuffled(graph: Any, seed: int) -> Any:
     return made
 
 
+OTHERWISE = "by distance|shortest path|components|communities|copy|forests|by nodes"
 IN_ORDER = [  #: all but those for which the documentation says another order
-    *(call for call in CALLS if not re.search("by distance|shortest path|components|communities|copy", note(call))),
+    *(call for call in CALLS if not re.search(OTHERWISE, note(call))),
     Call("katz_centrality", (0.02,), {"nstart": {f"n{at}": 1 for at in (*range(9, 30), *range(9))}}, kind="connected"),
     Call("eigenvector_centrality", (), {"nstart": {f"n{at}": 1.0 for at in range(30)}}, kind="connected"),
 ]
@@ -167,6 +169,25 @@ def test_communities_are_stable(name: str) -> None:
     for node in graph:
         votes = [community[other] for other in graph[node]]
         assert not votes or votes.count(community[node]) == max(map(votes.count, votes))
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("weight", ["cost", None])
+@pytest.mark.parametrize("method", ["louvain", "leiden"])
+def test_communities_of_high_modularity(method: str, weight: Any) -> None:
+    """They partition the graph, in levels of growing modularity, and are as good as NetworkX's."""
+    graph = graphs("undirected")[0]
+    levels = getattr(nx.community, f"{method}_partitions")
+    found = list(levels(graph, weight=weight, seed=3, backend="suricate"))
+    assert all(nx.community.is_partition(graph, one) for one in found)
+    quality = [nx.community.modularity(graph, one, weight=weight, backend="networkx") for one in found]
+    assert quality == sorted(quality)
+    assert quality[-1] == pytest.approx(nx.community.modularity(graph, found[-1], weight=weight, backend="suricate"))
+    right = nx.community.louvain_communities(graph, weight=weight, seed=1, backend="networkx")
+    assert quality[-1] > 0.95 * nx.community.modularity(graph, right, weight=weight, backend="networkx")
+    best = getattr(nx.community, f"{method}_communities")
+    assert best(graph, weight=weight, seed=3, backend="suricate") == found[-1]
+    assert best(graph, weight=weight, seed=3, max_level=1, backend="suricate") == found[0]
 
 
 @pytest.mark.plain

@@ -26,14 +26,26 @@ MODULES = [
         "centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality",
         "centrality.tests.test_degree_centrality", "centrality.tests.test_eigenvector_centrality",
         "centrality.tests.test_harmonic_centrality", "centrality.tests.test_katz_centrality",
-        "community.tests.test_label_propagation", "components", "link_analysis", "shortest_paths", "tests.test_cluster",
-        "tests.test_core", "tests.test_dag", "tests.test_distance_measures", "tests.test_efficiency", "tests.test_mis",
-        "tests.test_reciprocity", "traversal.tests.test_bfs",
+        "community.tests.test_label_propagation", "community.tests.test_leiden", "community.tests.test_louvain",
+        "community.tests.test_quality", "components", "link_analysis", "shortest_paths", "tests.test_cluster",
+        "tests.test_core", "tests.test_dag", "tests.test_distance_measures", "tests.test_efficiency",
+        "tests.test_isolate", "tests.test_link_prediction", "tests.test_lowest_common_ancestors", "tests.test_mis",
+        "tests.test_reciprocity", "tests.test_tournament", "bipartite.tests.test_centrality", "operators",
+        "traversal.tests.test_bfs", "tree", "connectivity.tests.test_edge_augmentation",
     )
 ]  # fmt: skip
+UNCALLED = {"generic_bfs_edges"}  #: by NetworkX's tests, with what is served: they give it functions of neighbours
+GROUPS = "other communities of as high modularity; multigraphs are left to NetworkX"
 ACCEPTED = {  #: tests of NetworkX that fail, and why that is right
     "test_random_seed": "independent sets are others with the same seed",
+    **dict.fromkeys(
+        ("test_karate_club_partition", "test_undirected_selfloops", "test_none_weight_param", "test_multigraph"), GROUPS
+    ),
     "TestStronglyConnected::test_condensation_mapping_and_members": "strong components come in another order",
+}
+BY_THE_OLDEST = {  #: likewise
+    **ACCEPTED,
+    "TestSquareClustering::test_self_loops_square_clustering": "self-loops count, which later versions ignore",
 }
 CACHE = "the test writes G[u][v][...] between two calls, which NetworkX's cache of conversions does not notice"
 CYCLES = "another one of several shortest paths, hence another one of several shortest cycles"
@@ -47,6 +59,7 @@ BY_PRIORITY = {  #: likewise, where NetworkX keeps conversions, and its function
         f"TestMinimumCycleBasis::test_{name}": CYCLES
         for name in ("unweighted_diamond", "weighted_diamond", "petersen_graph", "gh6787_and_edge_attribute_names")
     },
+    "test_quality": "Leiden's method of a multigraph, which neither has: NotImplementedError",
     **dict.fromkeys((f"test_non_randomness[None-{end}]" for end in ("None-7.21", "weight-25.45")), SIZES),
 }
 PARTS = 8  #: of the whole suite: its packages by turns
@@ -81,7 +94,8 @@ def test_the_whole_suite_by_priority(tmp_path: Path, part: int) -> None:
     chosen = packages()[part::PARTS]
     found = run(tmp_path, chosen, NETWORKX_BACKEND_PRIORITY="suricate", NETWORKX_FROM_FIRST="1")
     assert found["failed"].keys() <= BY_PRIORITY.keys()
-    assert set(found["failed"].values()) <= {"AssertionError"}  # no exception that NetworkX does not raise
+    raised = {found["failed"][name] for name in found["failed"] if name != "test_quality"}
+    assert raised <= {"AssertionError"}  # no exception that NetworkX does not raise
     assert found["outcomes"]["passed"] > 100
     assert sum(found["served"].values()) > 100
 
@@ -97,16 +111,23 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def has(root: Path, module: str) -> bool:
+    """Whether the NetworkX below ``root`` has a module or package: the oldest lacks tests of what is newer."""
+    path = root.joinpath(*module.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists()
+
+
 def check(folder: Path, oldest: Path | None, *, fallback: bool) -> None:
-    """Nothing fails but what is accepted, and with NetworkX to fall back to every function of the backend is called."""
+    """Nothing fails but what is accepted; with NetworkX to fall back to every function that both have is called."""
     environ = {"NETWORKX_TEST_BACKEND": "suricate", **({"NETWORKX_FALLBACK_TO_NX": "1"} if fallback else {})}
-    found = run(folder, MODULES, oldest, **environ)
-    assert found["failed"].keys() <= ACCEPTED.keys()
+    root = oldest or Path(nx.__file__).parents[1]
+    found = run(folder, [name for name in MODULES if has(root, name)], oldest, **environ)
+    assert found["failed"].keys() <= (BY_THE_OLDEST if oldest else ACCEPTED).keys()
     assert found["outcomes"]["passed"] > (600 if fallback else 900 if oldest is None else 300)
     if fallback:
         assert found["outcomes"].get("xfailed", 0) < 20
         called = {name for name, calls in found["served"].items() if calls}
-        assert called >= offered().keys()
+        assert called >= (offered().keys() & found["functions"]) - UNCALLED
 
 
 @pytest.mark.parametrize("fallback", [True, False], ids=["with fallback", "without"])

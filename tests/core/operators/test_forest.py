@@ -270,7 +270,7 @@ def falling(n: int, wide: bool) -> tuple[Forest, su.Graph, Frontier]:
 @pytest.mark.parametrize("wide", [False, True])
 def test_waiting_vertices_are_listed_again_when_chunks_run_out(wide: bool, monkeypatch: Any) -> None:
     n = 1500
-    monkeypatch.setattr(repairs, "shared_from", lambda graph, out: int(MANY))
+    monkeypatch.setattr(repairs, "shared_from", lambda graph, call, out: int(MANY))
     forest, graph, roots = falling(n, wide)
     forest.compute(graph, roots)
     plain = forest.words.data.copy()
@@ -292,7 +292,7 @@ def test_a_bucket_is_left_to_threads_after_any_of_its_vertices(wide: bool, monke
     graph.insert_edges(np.concatenate([np.zeros(200, int), leaves]), np.arange(1, 401), 1)
     forest = tree_of(graph, wide)
     for share in range(256, 272):
-        monkeypatch.setattr(repairs, "shared_from", lambda graph, out, share=share: share)
+        monkeypatch.setattr(repairs, "shared_from", lambda graph, call, out, share=share: share)
         forest.compute(graph, root(graph), 1000)
         assert forest.words.distance.tolist() == [0] + 200 * [1] + 200 * [2], share
         assert not graph.workspace.array("operators.where", 401, np.uint8).any()

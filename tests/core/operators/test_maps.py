@@ -9,7 +9,8 @@ from operator_model import KINDS, small
 from operator_model import N as SMALL
 
 import suricate as su
-from suricate.errors import ParameterError, RequirementError, ShapeError
+from suricate.base.types import ArcList
+from suricate.errors import ParameterError, RequirementError, ShapeError, WeightError
 
 N = 300
 
@@ -75,6 +76,38 @@ def test_edges_stand_for_their_ends(graph):
     assert host(graph, ends) == [0, 1, 3, 4]
     assert ends.distinct
     assert graph.device.to_numpy(y)[:6].tolist() == [1, 1, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("columns", [None, {"kind": "int32"}])
+def test_ends_need_no_weights(device, columns):
+    """Edges without weights, and those of a set without values, start maps and loops of graphs with weights or rows."""
+    graph = su.Graph(6, device=device, weight_dtype="float32", edge_columns=columns, directed=False)
+    graph.insert_edges([0, 1, 4], [1, 2, 5], 1.0)
+    xp = device.xp
+    src, dst = xp.asarray([1, 4], np.uint32), xp.asarray([2, 4], np.uint32)
+    for some in (su.EdgeList(src, dst), ArcList.of(su.EdgeList(src, dst)), graph.edge_set(src, dst)):
+        y = xp.zeros(6)
+        assert host(graph, su.vertex_map(graph, some, add_one_and_stay, args=(y,))) == [1, 2, 4]
+        label, seen = xp.arange(6), xp.zeros(6, np.int64)
+        su.converge(
+            graph, (some, [0]), label_of if columns is None else label_of_row, args=(label, seen), reduce="max",
+            then=keep_value, wake=None, max_steps=1,
+        )  # fmt: skip
+        assert graph.device.to_numpy(seen).tolist() == [1, 2, 1, 0, 5, 0], columns
+    with pytest.raises(WeightError):
+        su.edge_map(graph, su.EdgeList(src, dst), count_ends, args=(y, graph.scalar("sum", "int64")))
+
+
+def label_of(u, v, w, label, seen):
+    return label[u]
+
+
+def label_of_row(u, v, w, row, label, seen):
+    return label[u]
+
+
+def keep_value(v, value, label, seen):
+    seen[v] = value
 
 
 def add_one_and_stay(v, y):
@@ -220,7 +253,7 @@ def test_a_loop_of_operators(backend, device):
 
 def test_wrong_repetitions(graph):
     xp = graph.device.xp
-    scalar = graph.scalar("sum", "int64")
+    x, y, scalar = xp.zeros(3), xp.zeros(3), graph.scalar("sum", "int64")
     for options, error, says in (
         ({"until": 0}, ParameterError, "Scalar"),
         ({"until": (scalar, "x")}, ParameterError, "bound"),
@@ -228,6 +261,10 @@ def test_wrong_repetitions(graph):
         ({"swap": [(xp.zeros(3), xp.zeros(4))]}, ShapeError, "one dtype and shape"),
         ({"swap": [xp.zeros(3)]}, ParameterError, "pairs"),
         ({"swap": 5}, ParameterError, "pairs"),
+        ({"swap": [(x, y), (x, y)]}, ParameterError, "twice"),
+        ({"swap": [(x, y), (y, xp.zeros(3))]}, ParameterError, "twice"),
+        ({"swap": [(x, x)]}, ParameterError, "twice"),
+        ({"swap": [(x[:2], x[1:])]}, ParameterError, "share memory"),
     ):
         with pytest.raises(error, match=says):
             su.iterate(lambda: None, **{"until": scalar, "max_steps": 3, **options})

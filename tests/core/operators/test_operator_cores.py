@@ -352,3 +352,34 @@ def test_converge(name, over, reduce):
 def test_triangles_of_no_vertices():
     graph, none = su.Graph(0, device="cpu", directed=False), np.zeros(0, np.int64)
     assert len(su.intersect(graph, oriented="degree", out=none)) == 0
+
+
+def counted_at(v, value, x, total, best):
+    su.atomic.add(total, v % 7, value)
+    su.atomic.min(best, v % 7, (value, v, v))
+    return 2 if v < 20 else 0
+
+
+def counted_later(v, x, total, best):
+    su.atomic.add(total, 7 + v % 7, x[v])
+
+
+def tallied(v, x, total, best):
+    su.atomic.add(total, 14 + v % 3, x[v])
+
+
+def test_effects_of_vertices(name) -> None:
+    case = make_case(name, CPU, "int32", in_edges=True)
+    x = np.arange(case.n) % 5
+
+    def make():
+        total, best = np.zeros(20, np.int64), case.graph.words(keys={"w": "int64", "a": "uint32", "b": "uint32"})
+        args = (x, total, best)
+        fn = lambda u, v, w, x, *others: x[u] * w  # noqa: E731
+        su.vertex_map(case.graph, None, tallied, args=args)
+        su.neighbor_reduce(case.graph, None, fn, args=args, reduce="sum", then=counted_at)
+        su.converge(case.graph, None, fn, args=args, reduce="sum", then=counted_at, commit=counted_later, max_steps=2)
+        return total, best.data
+
+    same(make)
+    assert make()[0][14:17].tolist() == np.bincount(np.arange(case.n) % 3, x).tolist()

@@ -163,10 +163,40 @@ def test_arrays_that_cannot_be_written():
     assert su.neighbor_reduce(graph, None, hop, args=(out,), reduce="sum").tolist() == [0] * N
 
 
+def test_arguments_that_functions_cannot_write():
+    """Read-only memory, and memory with effects that the same function reads, or has others on, by another name."""
+
+    def raised(v, x, y):
+        su.atomic.add(x, v, y[v])
+
+    def both(v, x, y):
+        su.atomic.add(x, v, 1)
+        su.atomic.min(y, v, 0)
+
+    def stored(v, value, x, y):
+        x[v] = value
+
+    graph, x, fixed = su.Graph(N, device="cpu"), np.zeros(N, np.int64), np.zeros(N, np.int64)
+    fixed.setflags(write=False)
+    for call in (
+        lambda: su.vertex_map(graph, None, raised, args=(fixed, x)),
+        lambda: su.neighbor_reduce(
+            graph, None, lambda u, v, w, x, y: 1, args=(fixed, x), reduce="sum", then=stored, over="out"
+        ),
+    ):
+        with pytest.raises(ShapeError, match=r"args\[0\] is read-only"):
+            call()
+    for fn, other in ((raised, x), (raised, x[1:]), (both, x[:])):
+        with pytest.raises(ParameterError, match=r"args\[0\] has effects, and shares memory with args\[1\]"):
+            su.vertex_map(graph, None, fn, args=(x, other))
+    assert not x.any()
+    su.vertex_map(graph, None, raised, args=(x, fixed))
+
+
 def test_arguments(graph, out, device):
     xp = device.xp
     for args, error, says in (
-        ((xp.zeros((N, 1)),), ShapeError, "one-dimensional"),
+        ((xp.zeros((N, 1)),), ShapeError, "only a pull takes columns"),
         ((xp.zeros(N, np.complex64),), DTypeError, "complex64"),
         (("text",), UnknownNameError, "no column 'text'"),
         ([out], ParameterError, "tuple"),

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.compiled
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 COOPERATIVE = ("converge.cu", "layers.cu", "passes.cu", "propagate.cu")
 TEMPLATES = {
+    "columns.cu",
     "advance.cu",
     "converge.cu",
     "passes.cu",

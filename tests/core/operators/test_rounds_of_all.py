@@ -16,6 +16,10 @@ def lowest_seen(u, v, w, label, new, seen):
     return label[u]
 
 
+def in_place(v, value, label, new, seen):
+    label[v] = value
+
+
 def lowest(u, v, w, label, new):
     return label[u]
 
@@ -56,7 +60,7 @@ def test_arrays_are_exchanged_between_rounds(backend, device, limit, degree):
     with pytest.raises(RequirementError, match="all vertices"):
         su.converge(graph, [1], lowest_seen, args=args, swap=[(label, new)], **call)
     with pytest.raises(RequirementError, match="written by then"):
-        su.converge(graph, None, lowest_seen, args=(label, label, seen), swap=[(label, label)], **call)
+        su.converge(graph, None, lowest_seen, args=args, swap=[(label, new)], **call | {"then": in_place})
 
 
 def rounds_of_the_least(src, dst, label, active, most, limit):
@@ -130,5 +134,7 @@ def test_only_rounds_over_all_vertices_take_over(device):
         su.converge(graph, None, lowest, after=loop, **call)
     with pytest.raises(ParameterError, match="after is 3"):
         su.converge(graph, None, lowest, after=3, swap=[(label, new)], **call)
+    with pytest.raises(ParameterError, match="twice"):
+        su.converge(graph, None, lowest, swap=[(label, new), (label, new)], **call)
     with pytest.raises(ParameterError, match="most"):
         su.converge(graph, None, lowest, stop=su.Stop(most=-1), **call)

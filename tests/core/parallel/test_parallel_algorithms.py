@@ -77,7 +77,7 @@ def results_on(
         gone, new = both if comm is None else [part(each, comm, uneven=number % 2 == 1) for each in both]
         graph.apply(su.Batch(delete=su.EdgeList(*gone), insert=su.EdgeList(*new, *weights(new, kind))))
         if number == 3 and "starts" not in params:
-            graph.delete_vertices([N - 1, 10])
+            graph.delete_vertices(sorted({N - 1, 10} - {*params.get("sources", ())}))
         yield tracker.result
 
 

@@ -98,7 +98,7 @@ def compare(given: tuple[int, np.ndarray, int], ranks: int, options: dict[str, A
     def job(comm: Comm) -> None:
         graph = made(comm, n, edges, {**options, "device": device})
         assert graph.partition is not None
-        assert len(set(graph.partition.bounds.tolist())) == ranks + 1
+        assert len(set(graph.partition.ownership.bounds.tolist())) == ranks + 1
         for one, other in zip(searches(graph, source), wanted, strict=True):
             np.testing.assert_array_equal(one, other)
 

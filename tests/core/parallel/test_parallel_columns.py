@@ -186,15 +186,15 @@ def test_values_move_when_ranges_are_cut_again(directed: bool, monkeypatch: pyte
 
     def job(comm: Comm) -> tuple[int, ...]:
         model = Model(comm, directed=directed, in_edges=directed)
-        bounds, rng, moved = model.graph.partition.bounds.tolist(), np.random.default_rng(3), 0
+        bounds, rng, moved = model.graph.partition.ownership.bounds.tolist(), np.random.default_rng(3), 0
         model.graph.mark()
         for low in (20, 0, 22, 5, 25):  # sources of each batch are close
             delta = model.insert(rng.integers(low, low + 5, 70), rng.integers(0, N, 70), amount=np.arange(70.0) + low)
             model.check_lists(delta.inserted)
             model.check_lists(model.graph.updated())
             model.check()
-            moved += bounds != model.graph.partition.bounds.tolist()
-            bounds = model.graph.partition.bounds.tolist()
+            moved += bounds != model.graph.partition.ownership.bounds.tolist()
+            bounds = model.graph.partition.ownership.bounds.tolist()
             model.delete(rng.integers(low, low + 5, 40), rng.integers(0, N, 40))
             model.check()
         return (moved,)

@@ -25,6 +25,7 @@ from suricate.errors import (
 )
 from suricate.parallel import Comm, run
 from suricate.placement import placement
+from suricate.placement.ownership import Ownership
 from suricate.placement.placement import FEW, UNEVEN
 
 pytestmark = pytest.mark.plain
@@ -148,7 +149,7 @@ def test_rows_that_move_are_not_newly_inserted(backend: str, monkeypatch: pytest
         assert listed(graph.updated()) == list(zip(*(part.tolist() for part in late), strict=True))
         graph.check()
         assert graph.partition is not None
-        return graph.partition.bounds.tolist(), graph.num_edges
+        return graph.partition.ownership.bounds.tolist(), graph.num_edges
 
     (bounds, edges), *others = run(job, 2)
     assert (bounds != [0, N // 2, N], edges) == (True, 39)
@@ -169,7 +170,7 @@ def test_ranges_stay_if_rows_cannot_move(name: str, call: int, error: Any, monke
             graph.insert_edges(*cut(comm, src, dst))
         assert calls[0] >= call * comm.rank
         assert graph.partition is not None
-        assert graph.partition.bounds.tolist() == [0, N // 2, N]
+        assert graph.partition.ownership.bounds.tolist() == [0, N // 2, N]
         assert listed(graph.edges()) == sorted(zip(src.tolist(), dst.tolist(), strict=True))
         graph.insert_edges(*cut(comm, np.array([0]), np.array([0])))
         graph.check()
@@ -207,7 +208,7 @@ def test_first_ranges_go_by_expected_degrees() -> None:
         with pytest.raises(ShapeError, match="3 entries for 40 vertices"):
             made(comm, degree_hints=[1, 2, 3])
         assert graph.partition is not None
-        return graph.partition.bounds.tolist()
+        return graph.partition.ownership.bounds.tolist()
 
     assert run(job, 2) == [[0, 2, N]] * 2
 
@@ -431,7 +432,7 @@ def test_what_stores_choose_by_the_first_batch_is_chosen_by_that_of_all(backend:
     def job(comm: Comm) -> list[dict[str, Any]]:
         graph = made(comm, backend=backend, in_edges=in_edges)
         assert graph.partition is not None
-        graph.partition.bounds = np.array([0, N // 3, N, N])
+        graph.partition.ownership = Ownership(comm.rank, np.array([0, N // 3, N, N]))
         graph.insert_edges(*cut(comm, src, dst))
         return [store.options() for store in graph.partition.stores]
 

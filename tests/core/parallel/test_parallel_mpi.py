@@ -23,7 +23,8 @@ OTHERS = (  #: ranks that are threads run them in the quick tier, too
     [
         pytest.param(
             [f"{case} {kind}" for kind in ("directed", "undirected") for case in CASES]
-            + [f"algorithm {case}" for case in FEW],
+            + [f"algorithm {case}" for case in FEW]
+            + ["reductions of arrays"],
             id="operators",
         ),
         pytest.param([f"algorithm {case}" for case in OTHERS], id="algorithms", marks=pytest.mark.slow),

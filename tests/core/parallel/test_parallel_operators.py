@@ -10,7 +10,9 @@ import pytest
 
 import suricate as su
 from suricate.errors import RequirementError
+from suricate.operators.binding import bind_map
 from suricate.parallel import Comm, run
+from suricate.parallel.arguments import effects as effects_of
 from suricate.parallel.totals import Totals
 from suricate.state.words import make_words
 
@@ -44,6 +46,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, su.UnionFind):
         return value.labels().tolist()
     found = getattr(value, "data", value) if not isinstance(value, np.ndarray) else value
+    found = found.get() if hasattr(found, "get") else found  # of words on a GPU
     return found.tolist() if isinstance(found, np.ndarray) else found
 
 
@@ -332,6 +335,63 @@ def effects(graph: su.Graph) -> list[Any]:
     return [*found, at]
 
 
+def counted_alike(v, label, count, mean, best, sets):
+    su.atomic.add(count, label[v], 1)
+    su.atomic.add(mean, label[v], v / 4)
+    su.atomic.min(best, label[v], (v % 5, v))
+    su.unite(sets, v, label[v])
+
+
+def counted_with_degree(v, g, count):
+    su.atomic.add(count, g.degree(v), v)
+
+
+def joined(v, step, out, count):
+    su.atomic.add(count, step, v)
+    return v % 2 == 0
+
+
+def taken(v, value, x, count, best):
+    su.atomic.add(count, value % 5, 1)
+    su.atomic.min(best, value % 5, (value, v))
+    return 2 if value % 2 and value < 40 else 0
+
+
+def published(v, x, count, best):
+    x[v] += 1
+    su.atomic.max(count, v % 5 + 5, x[v])
+
+
+def read_at(u, v, w, x, count, best):
+    return x[u] + 1
+
+
+def plus_one(u, v, w, out, count):
+    return out[u] + 1
+
+
+def weighed_words(u, v, w, comp, best):
+    if comp[u] != comp[v]:
+        su.atomic.min(best, comp[u], (u * v % 7, min(u, v), max(u, v)))
+
+
+def effects_of_vertices(graph: su.Graph) -> list[Any]:
+    keys = {"w": "int64", "a": "uint32", "b": "uint32"}
+    label, zeros = np.arange(N) * 7 % 5, np.zeros((4, N), np.int64)
+    mean, sets, pairs = np.zeros(N), graph.union_find(), graph.words(keys={"w": "uint32"}, payload={"v": "uint32"})
+    su.vertex_map(graph, None, counted_alike, args=(label, zeros[0], mean, pairs, sets))
+    su.vertex_map(graph, [3, 4, 9], counted_with_degree, args=(graph, zeros[0]))
+    out = np.where(np.arange(N) == 4, 0, 99)
+    su.propagate(graph, [4], plus_one, out=out, args=(out, zeros[1]), reduce="min", then=joined, max_steps=4)
+    best, edges = graph.words(keys={"w": "int64"}, payload={"v": "uint32"}), graph.words(keys=keys)
+    args = (np.arange(N), zeros[2], best)
+    su.neighbor_reduce(graph, [3, 5, 6], read_at, args=args, reduce="max", over="out", then=taken)
+    options = {"reduce": "max", "over": "out", "max_steps": 5, "wake": "out"}
+    su.converge(graph, [2, 4, 8], read_at, args=(args[0], zeros[3], best), then=taken, commit=published, **options)
+    su.edge_map(graph, None, weighed_words, args=(label, edges))
+    return [*zeros, mean, pairs, sets, out, args[0], best, edges]
+
+
 def closing(u, v, x, g, count):
     if (x, u) in g:
         su.atomic.add(count, x, g.degree(x))
@@ -358,10 +418,69 @@ def columns_by_name(graph: su.Graph) -> list[Any]:
     return [su.neighbor_reduce(graph, None, plus, args=("x", graph), reduce="sum"), graph.columns["hits"]]
 
 
+def voted(u, v, w, label, weight, won, s):
+    return label[u], weight[v] * weight[u]
+
+
+def worth(v, c, total, label, weight, won, s):
+    return total - weight[c]
+
+
+def elected(v, c, total, label, weight, won, s):
+    s.add(c != label[v])
+    won[v] = label[v] if c == su.EMPTY else c
+    return 3 if won[v] != label[v] else 0
+
+
+def shown(v, label, weight, won, s):
+    s.add(10)
+    label[v] = won[v]
+
+
+def third(v, step, *others):
+    return (v + step // 3) % 3 == step % 3
+
+
+def votes(graph: su.Graph) -> list[Any]:
+    """Floats that no order of additions may change, once and in cycles of turns, to the end and cut short."""
+    label, s = np.arange(N), total(graph)
+    weight = np.array(10.0 ** np.random.default_rng(2).uniform(-6, 6, N))
+    args = (label, weight, np.zeros(N, np.int64), s)
+    options: dict[str, Any] = {"args": args, "reduce": "vote", "score": worth, "keep": label, "over": "in"}
+    if not graph.directed:
+        found = [su.neighbor_reduce(graph, ids, voted, **options) for ids in (None, [5, 4, 4, 23])]
+        found.append(su.neighbor_reduce(graph, [5, 4, 9], voted, then=elected, **options))
+        for ids in (None, [5, 4, 4, 23]):
+            found += su.neighbor_reduce(graph, ids, voted, best=3, **options)
+    else:
+        found, options = [], options | {"over": "out"}
+    for limit in (2, 5, 60):
+        options["max_steps"] = limit
+        done = su.converge(graph, [4, 9, 2], voted, then=elected, commit=shown, turn=third, **options)
+        found += [done, s.read(), label.copy()]
+    return found
+
+
+def by_middle(u, v, x, weight):
+    """Weights of many magnitudes."""
+    return weight[v]
+
+
+def two_edges_away(graph: su.Graph) -> list[Any]:
+    """Wedges over floats that no order of additions may change, of all vertices and of some, one twice."""
+    weight = 10.0 ** np.random.default_rng(2).uniform(-6, 6, N)
+    over = ("out", "in") if graph.has_in_edges else ("out", "out")
+    found: list[Any] = []
+    for ids, skip in ((None, "neighbors"), ([5, 4, 4, 23], None)):
+        found += su.wedges(graph, ids, by_middle, best=3, args=(weight,), skip=skip, over=over)
+    return found
+
+
 OPERATIONS = [
     push_with_totals, push_that_cancels, push_that_asks, push_from_arcs, pulls_with_totals, pulls_of_words,
     pulls_over_layers, pulls_that_ask, rounds_with_totals, rounds_of_words, rounds_that_exchange, maps_that_ask,
-    effects, intersections, columns_by_name,
+    effects, effects_of_vertices, intersections, columns_by_name, votes,
+    two_edges_away,
 ]  # fmt: skip
 
 
@@ -404,6 +523,31 @@ def test_ranks_without_vertices() -> None:
     assert run(job, 5) == [job(None)] * 5
 
 
+@pytest.mark.parametrize("operation", [effects_of_vertices, votes])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_effects_and_votes_on_fewer_ranks(operation: Operation, ranks: int) -> None:
+    directed = operation is not votes
+    expected = [plain(value) for value in operation(made(None, directed=directed))]
+    for found in run(lambda comm: [plain(value) for value in operation(made(comm, directed=directed))], ranks):
+        assert found == expected
+
+
+def test_sums_of_floats_that_all_ranks_add_alike_are_those_of_rank_0() -> None:
+    def add(v, sums):
+        su.atomic.add(sums, v, 1.0)
+
+    def job(comm: Comm) -> list[float]:
+        graph = made(comm)
+        assert graph.partition is not None
+        sums = np.ones(2)
+        call = bind_map(graph, add, (sums,))
+        with effects_of(graph.partition, call.function, (sums,), (sums,), alike=True) as (own,):
+            own[0] += 1 + comm.rank * 1e-9
+        return sums.tolist()
+
+    assert run(job, 3) == [[2.0, 1.0]] * 3
+
+
 FACTOR = 2
 
 
@@ -441,11 +585,11 @@ def test_what_a_divided_graph_cannot_walk_is_refused() -> None:
 
 def test_scalars_keep_their_totals_where_a_call_fails() -> None:
     def job(comm: Comm) -> None:
-        graph, x = made(comm), np.arange(N)
+        graph, x, y = made(comm), np.arange(N), np.arange(N)
         s = total(graph)
         options = {"reduce": "sum", "over": "out", "then": kept_even}
         with pytest.raises(RequirementError, match="swap is for rounds over all vertices"):
-            su.converge(graph, [1], weighed, args=(x, x.copy(), s), swap=[(x, x)], **options)
+            su.converge(graph, [1], weighed, args=(x, y, s), swap=[(x, y)], **options)
         assert s.read() == 3
 
     run(job, 2)
@@ -475,3 +619,26 @@ def test_offers_that_are_not_above_are_noted_on_all_ranks(weights: list[int], vi
         return bool(forest.violated[0])
 
     assert run(job, 3) == [violated] * 3
+
+
+def test_votes_have_room_for_all_in_edges_of_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank that owns the end of all edges, and the start of none, lists the weights of them all."""
+    from suricate.operators.cpu.pull import pull
+
+    room, tables = [], pull.vote_tables
+
+    def counted(graph: Any, call: Any, number: int, edges: int, *, hashed: bool) -> Any:
+        room.append(edges)
+        return tables(graph, call, number, edges, hashed=hashed)
+
+    def job(comm: Comm) -> list[int]:
+        star = su.Graph(8, device="cpu", in_edges=True, weight_dtype="float32", comm=comm)
+        star.insert_edges(np.arange(1, 8), np.zeros(7, int), 0.5)
+        found: list[int] = su.neighbor_reduce(
+            star, None, lambda u, v, w, x: (x[u], w), args=(np.full(8, 5),), reduce="vote", over="in"
+        ).tolist()
+        return found
+
+    monkeypatch.setattr(pull, "vote_tables", counted)
+    assert run(job, 2) == [[5, *[su.EMPTY] * 7]] * 2
+    assert max(room) >= 7

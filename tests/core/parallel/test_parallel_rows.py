@@ -11,10 +11,11 @@ import pytest
 from turns import few
 
 import suricate as su
-from suricate.errors import CapacityError, RequirementError
+from suricate.errors import CapacityError, EdgeFunctionError, RequirementError
 from suricate.parallel import Comm, run
 from suricate.parallel.on_demand import rows
 from suricate.parallel.on_demand.rows import Rows
+from suricate.placement.ownership import Ownership
 from suricate.placement.store import PartitionedStore
 from suricate.state.edges.answers import Answers
 
@@ -111,6 +112,37 @@ def triangles(graph: su.Graph) -> list[Any]:
     return found
 
 
+def ends_weights(u, v, x, a, b):
+    return 1000 * a + b + x
+
+
+def weighed(comm: Comm | None, columns: bool, directed: bool) -> list[Any]:
+    """Intersections whose functions take weights: pairs, every arc, edge sets, triangles."""
+    options: dict[str, Any] = {"device": "cpu", "threads": 1, "directed": directed}
+    options |= {"edge_columns": {"weight": "int64"}} if columns else {"weight_dtype": "float32"}
+    graph, (src, dst) = su.Graph(N, **options, **({} if comm is None else {"comm": comm})), edges()
+    weight = np.arange(len(src)) % 13
+    graph.insert_edges(*((src, dst, weight) if comm is None or comm.rank == 0 else (None, None, None)))
+    (u, v), batch = np.random.default_rng(1).integers(0, N, (2, 50)), graph.edge_set(src[:9], dst[:9], weight[:9] / 2)
+    found = [su.intersect(graph, u=u, v=v, fn=ends_weights), su.intersect(graph, fn=ends_weights)]
+    found += [su.intersect(graph, batch, u, v, ends_weights), su.intersect(batch, graph, u, v, ends_weights)]
+    for oriented in () if directed else ("degree", "id"):
+        corners = np.zeros(N)
+        found += [su.intersect(graph, fn=ends_weights, oriented=oriented)]
+        found += [su.intersect(graph, fn=ends_weights, oriented=oriented, out=corners)]
+    if columns:
+        with pytest.raises(RequirementError if comm else EdgeFunctionError, match="row_a" if comm else "called with"):
+            su.intersect(graph, fn=lambda u, v, x, row_a, row_b: row_a, args=() if comm else (1,))
+    return [plain(one) for one in found]
+
+
+@pytest.mark.parametrize("columns", [True, False], ids=["columns", "weights"])
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+def test_weights_of_intersections_are_those_of_one_process(columns: bool, directed: bool, slices: int) -> None:
+    expected = weighed(None, columns, directed)
+    assert run(lambda comm: weighed(comm, columns, directed), 3) == [expected] * 3
+
+
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_intersections_are_those_of_one_process(ranks: int, directed: bool, slices: int) -> None:
@@ -129,8 +161,9 @@ def two_graphs(comm: Comm | None, device: str = "cpu") -> list[Any]:
     options: dict[str, Any] = {"device": device, "threads": 1 if device == "cpu" else None}
     options |= {} if comm is None else {"comm": comm}
     left, right = made(**options), su.Graph(N, **options)
-    if right.partition is not None:
-        right.partition.bounds = np.array([0, 4, 4, N])
+    if comm is not None:
+        assert right.partition is not None
+        right.partition.ownership = Ownership(comm.rank, np.array([0, 4, 4, N]))
     few = tuple(ends[-40:] for ends in edges())
     right.insert_edges(*(few if comm is None or comm.rank == 0 else (None, None)))
     assert left.store().options() != right.store().options()
@@ -158,9 +191,9 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     fetch, init = Rows.fetch, Answers.__init__
 
-    def fetched(self: Rows, ids: Any, *given: Any) -> Any:
-        found = fetch(self, ids, *given)
-        seen.append(len(found))
+    def fetched(self: Rows, ids: Any, *given: Any, **named: Any) -> Any:
+        found = fetch(self, ids, *given, **named)
+        seen.append(len(found[0]))
         assert not len(self.part.owned(ids))
         return found
 

@@ -169,7 +169,7 @@ def test_a_rank_may_own_nothing(places: int, monkeypatch: pytest.MonkeyPatch) ->
         for n, src, dst, level in ((2, [0], [1], [1, 0]), (1, [], [], None), (40, [1] * 5, range(5, 10), None)):
             graph = su.Graph(n, directed=False, device="cuda", comm=comm)
             graph.insert_edges(src, dst)
-            assert min(np.diff(graph.partition.bounds)) == 0 or n == 40
+            assert min(np.diff(graph.partition.ownership.bounds)) == 0 or n == 40
             found = graph.device.to_numpy(graph.compute("bfs", source=n // 2).level)
             wanted = [-1] * n if level is None else level
             wanted[n // 2] = 0

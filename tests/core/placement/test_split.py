@@ -10,8 +10,16 @@ from suricate.base.types import NEW, EdgeList
 from suricate.graph import Graph
 from suricate.parallel import Comm, SelfComm, run
 from suricate.placement import split
+from suricate.placement.ownership import Ownership
 
 N = 1000
+
+
+def of_blocks(rank: int, ranks: int) -> Ownership:
+    """Ranges up to 90, and blocks of random owners."""
+    bounds, draw = np.linspace(0, 90, ranks + 1).astype(np.int64), np.random.default_rng(ranks)
+    owned = Ownership(rank, bounds).resized(N, draw.integers(1, 999, ranks).tolist())
+    return Ownership(rank, bounds, draw.permutation(owned.blocks), N)
 
 
 def drawn(size: int, dtype: str | None) -> EdgeList:
@@ -21,9 +29,9 @@ def drawn(size: int, dtype: str | None) -> EdgeList:
     return EdgeList(src, dst, None if dtype is None else rng.integers(0, 1 << 31, size).astype(dtype))
 
 
-def picked(device: str, edges: EdgeList, low: int, high: int, *, both: bool) -> list[split.OwnEdges]:
+def picked(device: str, edges: EdgeList, owned: Ownership, *, both: bool) -> list[split.OwnEdges]:
     place = resolve_device(device)
-    picking = split.Picking(place, edges.each(place.xp.asarray), low, high, both=both)
+    picking = split.Picking(place, edges.each(place.xp.asarray), owned, both=both)
     picking.wait(SelfComm().wait)
     return picking.own()
 
@@ -33,12 +41,14 @@ def picked(device: str, edges: EdgeList, low: int, high: int, *, both: bool) -> 
 def test_a_rank_has_its_edges_in_the_order_of_the_batch(
     both: bool, dtype: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts of several tiles, of one, and of less; a rank without vertices; ids at both ends of a range."""
+    """Parts of several tiles, of one, and of less; a rank without vertices; ids at both ends of a range; blocks."""
     monkeypatch.setattr(split, "MAX_BLOCKS", 3)
-    for size, (low, high) in ((9001, (250, 600)), (5, (0, N)), (2048, (999, N)), (1500, (7, 7)), (0, (3, 9))):
+    ranges = [(9001, (250, 600)), (5, (0, N)), (2048, (999, N)), (1500, (7, 7)), (0, (3, 9))]
+    cases = [(size, Ownership(1, np.array([0, low, high, N]))) for size, (low, high) in ranges]
+    for size, owned in [*cases, (9001, of_blocks(1, 3)), (700, of_blocks(2, 3))]:
         edges = drawn(size, dtype)
-        wanted = picked("cpu", edges, low, high, both=both)
-        found = picked("cuda", edges, low, high, both=both)
+        wanted = picked("cpu", edges, owned, both=both)
+        found = picked("cuda", edges, owned, both=both)
         np.testing.assert_array_equal(found[0].at.get(), wanted[0].at)
         assert len(found) == len(wanted) == 1 + both
         for one, other in zip(found, wanted, strict=True):
@@ -58,11 +68,12 @@ def test_ranks_count_what_each_gets_of_their_parts(ranks: int) -> None:
         bounds = np.sort(np.random.default_rng(seed).integers(0, N + 1, ranks + 1)) // 2 * 2
         bounds[0], bounds[-1] = 0, N
         parts = [None if size is None else drawn(size, None) for size in sizes]
-        counted.begin([part and part.each(place.xp.asarray) for part in parts], bounds)
+        owned = of_blocks(0, ranks) if seed == 2 else Ownership(0, bounds)
+        counted.begin([part and part.each(place.xp.asarray) for part in parts], owned)
         SelfComm().wait(counted.has_arrived)
         for half, part in enumerate(parts):
-            ends = (np.empty(0, int),) * 2 if part is None else (part.src, part.dst)
-            owners = [np.searchsorted(bounds, end, side="right") - 1 for end in ends]
+            ends = (np.empty(0, np.uint32),) * 2 if part is None else (part.src, part.dst)
+            owners = [owned.owner(end) for end in ends]
             assert counted.of(half) == [n for owner in owners for n in np.bincount(owner, minlength=ranks).tolist()]
 
 
@@ -72,7 +83,7 @@ def test_what_became_of_edges_is_reported_at_their_places() -> None:
     status = np.random.default_rng(1).integers(0, 3, 2500).astype(np.uint8)
     answers = []
     for device, module in (("cpu", np), ("cuda", xp)):
-        own = picked(device, edges, 100, 700, both=True)
+        own = picked(device, edges, Ownership(1, np.array([0, 100, 700, N])), both=True)
         whole, counts = module.zeros(2500, np.uint8), module.zeros((2, 2), np.uint64)
         for k, one in enumerate(own):
             given = module.asarray(status[: len(one.edges.src)])
@@ -99,7 +110,7 @@ def test_a_batch_meets_the_other_ranks_and_waits_for_the_device_a_few_times(dire
             names.clear()
             assert change(*mine).num_replaced == 0
             exchanged = ["allgatherv of uint32", "allgatherv of uint32"]
-            assert names == ["together", *exchanged, "together", "merged uint64"]
+            assert names == ["together", *exchanged, "together", "allgatherv of uint64"]  # of slices that are merged
         graph.check()
         return graph.num_edges
 

@@ -139,16 +139,33 @@ def test_sizes_above_the_share_are_tried() -> None:
     assert [timed.batch(size, 3.0) for size in (2600, 3000, 2500, 2300)] == ["compute"] * 3 + ["update"]
 
 
-def test_an_update_that_gave_up_is_not_tried_again_soon() -> None:
-    """Whether or not a computation was timed; batches of about its size, and larger ones, are computed at once."""
-    timed = Timed()
-    assert timed.batch(60, 1.3) == "update"
+def give_up(timed: Timed, size: float) -> None:
+    assert timed.batch(size, 1.3) == "update"
     timed.pace.gave_up()
+
+
+def test_sizes_at_which_updates_give_up_are_not_tried_again_soon() -> None:
+    """Whether or not a computation was timed; batches of about that size, and larger ones, are computed at once."""
+    timed = Timed()
+    for _ in range(LOSSES):
+        give_up(timed, 60)
     assert [timed.batch(size, 1.3) for size in (60, 57, 90, 20)] == ["compute"] * 3 + ["update"]
     assert [timed.batch(60, 1.3) for _ in range(PATIENCE - 3)] == ["compute"] * (PATIENCE - 3)
-    assert timed.batch(60, 1.3) == "update"
-    timed.pace.gave_up()
+    give_up(timed, 60)
     assert [timed.batch(60, 1.3) for _ in range(2 * PATIENCE + 1)] == ["compute"] * 2 * PATIENCE + ["update"]
+
+
+def test_updates_that_give_up_now_and_then_go_on() -> None:
+    """Those of smaller sizes, which end, do not count."""
+    timed = Timed()
+    for _ in range(20):
+        give_up(timed, 60)
+        assert [timed.batch(60, 0.1) for _ in range(2)] == ["update"] * 2
+    assert [timed.batch(60, 0.1) for _ in range(LOSSES)] == ["update"] * LOSSES
+    for _ in range(2 * LOSSES):
+        give_up(timed, 60)
+        assert timed.batch(30, 0.1) == "update"
+    assert timed.batch(60, 0.1) == "compute"
 
 
 def test_few_updates_of_sizes_that_won_are_timed() -> None:

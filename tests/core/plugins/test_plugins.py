@@ -1,4 +1,4 @@
-"""The plugin manager: the four hooks, selection, tracing, failures that are named and contained."""
+"""The plugin manager: the hooks, selection, tracing, failures that are named and contained."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from types import ModuleType, SimpleNamespace
 
 import click
 import pytest
+import queued_ranks
 from patience import PATIENCE
 from plugin_sites import python, with_plugins
+from queued_ranks import Queued
 from tutorial_backend import TutorialStore
 
 import suricate as su
 import suricate.stream as st
 from suricate import plugins
 from suricate.base.devices import CPU, Device
-from suricate.errors import DeviceError, ParameterError, PluginError, UnknownNameError
+from suricate.errors import CommunicationError, DeviceError, ParameterError, PluginError, UnknownNameError
+from suricate.parallel import Comm, SelfComm, connect, using
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "suricate-concentration"
 PROJECT = EXAMPLE.parents[1] / "pyproject.toml"
@@ -125,6 +128,69 @@ def test_suricate_sources_hook(registered: list[str]) -> None:
     plugins.unregister(registered.pop())
     with pytest.raises(AttributeError, match=r"module 'suricate\.stream' has no attribute 'three'"):
         st.three  # noqa: B018
+
+
+def test_suricate_functions_hook(registered: list[str]) -> None:
+    def newest(log: su.Events) -> int:
+        """Return the time of the newest event."""
+        return int(log.newest or 0)
+
+    plugin = type("Newest", (), {"suricate_functions": staticmethod(su.hookimpl(lambda: [newest]))})()
+    registered.append(plugins.register(plugin))
+    log = su.Events(3, device="cpu")
+    log.append([1, 7], [0, 1], [1, 2])
+    assert su.newest(log) == 7  # type: ignore[attr-defined]
+    plugins.unregister(registered.pop())
+    with pytest.raises(AttributeError, match="module 'suricate' has no attribute 'newest'"):
+        su.newest  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_suricate_comms_hook(registered: list[str]) -> None:
+    """A job that nothing has started is told how; one that was started goes on, but with no other comm."""
+    module = ModuleType("queues")
+    module.suricate_comms = su.hookimpl(lambda: [Queued], specname="suricate_comms")  # type: ignore[attr-defined]
+    with pytest.raises(UnknownNameError, match=r"library='queued' is unknown: use one of 'auto', 'mpi', 'nccl'"):
+        connect("queued")
+    registered.append(plugins.register(module))
+    assert plugins.comms()["queued"] is Queued
+    with pytest.raises(CommunicationError, match=r"start the job by queued_ranks\.run\(job, ranks\)"):
+        connect("queued")
+
+    def job(comm: Comm) -> list[str]:
+        assert connect() is connect("queued") is comm
+        with pytest.raises(
+            ParameterError, match=r"connect\('mpi'\): this job was started with 'queued': write connect"
+        ):
+            connect("mpi")
+        with pytest.raises(ParameterError, match="comm must be a Comm, got 'self'"), using("self"):  # type: ignore[arg-type]
+            pass
+        with using(SelfComm()) as inner:
+            assert connect() is inner
+        assert connect() is comm
+        return [Queued.name]
+
+    assert queued_ranks.run(job, 2) == [["queued"]] * 2
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+@pytest.mark.parametrize(
+    ("comm", "said"),
+    [
+        (
+            type("Mine", (SelfComm,), {"name": "mine"}),
+            r"Mine has no class method join\(\), which connect\('mine'\) calls",
+        ),
+        (type("Nccl", (Queued,), {"name": "nccl"}), "Nccl.name is 'nccl': auto, mpi, nccl are taken"),
+        (type("Half", (Comm,), {"name": "half"}), "Half, which lacks abort, gather"),
+        (type("Anon", (Queued,), {"name": ""}), "Anon.name is ''"),
+        (SelfComm(), "which is no subclass of Comm"),
+    ],
+)
+def test_comms_that_cannot_be_joined_are_refused(comm: object, said: str) -> None:
+    module = ModuleType("odd_comm")
+    module.suricate_comms = su.hookimpl(lambda: [comm], specname="suricate_comms")  # type: ignore[attr-defined]
+    with pytest.raises(PluginError, match=said):
+        plugins.register(module)
 
 
 def test_brokers_are_sources_of_plugins() -> None:

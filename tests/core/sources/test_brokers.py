@@ -20,7 +20,7 @@ from suricate.errors import BrokerError, MissingLibraryError, ParameterError, Re
 from suricate.io.options import FirstRow
 from suricate.io.sources.rows import NOTHING, WAITING
 from suricate.io.sources.silence import Silence
-from suricate.sources import broker
+from suricate.sources import broker, kafka_log, redis_log
 from suricate.sources.broker import Broker, Outage, Partition, merged
 from suricate.sources.messages import Refused, Values
 from suricate.sources.redis_log import After, RedisLog
@@ -419,6 +419,8 @@ def test_times_are_numbers_or_texts(time: Any, ticks: int) -> None:
         ({"time": 1, "src": 1 << 63, "dst": 2}, "src is 9223372036854775808"),
         ({"time": 1, "src": "ann", "dst": 2}, "src is 'ann': names=True takes texts"),
         ({"time": 1, "src": 1, "dst": 2, "weight": []}, "weight is []"),
+        ({"time": 1, "src": 1, "dst": 2, "weight": "nan"}, "weight is nan"),
+        ({"time": 1, "src": 1, "dst": 2, "weight": float("-inf")}, "weight is -inf"),
         ({"time": 1, "src": 1, "dst": 2, "kind": []}, "a value is neither a number nor a text"),
         ({"time": 1, "src": 1, "dst": 2, "fee": {}}, "a value is neither a number nor a text"),
         ({"time": 1, "src": 1, "dst": 2, "fee": "\ud800"}, "surrogates not allowed"),
@@ -433,6 +435,38 @@ def test_what_cannot_be_read_is_refused(row: Any, reason: str) -> None:
     assert len(refused.text) == 60
 
 
+def test_a_weight_that_is_missing_is_told_with_its_place() -> None:
+    known = {"time": 1, "src": "a", "dst": "b", "weight": 5}
+    rows = [known, known | {"kind": "delete", "weight": None}, known | {"weight": None}]
+    source = Scripted([[json.dumps(row).encode() for row in rows]])
+    job = st.Window(source, size="4s", slide="2s", names=True, graph=GRAPH)
+    with pytest.raises(ParameterError, match=r"partition 0, offset 2: it has no weight, the first event had one"):
+        list(job)
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("kafka://a:1,b:2/pay%2F1?client.id=x%20y&fetch.min.bytes=3",
+         ("pay/1", "a:1,b:2", {"client.id": "x y", "fetch.min.bytes": "3"})),
+        ("kafka:/a", ("kafka:/a", "s:1", None)),
+        ("redis://:p%2Fw@h:1/0/pay", ("pay", "redis://:p%2Fw@h:1/0")),
+        ("rediss://h/a%2Fb?ssl_cert_reqs=none", ("a/b", "rediss://h?ssl_cert_reqs=none")),
+        ("redis://h", ("", "redis://h")),
+        ("redis:1", ("redis:1", "redis://s")),
+    ],
+)  # fmt: skip
+def test_addresses_name_what_is_read_and_where(address: str, place: tuple[Any, ...]) -> None:
+    kafka = address.startswith("kafka")
+    assert (kafka_log.of_url(address, "s:1", None) if kafka else redis_log.of_url(address, "redis://s")) == place
+
+
+def test_a_malformed_address_is_refused_and_not_shown() -> None:
+    with pytest.raises(ParameterError, match="url must be redis://host:6379/0") as error:
+        redis_log.of_url("redis://:secret@[::1/a", "")
+    assert "secret" not in str(error.value)
+
+
 def test_a_name_that_is_no_unicode_is_refused() -> None:
     _, refused = values_of().read(lambda each: each, {"time": 1, "src": "a\ud800", "dst": "b"}, b"")
     assert isinstance(refused, Refused)
@@ -445,12 +479,12 @@ def test_a_name_that_is_no_unicode_is_refused() -> None:
 
 def test_the_first_event_says_what_weights_and_names_are() -> None:
     values = values_of()
-    rows = [("7", "x", 3, 1), (7, "x", 3, 1), (7, "x", None, 1), (7, "x", 2.5, 1)]
+    rows = [("7", "x", 3, 1), (7, "x", 3, 1), (7, "x", 4, 1), (7, "x", 2.5, 1)]
     assert values.first_odd(rows) == 3
     assert values.kinds == (True, True, True)
     chunk = values.chunk(np.arange(3), rows[:3])
     assert chunk["src"].tolist() == ["7", "7", "7"]
-    assert chunk["weight"].tolist() == [3, 3, None]
+    assert chunk["weight"].tolist() == [3, 3, 4]
     assert "kind" not in chunk
     values = values_of()
     assert values.first_odd([(1, 2, None, "insert"), (1, 2, None, "delete"), ("1", 2, None, 1)]) == 2

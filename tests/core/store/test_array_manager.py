@@ -33,9 +33,9 @@ def test_weights_are_bit_patterns(device: Device, weight_dtype: str | None, bits
 def test_growth_is_geometric_and_keeps_entries(device: Device) -> None:
     arrays = manager(device)
     arrays.resize("edges", 100, fill=7)
-    arrays.grow("edges", 50, 100)
+    arrays.grow("edges", 50)
     assert arrays.length("edges") == 100
-    arrays.grow("edges", 101, 100)
+    arrays.grow("edges", 101)
     assert arrays.length("edges") == 125
     assert device.to_numpy(arrays["dst"][:100]).tolist() == [7] * 100
 
@@ -43,19 +43,19 @@ def test_growth_is_geometric_and_keeps_entries(device: Device) -> None:
 def test_the_limit_covers_both_copies_while_growing() -> None:
     arrays = manager(limit=12 * 300)
     arrays.resize("edges", 100)
-    arrays.grow("edges", 110, 100)  # 125 would fit beside the 100 as well
+    arrays.grow("edges", 110)  # 125 would fit beside the 100 as well
     assert arrays.length("edges") == 125
-    arrays.grow("edges", 170, 125)  # exactly, since 1.25 times as many would still fit: 125 + 170 < 300
+    arrays.grow("edges", 170)  # exactly, since 1.25 times as many would still fit: 125 + 170 < 300
     assert arrays.length("edges") == 170
     with pytest.raises(CapacityError, match=r"mine needs 4092 bytes, memory_limit is 3600"):
-        arrays.grow("edges", 171, 170)
+        arrays.grow("edges", 171)
     assert arrays.length("edges") == 170
 
 
 def test_too_little_memory_for_headroom_gives_the_exact_length() -> None:
     arrays = manager(limit=12 * 201)
     arrays.resize("edges", 100)
-    arrays.grow("edges", 101, 100)
+    arrays.grow("edges", 101)
     assert arrays.length("edges") == 101
 
 

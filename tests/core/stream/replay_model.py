@@ -65,10 +65,10 @@ class Replay:
     shown: list[Shown] = field(default_factory=list)
 
     def run(self, events: Sequence[tuple]) -> list[Shown]:
-        """Take events (time, source, destination, weight, kind), one after the other; invalid ones have no weight."""
+        """Take events (time, source, destination, weight, kind), one after the other; insertions need a weight."""
         for event in events:
             before, self.open = len(self.shown), self.closed
-            if event[3] is None:
+            if event[3] is None and event[4] >= 0:
                 self.skipped.append(self.open)
             else:
                 self.judge(event)

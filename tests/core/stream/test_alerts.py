@@ -170,7 +170,7 @@ def test_what_is_refused() -> None:
         ({"grew": "fast"}, "grew must be a number"),
         ({"grew": "ax"}, "a ratio such as '5x', got 'ax'"),
         ({"grew": 0}, "grew must be in"),
-        ({"merged": 2}, "merged= is not for degree: above, below, grew, shrank are"),
+        ({"merged": 2}, "merged= is not for degree: above, below, grew, shrank are, where there is a value per vertex"),
     ):
         with pytest.raises(ParameterError, match=message):
             job.alert(degree, **rule)
@@ -185,6 +185,22 @@ def test_what_is_refused() -> None:
     walks.alert(walks.track("random_walks"), above=3)
     with pytest.raises(ParameterError, match="random_walks gives no value per vertex"):
         next(walks)
+    for name, params, message in (
+        (
+            "edge_betweenness",
+            {},
+            "edge_betweenness gives no value per vertex: an alert compares such values",
+        ),
+        (
+            "personalized_pagerank",
+            {"sources": [events(1)["src"][0]]},
+            "no value per vertex alone, but one for each source: an alert",
+        ),
+    ):
+        job = window(events(1))
+        job.alert(job.track(name, **params), above=3)
+        with pytest.raises(ParameterError, match=message):
+            next(job)
     plain = st.Window({"src": [0], "dst": [1]}, size=1, slide=1, graph=CPU)
     plain.alert("edges", above=3)
     with pytest.raises(RequirementError, match="combine='count' makes some"):

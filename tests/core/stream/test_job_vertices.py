@@ -50,6 +50,21 @@ def test_personalizations_are_names(device):
 
 
 @pytest.mark.compiled
+def test_pairs_are_names(device):
+    events = {"src": ["a", "b", "a", "c", "a"], "dst": ["x", "x", "y", "y", "z"]}
+    job = st.Window(events, size=4, slide=1, names=True, graph={"device": device, "directed": False})
+    alike = job.track("similarity", pairs=(["a", "a", "nobody"], ["b", "c", "a"]))
+    seen = []
+    for w in job:
+        a, b, c, nobody = w.graph.names.find(["a", "b", "c", "nobody"])
+        assert nobody not in w.graph.live_vertices
+        seen.append(alike.result.of([a, a], [b, c]).tolist())
+    assert np.array_equal(
+        seen, [[np.nan] * 2, [1, np.nan], [1 / 2, np.nan], [1 / 2, 1 / 2], [0, 1 / 2]], equal_nan=True
+    )
+
+
+@pytest.mark.compiled
 def test_jobs_go_on_with_the_names_of_their_trackers(tmp_path):
     def job(**options):
         made = st.Window(CHUNKS, size="4", slide="1", names=True, graph={"device": "cpu"}, **options)
@@ -93,6 +108,23 @@ def test_the_twin_has_an_edge_wherever_there_is_an_arc(device):
                 assert count.result.total == twin.compute("triangles").total
             assert w.memory["symmetric"] > 0
             assert core.updates.failed == out.updates.failed == 0
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize(
+    ("directed", "name", "symmetric", "reason"),
+    [
+        (True, "leiden", False, r"leiden needs an undirected window, graph=\{'directed': False\}, or symmetric=True"),
+        (True, "kcore", False, "directed_kcore is for directed ones"),
+        (True, "directed_triangles", True, "directed_triangles needs a directed window"),
+        (False, "directed_triangles", False, "directed_triangles needs a directed window"),
+    ],
+)
+def test_algorithms_of_the_other_direction_are_refused_at_once(directed, name, symmetric, reason):
+    job = st.Window(CHUNKS, size="4", slide="1", names=True, graph={"device": "cpu", "directed": directed})
+    with pytest.raises(RequirementError, match=reason):
+        job.track(name, symmetric=symmetric)
+    assert not job.graphs.trackers
 
 
 @pytest.mark.compiled
@@ -143,6 +175,5 @@ def test_bad_vertices_of_jobs():
     with pytest.raises(DTypeError):
         next(numbered)
     plain = st.Window({"src": [0], "dst": [1]}, size=1, slide=1, graph={"device": "cpu"})
-    plain.track("kcore")
     with pytest.raises(RequirementError, match="undirected"):
-        next(plain)
+        plain.track("kcore")

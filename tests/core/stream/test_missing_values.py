@@ -13,7 +13,7 @@ from window_of import window_of
 
 import suricate as su
 import suricate.stream as st
-from suricate.errors import DTypeError, ParameterError, ShapeError
+from suricate.errors import DTypeError, ParameterError, ShapeError, WeightError
 
 pytestmark = pytest.mark.plain
 CPU = {"device": "cpu"}
@@ -43,6 +43,24 @@ def test_rows_without_a_name(missing: Any, tmp_path: Path) -> None:
     options = {"names": True, "time_unit": "s", "on_error": tmp_path / "bad.csv"}
     assert found(events, **options) == (1, [("ann", "bob"), ("cleo", "dan")])
     assert (tmp_path / "bad.csv").read_text().splitlines()[1].startswith("1970-01-01T00:00:02.000000000,,bob,")
+
+
+@pytest.mark.parametrize("make", [list, np.array], ids=["list", "array"])
+def test_names_that_utf_8_cannot_write(make: Any, tmp_path: Path) -> None:
+    events = {"time": make([1, 2, 3]), "src": make(["ann", "b\ud800", "cleo"]), "dst": make(["bob", "bob", "dan"])}
+    with pytest.raises(DTypeError, match=r"^src: names\[1\] is .*, which cannot be written as UTF-8; on_error='skip'"):
+        found(events, names=True, time_unit="s")
+    options = {"names": True, "time_unit": "s", "on_error": tmp_path / "bad.csv"}
+    assert found(events, **options) == (1, [("ann", "bob"), ("cleo", "dan")])
+    assert (tmp_path / "bad.csv").read_text().splitlines()[1].startswith("1970-01-01T00:00:02.000000000,,bob,")
+
+
+@pytest.mark.parametrize("weights", [[1, 2, None], [0.5, 1.5, float("nan")]])
+def test_what_is_deleted_needs_no_weight(weights: Any) -> None:
+    events = {"time": [1, 2, 3], "src": [1, 2, 1], "dst": [2, 3, 2], "weight": weights, "kind": ["+", "+", "delete"]}
+    assert found(st.source(events, time_unit="s")) == (0, [(2, 3)])
+    with pytest.raises(WeightError, match="a value is missing"):
+        found(st.source(events | {"kind": ["+", "delete", "+"]}, time_unit="s"))
 
 
 def test_lists_are_not_made_texts() -> None:
@@ -79,6 +97,12 @@ def test_times_that_are_missing_or_out_of_range(unit: str | None, times: Any, er
     with pytest.raises(ParameterError, match=rf"{error}.*on_error='skip' leaves such events out"):
         found(events, time_unit=unit)
     assert found(events, time_unit=unit, on_error="skip") == (1, [(0, 1), (2, 3)])
+
+
+@pytest.mark.parametrize("times", [["2026-03-01", "2026-03-02"], np.array(["2026-03-01", "2026-03-02"], object)])
+def test_times_that_are_texts_are_told_how_to_be_dates(times: Any) -> None:
+    with pytest.raises(DTypeError, match=r"pandas\.to_datetime\(times\) reads texts"):
+        found({"time": times, "src": [1, 2], "dst": [2, 3]})
 
 
 def test_dates_beyond_nanoseconds_do_not_wrap() -> None:

@@ -50,6 +50,14 @@ def test_sinks_are_not_files_of_refused_events(tmp_path: Path) -> None:
         st.Window(scan, **OPTIONS | {"size": "4s", "slide": "2s"}).sink(bad)
 
 
+@pytest.mark.parametrize("name", ["late", "on_error"])
+def test_a_file_of_refused_events_that_cannot_be_written_shows_at_once(tmp_path: Path, name: str) -> None:
+    for path in (tmp_path, tmp_path / "none" / "bad.csv"):
+        source = st.source({"src": [1], "dst": [2]}, **({"on_error": path} if name == "on_error" else {}))
+        with pytest.raises(OSError, match=str(path)):
+            st.Window(source, size=1, slide=1, graph={"device": "cpu"}, **({"late": path} if name == "late" else {}))
+
+
 def test_sinks_are_not_what_the_source_reads(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()

@@ -9,7 +9,7 @@ import pytest
 from patience import PATIENCE
 
 import suricate.stream as st
-from suricate.errors import FileFormatError, ParameterError
+from suricate.errors import FileFormatError, ParameterError, RequirementError
 
 CPU = {"device": "cpu"}
 
@@ -98,6 +98,32 @@ def test_little_waits():
         time.sleep(0.01)
         assert len(read) <= w.end // 10 + 4 + 2
     assert len(read) == 40
+
+
+def test_a_job_that_is_left_reads_no_further_and_says_so():
+    ended = threading.Event()
+
+    def read(position):
+        try:
+            for at in range(1000):
+                yield at + 1, {"src": [at], "dst": [at + 1]}
+        finally:
+            ended.set()
+
+    job = st.Window(st.source(read, prefetch=50), size=1, slide=1, graph=CPU)
+    with job:
+        next(job)
+    assert ended.wait(PATIENCE)
+    with pytest.raises(RequirementError, match="its with block was left"):
+        next(job)
+    assert job.slides == 1
+    ended.clear()
+    job = st.Window(st.source(read), size=1, slide=1, graph=CPU)  # without a thread
+    next(job)
+    job.stop()
+    assert list(job) == []
+    assert ended.is_set()
+    assert list(job) == []
 
 
 def test_errors_come_at_their_place_and_threads_end(tmp_path):

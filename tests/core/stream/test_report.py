@@ -171,6 +171,28 @@ def test_the_page_is_written_at_the_end_and_now_and_then(tmp_path: Path, monkeyp
     assert "\x1b" not in text
 
 
+def test_a_full_disk_is_told_once_and_the_page_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "SHARE", 0)
+    job, page = job_of(events(200)), tmp_path / "report.html"
+    job.report(page)
+    tries: list[int] = []
+    replacing = module.replacing
+
+    def full(path: Path) -> Any:
+        tries.append(job.slides)
+        if len(tries) < 4:
+            raise OSError(28, "No space left on device", str(path))
+        return replacing(path)
+
+    monkeypatch.setattr(module, "replacing", full)
+    with pytest.warns(UserWarning, match=r"report: .*No space left on device.*tries again") as told, job:
+        slides = len([*job])
+    assert sum("No space left on device" in str(each.message) for each in told) == 1
+    assert tries[:5] == [0, 1, 2, 3, 4]
+    assert f"<dd>{slides}</dd>" in page.read_text()
+
+
 def test_plot_with_and_without_a_report(tmp_path: Path) -> None:
     job = job_of(events(200))
     job.track("wcc")
@@ -225,7 +247,8 @@ def test_every_algorithm_can_be_shown(directed: bool) -> None:
     report = job.report()
     assert len([*job]) == 2
     found = lines(report)
-    assert {kind.name for kind in kinds} - {title.split()[0].rstrip(":") for title in found} == {"random_walks"}
+    others = {"random_walks", "personalized_pagerank"}  # have no value per vertex or edge
+    assert {kind.name for kind in kinds} - {title.split()[0].rstrip(":") for title in found} == others
     for tracker in job.graphs.trackers:
         label = tracker.label[:15]
         values = [part for title, each in found.items() if title.startswith(label) for part in each.values()]

@@ -14,6 +14,7 @@ import pytest
 import suricate
 import suricate.stream as st
 from suricate.base.devices import resolve_device
+from suricate.bench.workloads.short import files_of_calls
 from suricate.cuda.kernel import Kernel
 from suricate.errors import SelfLoopError
 from suricate.intake.ingest import Ingest
@@ -21,17 +22,29 @@ from suricate.intake.ingest import Ingest
 HERE, BATCH = str(Path(suricate.__file__).parent), "Graph._update"
 
 
-def job_over(size: int, device: str, xp: Any = np) -> st.Window:
-    """A job whose window is full; the next slides are of ``size`` events each, a chunk per slide."""
+def job_over(
+    size: int, device: str, xp: Any = np, *, times: bool = False, tracked: str | None = None, named: bool = False
+) -> st.Window:
+    """A job whose window is full; the next slides are of ``size`` events each, a chunk per slide.
+
+    ``times``: the window is one of times, of which each event has its own, in place of numbers of events. ``named``:
+    vertices have names, texts.
+    """
     rng = np.random.default_rng(5)
     src, dst = (rng.integers(0, 500, 20 * size).astype(np.uint32) for _ in range(2))
+    if named:
+        src, dst = np.char.add("n", src.astype(str)), np.char.add("n", dst.astype(str))
 
     def chunks() -> Iterator[dict[str, Any]]:
         for at in range(0, 20 * size, size):
-            yield {"src": xp.asarray(src[at : at + size]), "dst": xp.asarray(dst[at : at + size])}
+            ends = {"src": xp.asarray(src[at : at + size]), "dst": xp.asarray(dst[at : at + size])}
+            yield {**ends, "time": np.arange(at, at + size)} if times else ends
 
-    graph = {"device": device, "weight_dtype": None, "num_vertices": 500}
-    job = st.Window(chunks(), size=4 * size, slide=size, graph=graph)
+    graph = {"device": device, "weight_dtype": None, "num_vertices": 0 if named else 500}
+    lengths: Any = (str(4 * size), str(size)) if times else (4 * size, size)
+    job = st.Window(chunks(), size=lengths[0], slide=lengths[1], graph=graph, names=named or None)
+    if tracked is not None:
+        job.track(tracked)
     while job.past.events < 8 * size:
         next(job)
     return job
@@ -67,7 +80,24 @@ def calls_of(job: st.Window) -> int:
 
 @pytest.mark.compiled
 def test_a_slide_makes_few_calls_beside_its_batch() -> None:
-    assert calls_of(job_over(64, "cpu")) <= 76
+    assert calls_of(job_over(64, "cpu")) <= 72
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({}, 120),
+        ({"times": True}, 137),
+        ({"times": True, "tracked": "wcc"}, 240),
+        ({"times": True, "named": True}, 381),
+    ],
+    ids=["counts", "times", "tracker", "names"],
+)
+def test_a_slide_makes_few_calls_with_its_batch_and_tracker(options: dict[str, Any], most: int) -> None:
+    """Those of the package, of NumPy and of Python's library; in some slides arrays grow, which takes more of them."""
+    job = job_over(64, "cpu", **options)
+    assert min(len(files_of_calls(lambda: next(job))) for _ in range(8)) <= most
 
 
 @pytest.mark.gpu

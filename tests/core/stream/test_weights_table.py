@@ -226,7 +226,7 @@ def by_command(cell: Cell, device: str, folder: Path) -> None:
     for end, right in right_slides(cell).items():
         slides = [table[table.end == pd.Timestamp(end, unit="s")].sort_values("vertex") for table in tables]
         assert [part.vertex.tolist() for part in slides] == [[*range(right.num_vertices)]] * 2
-        np.testing.assert_allclose(unreached_far(slides[0].distance.to_numpy()), right.distances())
+        np.testing.assert_allclose(unreached_far(slides[0].distance.fillna(-1).to_numpy()), right.distances())
         np.testing.assert_allclose(slides[1].value, right.ranks(), atol=1e-6)
 
 

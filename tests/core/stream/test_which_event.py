@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import networkx as nx
@@ -78,8 +79,10 @@ def test_distances_after_every_event_are_those_of_the_model(kinds: bool, combine
     assert compared >= 4
 
 
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("name", ["wcc", "degree", "bfs"])
+@pytest.mark.parametrize(
+    ("name", "directed"),
+    [*itertools.product(("wcc", "degree", "bfs"), (True, False)), ("kcore", False), ("triangles", False)],
+)
 def test_the_last_answers_are_those_of_the_slide(name: str, directed: bool) -> None:
     table = events(True, seed=4)
     job = st.Window(table, size="20", slide="5", names=True, combine="sum", graph={**CPU, "directed": directed})
@@ -88,17 +91,18 @@ def test_the_last_answers_are_those_of_the_slide(name: str, directed: bool) -> N
         names = [*w.graph.names]
         last = w.replay(tracker, at=names).to_arrow().to_pylist()[-len(names) :]
         now = tracker.at(names=names)
-        field = {"wcc": "label", "degree": "value", "bfs": "level"}[name]
+        field = {"wcc": "label", "degree": "value", "bfs": "level", "kcore": "core", "triangles": "clustering"}[name]
         assert [row[field] for row in last] == np.asarray(now if name == "degree" else getattr(now, field)).tolist()
-        if name == "wcc":
-            assert last[0]["num_components"] == tracker.result.num_components
+        number = {"wcc": "num_components", "kcore": "degeneracy", "triangles": "transitivity"}.get(name)
+        if number is not None:
+            assert last[0][number] == getattr(tracker.result, number)
 
 
 def test_what_is_refused() -> None:
     job = st.Window(events(False), size="20", slide="10", names=True, combine="sum", graph=CPU)
-    ranks, degree = job.track("pagerank"), job.track("degree", weighted=True)
+    ranks, degree = job.track("hits"), job.track("degree", weighted=True)
     w = next(job)
-    with pytest.raises(RequirementError, match="pagerank has no step"):
+    with pytest.raises(RequirementError, match="hits has no step"):
         w.replay(ranks, at="n0")
     with pytest.raises(RequirementError, match="degree has no step for sums of weights"):
         w.replay(degree, at="n0")

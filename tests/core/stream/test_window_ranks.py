@@ -18,8 +18,9 @@ from suricate.errors import CapacityError, CommunicationError, ParameterError, R
 from suricate.parallel import Comm, run
 from suricate.stream import ranks
 from suricate.stream.checkpoint import Checkpoints
-from suricate.stream.contents import Due
-from suricate.windows.ring import Change, Ring, arrivals, device_ring
+from suricate.stream.contents import Entering
+from suricate.windows.events import nothing
+from suricate.windows.ring import Ring, arrivals, device_ring
 
 pytestmark = pytest.mark.plain
 N, CHUNK = 9, 45
@@ -81,7 +82,7 @@ def test_slides_are_those_of_the_rule_on_all_ranks(
             w.graph.check()
         ring = window.contents.ring
         kind = Ring if device == "cpu" or kinds else device_ring.DeviceRing
-        assert isinstance(ring, kind) if comm.rank == 0 else ring is None
+        assert isinstance(ring, kind)
         history = window.history
         assert history["edges"].tolist() == [len(edges) for _, edges, *_ in found]
         return [found, window.late]
@@ -118,13 +119,15 @@ def test_weights_and_names_are_those_of_one_process(device: str, self_loops: str
 @pytest.mark.gpu
 @pytest.mark.parametrize("by_nccl", [False, True])
 def test_a_slide_meets_the_other_ranks_a_few_times(by_nccl: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ahead of it, when it has closed, when all have memory for its lists, and twice in the change of the graph."""
-    joined, exchanges = (lambda comm: comm), ["allgatherv of uint8", "together", "together", "merged uint64"]
+    """Ahead of it, when it is due, to send events, when they are in, for sizes of lists and their memory, and twice."""
+    sent, joined, exchanges = ["exchange", "allgatherv of uint8"], (lambda comm: comm), ["allgatherv of uint8"]
+    ends, changed = sent, ["together", "together", "merged uint64"]
     if by_nccl:
         import nccl_ranks
 
         nccl_ranks.gpus_of_threads(monkeypatch)
-        joined, exchanges = nccl_ranks.by_nccl, ["together", "together"]
+        joined, exchanges, ends, changed = nccl_ranks.by_nccl, [], ["exchange of uint8 on devices"], changed[:2]
+    expected = [*["together"] * 2, *sent, *ends, *["together"] * 3, *exchanges, *changed]
 
     def work(host: Comm) -> None:
         names, gather = list[str](), host.gather
@@ -132,7 +135,7 @@ def test_a_slide_meets_the_other_ranks_a_few_times(by_nccl: bool, monkeypatch: p
         window = job(joined(host), chunks_of(drawn(1, kinds=False, counted=True), 20), "cuda", size=60, slide=20)
         for w in window:
             if w.end in (100, 120):  # no empty chunk before it
-                assert names == ["together"] * 3 + exchanges
+                assert names == expected
             names.clear()
 
     run(work, 2)
@@ -150,22 +153,9 @@ def test_a_report_is_of_one_process() -> None:
 
 def test_what_others_are_told_of_a_slide_fits_into_a_message() -> None:
     window = job(None, [], "cpu", size="1d", slide="1h")
-    lists = *np.zeros((2, 2, 2**22), np.uint32), np.zeros(2**22), np.ones(2**22, bool)
-    change = Change(*lists, 2**40, 2**20, 2**20, 2**32 - 3)
-    due = Due(
-        2**60,
-        2**60 - 2**46,
-        2**40,
-        False,
-        2**45,
-        2**40,
-        2**40,
-        2**40,
-        "events",
-        change,
-        np.empty(0, np.uint32),
-        (0.1, 0.2),
-    )
+    facts = 2**60, 2**60 - 2**46, 2**40, False, 2**45, 2**40, 2**40, "events", None
+    flags = True, 1000, True, 2**40, 2**40, True, 2**32 - 3
+    due = Entering(facts, (0.1, 0.2), 2**60, *flags, None, None, *[nothing(None)] * 2)
     message = pickle.dumps((None, (window.contents.told(due, 2**40), False)))
     assert len(message) <= INLINE
 
@@ -220,7 +210,7 @@ def test_a_lack_of_memory_in_the_midst_of_a_slide_ends_the_job_on_all_ranks(monk
 
     def slide(*given: Any) -> Any:
         calls[0] += 1
-        if calls[0] == 2:
+        if calls[0] == 3:  # in the second slide, on one of the ranks
             np.empty(1 << 62, np.uint8)
         return slides(*given)
 
@@ -251,7 +241,6 @@ def test_a_job_goes_on_with_other_ranks_and_with_one(device: str, tmp_path: Path
             found.append((w.end, pairs_of(w.graph), parts.result.num_components, w.graph.num_vertices))
             if len(found) == most and (comm is None or comm.rank == comm.size - 1):
                 window._stop.set()  # as a signal does
-        assert (window.contents.ring is None) == (comm is not None and comm.rank > 0)
         return [*found, len(window.history["end"])]
 
     *whole, rows = work(None, "cpu", tmp_path / "whole", 99)

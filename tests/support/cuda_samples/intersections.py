@@ -33,9 +33,12 @@ def programs(view: StoreView, edges: EdgeSet) -> list[Program]:
             atomic.add(counts, x, 1)
             total.add(1)
 
-    def call(fn: Any, dtype: str, leading: tuple[str, ...], *arguments: Any) -> Call:
-        types = tuple(map(argument_of, arguments))
-        function = compile_function(fn, types, weight_dtype=view.weight_dtype, leading=leading, role="effect")
+    def ends(u, v, x, a, b):
+        return a * b
+
+    def call(fn: Any, dtype: str, leading: tuple[str, ...], *arguments: Any, right: Any = None) -> Call:
+        types, given = tuple(map(argument_of, arguments)), view.weight_dtype
+        function = compile_function(fn, types, weight_dtype=given, leading=leading, role="effect", value_dtype=right)
         return Call(function, (), dtype=np.dtype(dtype))
 
     vertices, some = ("u", "v", "x"), np.empty(0, np.float64)
@@ -46,7 +49,12 @@ def programs(view: StoreView, edges: EdgeSet) -> list[Program]:
     made += [pairs_program("oriented.cu", (walk, walk), 0, count, corners) for corners in (0, 1)]
     made += [pairs_program("oriented.cu", (walk, walk), 0, floats, corners) for corners in (0, 2)]
     made.append(pairs_program("oriented.cu", (walk, walk), 0, effects, 0, by_id=True))
+    of_two = [
+        call(ends, "float64", (*vertices, "a", "b"), right=one_view.weight_dtype) for one_view in (view, edges.view())
+    ]
     for template in ("intersect.cu", "intersect_stream.cu"):
+        made.append(pairs_program(template, (walk, walk), 0, of_two[0], 0))
+        made.append(pairs_program(template, (walk, second), 0, of_two[1], 0))
         made.append(pairs_program(template, (walk, walk), 0, count, 0))
         made.append(pairs_program(template, (walk, second), 0, placed, 0))
         made.append(pairs_program(template, (second, walk), 1, floats, 0))

@@ -15,10 +15,12 @@ from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.edgefn.layout import layout_of
+from suricate.edgefn.parameters import HIDDEN_NUMBER, OF_WIDTH, SCORES, labels_to_keep
 from suricate.kernels.walking import Walk
-from suricate.operators.call import Call, Until
+from suricate.operators.call import Call, Until, Vote
 from suricate.operators.cuda.loops.recording import rounds_program
 from suricate.operators.cuda.programs import MERGE, program_of
+from suricate.operators.cuda.pull.columns import columns_program
 from suricate.operators.cuda.pull.converge import converge_program, passes_program
 from suricate.operators.cuda.pull.pull import layers_program, value_macros
 from suricate.state.scalar import Scalar
@@ -54,6 +56,22 @@ def grew(v, value, x, factor):
     return value > factor
 
 
+def column(u, v, w, j, x, y):
+    """Return ``x`` at the source ``u`` times the weight, in column ``j``."""
+    return x[u, j] * w
+
+
+def stored(v, value, j, x, y):
+    """Store the reduced ``value`` of column ``j`` of vertex ``v`` in ``y``; return whether it is positive."""
+    y[v, j] = value
+    return value > 0
+
+
+def cleared(v, j, x, y):
+    """Store 0 in column ``j`` of vertex ``v`` in ``y``."""
+    y[v, j] = 0
+
+
 def nearest(u, v, w, x, factor):
     """Return the two fields of a word: the distance ``x[u] + w * factor``, and ``u``."""
     return x[u] + w * factor, u
@@ -81,6 +99,32 @@ def relax(v, value, x, factor, total):
 def publish(v, x, factor, total):
     """Set ``x`` at vertex ``v`` to ``factor`` in place."""
     x[v] = factor
+
+
+def votes(u, v, w, x, factor, total, keep):
+    """Vote for the label ``keep[u]``, with the weight of the edge, and count that."""
+    total.add(1)
+    return keep[u], w
+
+
+def votes_of_floats(u, v, w, x, factor, total, keep):
+    """Vote for the label ``keep[u]``, with a weight that is no integer."""
+    return keep[u], w * x[u]
+
+
+def worth(v, label, sum, x, factor, total, keep):
+    """Return how good ``label`` is for ``v``."""
+    return sum - factor * x[label]
+
+
+def elected(v, label, sum, x, factor, total, keep):
+    """Stay active, and wake neighbours, if the label is not the one to keep."""
+    return 3 if label != keep[v] else 0
+
+
+def takes_turn(v, step, x, factor, total, *others):
+    """Return whether ``x[v]`` is at most ``step``."""
+    return x[v] <= step
 
 
 def adds(i, u, v, w, x, factor):
@@ -131,7 +175,9 @@ def programs(view: StoreView) -> list[Program]:
         rounds_program(F64),
         *_maps(walk, view),
         *_pulls(walk, view),
+        *_columns(walk, view),
         *_rounds(walk, view),
+        *_votes(walk, view),
         *pushes.programs(walk, view),
     ]
 
@@ -177,6 +223,55 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
         converge_program(walk, call, "both", None, None, symmetric=False, scans=False),
         converge_program(walk, call._replace(reduce="mode"), "both", "both", None, symmetric=True, scans=False),
         converge_program(walk, hindex, "out", "out", None, symmetric=True, scans=False),
+    ]
+
+
+def _columns(walk: Walk, view: StoreView) -> list[Program]:
+    arguments, width = (argument_of(np.empty((2, 2))),) * 2, (None, None, 5)
+    types: dict[str, Any] = {"weight_dtype": view.weight_dtype}
+    function = compile_function(column, (*arguments, OF_WIDTH), leading=("u", "v", "w", "j"), **types)
+    leading = ("v", "value", "j")
+    then = compile_function(stored, (*arguments, OF_WIDTH), leading=leading, role="vertex", value_dtype=F64, **types)
+    clear = compile_function(cleared, (*arguments, OF_WIDTH), leading=("v", "j"), role="vertex", **types)
+    call, few = Call(function, width, "sum", F64, columns=40), Call(function, width, "max", F64, then, columns=5)
+    every = Call(clear, width, columns=5)
+    return [
+        columns_program(walk, call, "out"),
+        columns_program(walk, few, "both"),
+        program_of("vertex_map.cu", None, every, HAS_POSITION=0, KEEPS=1),
+    ]
+
+
+def _votes(walk: Walk, view: StoreView) -> list[Program]:
+    total, keep = Scalar._of("sum", "float64"), argument_of(np.empty(0, U32))
+    sums = (argument_of(np.empty(0)), argument_of(1.0), argument_of(total))
+    arguments, types = (*sums, keep, HIDDEN_NUMBER), {"weight_dtype": view.weight_dtype}
+    reduced: dict[str, Any] = {"leading": ("v", "label", "total"), **types}
+    calls = []
+    for fn, dtype in ((votes, U32), (votes_of_floats, I64)):
+        function = compile_function(fn, arguments, role="vote", **types)
+        score = compile_function(worth, arguments, value_dtype=function.result, **reduced)
+        then = compile_function(elected, arguments, value_dtype=function.result, role="vertex", **reduced)
+        calls.append(Call(function, (None, None, total), "vote", dtype, then, vote=Vote(0, 4, 3, score=score)))
+    (whole, floats), step = calls, {"leading": ("v", "step"), **types}
+    turns = floats._replace(turn=(compile_function(takes_turn, arguments, **step), None))
+    share = compile_function(from_source, sums, **types)
+    then = compile_function(relax, sums, leading=("v", "value"), role="vertex", value_dtype=F64, **types)
+    by_turns = Call(
+        share, (None, None, total), "sum", F64, then, turn=(compile_function(takes_turn, sums, **step), None)
+    )
+    plain = floats._replace(vote=Vote(0, 4))
+    noted = (labels_to_keep(U32), SCORES) * 2
+    function = compile_function(votes, (*arguments, *noted, HIDDEN_NUMBER), role="vote", **types)
+    best = Call(function, (None, None, total), "vote", U32, vote=Vote(0, 4, 3, before=5))
+    return [
+        program_of("neighbor_reduce.cu", walk, best, U32, **value_macros(best, "out")),
+        program_of("neighbor_reduce.cu", walk, whole._replace(then=None), U32, **value_macros(whole, "in")),
+        program_of("neighbor_reduce.cu", walk, plain, I64, **value_macros(floats, "both")),
+        layers_program(walk, floats, "out"),
+        converge_program(walk, whole, "both", "both", Until(total, 0.5), symmetric=True, scans=False),
+        converge_program(walk, turns, "in", "out", None, symmetric=True, scans=True),
+        converge_program(walk, by_turns, "in", None, None, symmetric=False, scans=True),
     ]
 
 

@@ -3,6 +3,8 @@
 The functions of the cursor of ``h`` have the prefix ``right_``. A pair counts if ``status`` is empty or ``status[i] ==
 wanted``, except that with ``once`` pairs with ``u[i] >= v[i]`` do not. ``at_right`` says that the larger one of two
 adjacencies, that of ``large``, lies in ``h``, and the smaller one, that of ``small``, in ``g``; otherwise vice versa.
+For functions that take weights or rows ``*slots(s, t)`` is replaced by those of the slots ``s`` in ``g`` and ``t`` in
+``h``; for others these, and lines that end in "# slots", are left out.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from suricate.operators.cpu.bindings import (
     right_degree,
     right_find,
     right_neighbors,
+    slots,
     value,
 )
 
@@ -50,52 +53,62 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
 
 
 @inner
-def looked_up(g, h, at_right, large, small, i, a, b, *args):
-    """Return the sum of ``value`` over neighbours of ``small`` that are found in the adjacency of ``large``."""
+def looked_up(g, h, at_right, at_left, large, small, i, a, b, *args):
+    """Return the sum of ``value`` over neighbours of ``small`` that are found in the adjacency of ``large``.
+
+    ``at_left``: whether ``small`` is ``a``, as it also may be if both views are the same.
+    """
     found = cast(0)
     if at_right:
-        for x, _ in neighbors(g, small):
-            if right_find(h, large, x) >= 0:
-                found += cast(value(i, a, b, x, *args))
+        for x, near in neighbors(g, small):
+            far = right_find(h, large, x)
+            if far >= 0:
+                found += cast(value(i, a, b, x, *slots(near, far), *args))
     else:
-        for x, _ in right_neighbors(h, small):
-            if find(g, large, x) >= 0:
-                found += cast(value(i, a, b, x, *args))
+        for x, near in right_neighbors(h, small):
+            far = find(g, large, x)
+            if far >= 0:
+                s, t = (near, far) if at_left else (far, near)  # slots
+                found += cast(value(i, a, b, x, *slots(s, t), *args))
     return found
 
 
 @inner
-def members_marked(g, h, at_right, small, marks, step, shared):
+def members_marked(g, h, at_right, small, marks, step, shared, places):
     """Write the neighbours ``x`` of ``small`` with ``marks[x] == step`` to ``shared``; return their number.
 
-    See the module for ``g``, ``h`` and ``at_right``. ``shared`` must have one entry more than ``small`` has neighbours,
-    since the loop has no branch on marks.
+    See the module for ``g``, ``h`` and ``at_right``. ``shared``, and ``places`` for their slots, must have one entry
+    more than ``small`` has neighbours, since the loop has no branch on marks.
     """
     found = np.uint64(0)
     if at_right:
-        for x, _ in neighbors(g, small):
+        for x, near in neighbors(g, small):
             shared[found] = x
+            places[found] = near  # slots
             found += np.uint64(marks[x] == step)
     else:
-        for x, _ in right_neighbors(h, small):
+        for x, near in right_neighbors(h, small):
             shared[found] = x
+            places[found] = near  # slots
             found += np.uint64(marks[x] == step)
     return found
 
 
 @inner
-def mark(g, h, at_right, large, marks, step):
-    """Set ``marks[x] = step`` for each neighbour ``x`` of ``large``; see the module for ``g``, ``h``, ``at_right``."""
+def mark(g, h, at_right, large, marks, step, held):
+    """Set ``marks[x] = step``, and ``held[x]`` to its slot, for each neighbour ``x`` of ``large``; see the module."""
     if at_right:
-        for x, _ in right_neighbors(h, large):
+        for x, far in right_neighbors(h, large):
             marks[x] = step
+            held[x] = far  # slots
     else:
-        for x, _ in neighbors(g, large):
+        for x, far in neighbors(g, large):
             marks[x] = step
+            held[x] = far  # slots
 
 
 @kernel
-def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
+def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, scratch, total, out, *args):
     """Write the sums of ``value``, the user's function, over the common neighbours of the pairs in ``keys`` (sorted).
 
     The neighbours in a larger adjacency are marked once for all its pairs, unless look-ups take less time.
@@ -106,12 +119,14 @@ def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, share
         bits, keys, smaller: as for :func:`larger_sides`, which wrote the last two.
         search: the cost of looking up one neighbour, in units of the cost of marking one.
         marks, step: ``uint32[n]`` by vertex; numbers above ``step`` are unused, and one is taken per marked adjacency.
-        shared: scratch, longer than any smaller adjacency.
+        scratch: two arrays that are longer than any smaller adjacency, ``uint32`` and ``int64``, and ``int64[n]``; the
+            latter two have one entry if no slots are used.
         total: whether ``out[0]`` gets the sum of all pairs; else ``out[i]`` gets that of pair ``i``.
         out: the sums; its dtype is that of the result.
         args: passed to the user's function.
     """
     g, h, same = views
+    shared, places, held = scratch
     grand, shift = cast(0), np.uint64(bits)
     start = 0
     while start < len(keys):
@@ -125,17 +140,20 @@ def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, share
         marking = length <= search * lookups
         if marking:
             step += 1
-            mark(g, h, at_right, large, marks, step)
+            mark(g, h, at_right, large, marks, step, held)
         for j in range(start, stop):
             i = keys[j] ^ side << shift
             a, b = u[i], v[i]
-            small = a if at_right or (same and b == large) else b
+            at_left = at_right or (same and b == large)  # the smaller one
+            small = a if at_left else b
             if marking:
                 found = cast(0)
-                for k in range(members_marked(g, h, at_right, small, marks, step, shared)):
-                    found += cast(value(np.int64(i), a, b, shared[k], *args))
+                for k in range(members_marked(g, h, at_right, small, marks, step, shared, places)):
+                    x = shared[k]
+                    s, t = (places[k], held[x]) if at_left else (held[x], places[k])  # slots
+                    found += cast(value(np.int64(i), a, b, x, *slots(s, t), *args))
             else:
-                found = looked_up(g, h, at_right, large, small, np.int64(i), a, b, *args)
+                found = looked_up(g, h, at_right, at_left, large, small, np.int64(i), a, b, *args)
             grand += found
             if not total:
                 out[i] = found

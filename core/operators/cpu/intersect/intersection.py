@@ -28,6 +28,7 @@ CORNER_PARTS = 4  #: at most, since each has a sum per vertex
 COUNT, LOOK_UPS = (Path(__file__).with_name(f"triangle_{name}.py") for name in ("count", "look_ups"))
 PAIRED = 6  #: arcs per vertex up to which all pairs of neighbours are looked up in less time than rows are listed
 NO_STATUS = np.empty(0, np.uint8)
+_SLOT_LINE, _SLOTS = re.compile(r"^.*# slots\n", re.MULTILINE), re.compile(r", \*slots\((\w+), (\w+)\)")
 
 
 def intersect(
@@ -59,9 +60,13 @@ def intersect(
     keys.sort()
     marks = graph.workspace.state(Marks)
     marks.array = graph.workspace.array("intersect.marks", graph.num_vertices, np.uint32)
+    longest = smaller.max(initial=0) + 1
+    places, most = (longest, graph.num_vertices) if call.of_two else (1, 1)
+    held = graph.workspace.array("intersect.held", most, np.int64)
+    scratch = np.empty(longest, np.uint32), np.empty(places, np.int64), held
     module.intersect_pairs(
         (left.data, right.data, same), u, v, bits, keys, smaller, _search(left, right, method), marks.array,
-        marks.steps(listed + 1), np.empty(smaller.max(initial=0) + 1, np.uint32), total, out, *_values(call),
+        marks.steps(listed + 1), scratch, total, out, *_values(call),
     )  # fmt: skip
 
 
@@ -167,12 +172,17 @@ def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *
     body = TEMPLATES[template].read_text()
     found = BINDINGS_IMPORT.search(body)
     assert found is not None, f"{template}.py imports no bindings"
-    wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {"", "cast", "value"}
+    wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {"", "cast", "slots", "value"}
+    weighed = call.of_two
+    wanted |= {"weight", f"{RIGHT}weight"} if weighed else set()
     if f"{RIGHT}neighbors" in wanted:
         wanted = wanted - {f"{RIGHT}neighbors"} | {f"{RIGHT}{name}" for name in ROW}
     second = {name for name in wanted if name.startswith(RIGHT)}
     asked = call.function.cursor_names
     parts = [cursor_functions(left, (wanted - second) | asked)]
+    if weighed and right.weight_dtype is None:
+        second.remove(f"{RIGHT}weight")
+        parts.append(f"@inner\ndef {RIGHT}weight(h, slot):\n    return 1")
     if second:
         renamed = (f"{name.removeprefix(RIGHT)} as {name}" for name in sorted(second))
         parts.append(f"from {right.cursor} import {', '.join(renamed)}")
@@ -183,6 +193,8 @@ def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *
     parts += [function, f"cast = np.{call.dtype.name}"]
     start, end = found.span()
     body = body[:start] + "\n\n".join([IMPORTS, call.function.numba_imports, *parts]) + "\n" + body[end:]
+    body = body if weighed else _SLOT_LINE.sub("", body)
+    body = _SLOTS.sub(rf", weight(g, \1), {RIGHT}weight(h, \2)" if weighed else "", body)
     parameters = "".join(f", a{i}" for i in range(len(call.values)))
     return re.sub(r",\s*\*args\b", parameters, body)
 
@@ -192,7 +204,8 @@ def _function_text(call: Call) -> str:
     decorator = "@njit" if call.function.by_hand else "@inner"
     own = f"{decorator}\n{call.function.numba_source('own_value')}"
     passed = ", ".join([*call.function.leading, *(f"a{i}" for i in range(len(call.values)))])
-    declared = ", ".join(["i, u, v, x", *(f"a{i}" for i in range(len(call.values)))])
+    weights = call.function.leading[-2:] if call.of_two else ()
+    declared = ", ".join(["i, u, v, x", *weights, *(f"a{i}" for i in range(len(call.values)))])
     if call.function.result is None:
         body = f"    own_value({passed})\n    return 0"
     else:

@@ -10,7 +10,6 @@ import numpy as np
 
 from suricate.cpu.jit import inner, kernel
 from suricate.operators.cpu.bindings import arc_weight, both, neighbors, visit, weight
-from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers call kernels there
 
 
 @inner

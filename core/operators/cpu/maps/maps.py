@@ -9,11 +9,10 @@ import numpy as np
 
 from suricate.base.devices import Device
 from suricate.cpu import threads
-from suricate.edgefn import bounds
 from suricate.graph import Graph
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Traversal, instance
-from suricate.operators.cpu.parallel import cut, run_shared
+from suricate.operators.cpu.parallel import cut, is_for_one, run_shared
 from suricate.operators.cpu.sources import Listed, arcs_of, listed, numba_values, union_of, walk_over
 from suricate.state.frontier import Frontier
 
@@ -22,10 +21,11 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     """Call the function of ``call`` for each vertex of ``start``; return those for which it is true, as a frontier."""
     vertices = _vertices(graph, call, start, ends=True)
     kept = np.empty(vertices.size, np.uint32)
-    module = instance("vertex_map", Traversal(graph.view() if call.function.needs_view else None), call)
     distinct = not _keeps_repeats(call) or start.frontiers[0].distinct
-    alone = not distinct or call.function.by_hand or bounds.CHECKED  # a vertex may be there twice, or more be written
+    alone = not distinct or is_for_one(call)  # a vertex may be there twice, or more be written
     ranges = [(0, vertices.size)] if alone else threads.ranges(vertices.size, threads.parts(vertices.size))
+    walk = Traversal(graph.view() if call.function.needs_view else None)
+    module = instance("vertex_map", walk, call, shared=call.has_effects and len(ranges) > 1)
     given = graph.num_vertices, vertices.ids, vertices.everything
     parts = [(*given, *part, kept) for part in ranges]
     count = threads.compacted(kept, ranges, run_shared(call, numba_values(call), module.vertex_map, parts))
@@ -34,17 +34,17 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:
     """Call the function of ``call`` on every arc of ``start`` and on the edges ``over`` which its vertices walk."""
-    walk, g, h = walk_over(graph, over)
-    values, views, alone = numba_values(call), (g, h, graph.num_vertices), call.function.by_hand or bounds.CHECKED
+    walk, g, h = walk_over(graph, over, call)
+    values, views, alone = numba_values(call), (g, h, graph.num_vertices), is_for_one(call)
     for arcs in start.arcs:
-        *given, size = arcs_of(arcs)
+        *given, size = arcs_of(arcs, call)
         ranges = threads.ranges(size, 1 if alone else threads.parts(size))
         module = instance("edge_map", walk, call, shared=len(ranges) > 1)
         run_shared(call, values, module.map_arcs, [(views[2], *given, *part) for part in ranges])
     if start.frontiers:
         vertices = _vertices(graph, call, start)
         module = instance("edge_map", walk, call)
-        ranges = [(0, vertices.size)] if alone else cut(graph, walk, over, module, views, vertices)
+        ranges = [(0, vertices.size)] if alone else cut(graph, walk, over, views, vertices)
         if len(ranges) > 1:
             module = instance("edge_map", walk, call, shared=True)
         ids = vertices.ids, vertices.everything

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner, kernel
-from suricate.cpu.vector import match8, trailing_zeros
+from suricate.cpu.queues import gather_range
 from suricate.operators.cpu.bindings import ahead, commit, degree, has_commit, neighbors, then
-from suricate.operators.cpu.measuring import MANY, edges_of, largest_degree, measure  # noqa: F401 - drivers call kernels there
+from suricate.operators.cpu.measuring import MANY, edges_of
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 AHEAD = 16  #: places of the active set ahead at which edges are prefetched
@@ -41,30 +41,13 @@ def stamp_row(g, u, shared, stamp, now):
 
 
 @inner
-def gather_range(begin, end, stamp, now, queue, queued):
-    """Append the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue``, ascending."""
-    whole = begin + (end - begin & ~np.int64(7))
-    for block in range(begin, whole, 8):
-        mask = match8(stamp, block, now)
-        while mask:
-            queue[queued] = block + trailing_zeros(mask)
-            queued += ONE
-            mask &= mask - 1
-    for v in range(whole, end):
-        if stamp[v] == now:
-            queue[queued] = v
-            queued += ONE
-    return queued
-
-
-@inner
 def soon(active, i, count, num_vertices):
     """Return the vertex to prefetch: the one ``AHEAD`` positions behind ``i``, or the last one, as a valid id."""
     return np.uint64(min(active[np.uint64(min(i + AHEAD, count - 1))], num_vertices - 1))
 
 
 @inner
-def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args):
+def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, queued, tables, *args):
     """Compute the vertices at positions ``begin`` to ``end`` (exclusive) of the active set, and activate others.
 
     Args:
@@ -75,8 +58,8 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
         by: ``(stamped, shared)``: whether vertices are activated by stamps alone, not also by ``queue``; whether
             several threads do so.
         most: limit of the work; once it is exceeded, no vertex activates its neighbours.
-        queue: the vertices of the next round are written to it, unless ``stamped``.
-        tables: scratch arrays ``(values, counts)`` for modes and h-indices.
+        queue, queued: the vertices of the next round are written to it from place ``queued`` on, unless ``stamped``.
+        tables: scratch ``(values, counts)`` for reductions that take all values at once.
 
     Returns:
         The length of the queue, and the work: the number of vertices plus, if there is a limit ``most``, of the edges
@@ -88,7 +71,7 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
     values, counts = tables
     stamped, shared = by
     asks, limited = asks_ahead(g, num_vertices, everything, *args), most < MANY
-    queued, work = np.uint64(0), np.int64(end - begin)
+    work = np.int64(end - begin)
     for i in range(begin, end):
         v = np.uint32(i) if everything else active[i]
         if v >= num_vertices:
@@ -152,7 +135,9 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
             break
         dense, now = wakers[2] > 0 and count * DENSE > num_vertices, np.uint32(step + rounds)
         listed, by = (active, everything, count), (dense, False)
-        queued, work = compute_range(views, wakers, listed, 0, count, stamp, now, by, most, queue, tables, *args)
+        queued, work = compute_range(
+            views, wakers, listed, 0, count, stamp, now, by, most, queue, np.uint64(0), tables, *args
+        )
         if has_commit:
             publish_range(num_vertices, listed, 0, count, *args)
         if dense or np.int64(queued) * SCATTERED > num_vertices:
@@ -171,17 +156,11 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
 @kernel
 def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
     """Compute the active vertices at positions ``begin`` to ``end - 1``, as one of several threads; return the work."""
-    by = True, True
-    return compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args)[1]
+    by, none = (True, True), np.uint64(0)
+    return compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, none, tables, *args)[1]
 
 
 @kernel
 def publish(num_vertices, vertices, begin, end, *args):
     """Call ``commit`` for the active vertices at positions ``begin`` to ``end - 1``, as one of several threads."""
     publish_range(num_vertices, vertices, begin, end, *args)
-
-
-@kernel
-def gather(begin, end, stamp, now, queue):
-    """Write the vertices ``v`` in ``begin <= v < end`` with ``stamp[v] == now`` to ``queue[begin:]``, ascending."""
-    return np.int64(gather_range(begin, end, stamp, now, queue, np.uint64(begin)))

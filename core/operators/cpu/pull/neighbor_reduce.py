@@ -7,7 +7,6 @@ import numpy as np
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.scratch import scratch
 from suricate.operators.cpu.bindings import degree, has_then, in_any_order, put, then
-from suricate.operators.cpu.measuring import largest_degree, measure  # noqa: F401 - drivers call kernels there
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 BLOCK = 1024  #: vertices that are put in order at a time
@@ -40,6 +39,13 @@ def are_a_range(vertices, everything, begin, end, num_vertices):
 
 
 @inner
+def reduce_range(g, h, num_vertices, begin, end, out, values, counts, *args):
+    """Write the reduced value of each vertex from ``begin`` to ``end`` (exclusive) to ``out``."""
+    for i in range(begin, end):
+        put(out, i, reduce_vertex(g, h, num_vertices, np.uint32(i), False, values, counts, *args))
+
+
+@inner
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
     """Reduce over the edges of each vertex of ``vertices[begin:end]``; return the new length of the queue.
 
@@ -59,6 +65,9 @@ def reduce_list(views, vertices, everything, begin, end, target, queued, tables,
             rest = PLAIN if (size - some) * SELDOM < size else 0
         else:
             rest -= 1
+        if everything and place == 1 and not (ordered or asks or has_then):
+            reduce_range(g, h, num_vertices, block, block + size, out, values, counts, *args)
+            continue
         for j in range(size):
             i = block + (np.int64(order[np.uint64(j)]) if ordered else j)
             u = np.uint32(i) if everything else vertices[i]
@@ -85,7 +94,7 @@ def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tab
             by vertex (2), or not at all (0). Vertices for which ``then`` is true are appended to ``queue``,
             ``uint32[n]``.
         queued: the length of the queue before the call.
-        tables: scratch arrays ``(values, counts)`` for modes and h-indices.
+        tables: scratch ``(values, counts)`` for reductions that take all values at once.
         args: the arguments of the user's functions.
     """
     return reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args)

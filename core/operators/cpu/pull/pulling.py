@@ -21,16 +21,20 @@ from suricate.operators.cpu.bindings import (
     combine,
     copied,
     copies,
+    degree,
     edge,
     end,
     far,
     final,
     first,
     following,
+    gapless,
     identity,
     key,
     later,
     looks_ahead,
+    run,
+    runs,
     weight,
 )
 
@@ -93,7 +97,7 @@ def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
         if asks:
             ask(later(g, slot), *args)
         v = key(g, slot)
-        if v >= TOMBSTONE or (without_loop and v == u):
+        if (not gapless and v >= TOMBSTONE) or (without_loop and v == u):
             continue
         total = combine(total, cast(edge(u, v, weight(g, slot), *args)))
         if final(total):
@@ -108,6 +112,14 @@ def reduce_row(g, u, asks, without_loop, total, *args):
     The loop ends early if no edge can change the total. If ``asks`` is set, what later edges read is prefetched; if
     ``without_loop``, the self-loop of ``u`` is left out.
     """
+    if runs:
+        start = run(g, u)
+        if start >= 0 and not without_loop:
+            for slot in range(start, start + np.int64(degree(g, u))):
+                total = combine(total, cast(edge(u, key(g, slot), weight(g, slot), *args)))
+                if final(total):
+                    return total
+            return total
     if copies:
         return reduce_copied(g, u, without_loop, total, *args)
     for k in range(buckets(g, u)):

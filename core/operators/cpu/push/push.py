@@ -15,7 +15,7 @@ from suricate.operators.call import Call, Start, stamps_of
 from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.push.push_steps import REVERSE, Push, SharedSteps, shared_from
-from suricate.operators.cpu.sources import Listed, arcs_of, frontier_of, numba_values, union_of, walk_over
+from suricate.operators.cpu.sources import Listed, arcs_of, frontier_of, numba_values, seen, union_of, walk_over
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.state.frontier import Frontier
 
@@ -45,25 +45,26 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
     """Push along ``arcs`` and along the edges of ``vertices``, as step 1; return the number of vertices that join."""
-    least = shared_from(push.graph, push.out)
+    least = shared_from(push.graph, push.call, push.out)
     if least < MANY and (steps := SharedSteps(push)).is_large(arcs, vertices, least):
         for some in arcs:
             steps.push_arcs(some, step)
         if vertices.size:
             steps.push(vertices, step)
         return steps.gather(step, step, 1, push.queue)
-    walk, g, h = walk_over(push.graph, push.over)
+    walk, g, h = walk_over(push.graph, push.over, push.call)
     module = instance("advance", walk, push.call)
     n, count = push.graph.num_vertices, 0
     for some in arcs:
-        count = module.push_arcs(n, *arcs_of(some), push.out, push.stamps.array, step, push.queue, count, *push.values)
+        listed = arcs_of(some, push.call)
+        count = module.push_arcs(n, *listed, push.out, push.stamps.array, step, push.queue, count, *push.values)
     if vertices.size:
         count = module.push(g, h, n, *vertices, push.out, push.stamps.array, step, push.queue, count, *push.values)
     return count if push.call.then is None else module.second_phase(push.queue, count, 1, *push.values)
 
 
 def _advance_updated(push: Push) -> Frontier:
-    view, step = push.graph.view("out"), push.stamps.steps(1)
+    view, step = seen(push.graph.view("out"), push.call), push.stamps.steps(1)
     module = instance("advance_updated", Traversal(view), push.call)
     count = module.advance(view.data, view.num_vertices, push.out, push.stamps.array, step, push.queue, *push.values)
     return frontier_of(push.graph, push.queue, count)
@@ -126,7 +127,7 @@ def _loop(
     layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
     # the loops write to the queue first: what they start from must not be there
     queue, buffer = (push.buffer, push.queue) if vertices.ids is push.queue else (push.queue, push.buffer)
-    loop, touched, share = _loop_of(push, once), 0, shared_from(push.graph, push.out)
+    loop, touched, share = _loop_of(push, once), 0, shared_from(push.graph, push.call, push.out)
     steps = SharedSteps(push) if share < MANY else None
     target = push.out, push.stamps.array, first
     while True:
@@ -150,10 +151,10 @@ def _loop(
 def _loop_of(push: Push, once: str) -> Callable[..., tuple[int, int, int]]:
     """Return the compiled loop of ``push`` with views and arguments bound; ``vertices`` to ``kept`` remain."""
     graph, call = push.graph, push.call
-    walk, g, h = walk_over(graph, push.over)
+    walk, g, h = walk_over(graph, push.over, call)
     first: tuple[Any, ...] = ((g, h, graph.num_vertices),)
     if once and graph.has_in_edges:
-        _, *reverse = walk_over(graph, REVERSE[push.over])
+        _, *reverse = walk_over(graph, REVERSE[push.over], call)
         module, first = instance("propagate_once", walk, call), (*first, tuple(reverse), once == "equal")
     else:
         module = instance("propagate", walk, call)

@@ -11,7 +11,6 @@ import numpy as np
 
 from suricate.cpu.jit import inner, kernel
 from suricate.operators.cpu.bindings import arc_weight, both, edge, neighbors, store, then, weight
-from suricate.operators.cpu.measuring import edges_of, edges_of_rest, measure  # noqa: F401 - drivers call kernels there
 from suricate.operators.cpu.push.pulling_once import let_join_range, pull_range
 
 
@@ -79,15 +78,3 @@ def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *a
 def let_join(begin, end, stamp, step, refused, number, queue, *args):
     """:func:`let_join_range`, as a loop that Python calls."""
     return let_join_range(begin, end, stamp, step, refused, number, queue, *args)
-
-
-@kernel
-def work_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of ``frontier[:count]`` (if ``everything``: of all ids below ``count``)."""
-    return edges_of(g, h, num_vertices, frontier, everything, count, enough)
-
-
-@kernel
-def work_of_rest(g, h, begin, end, stamp, step):
-    """Return the number of edges of all vertices ``v`` in ``begin <= v < end`` with ``stamp[v] < step``."""
-    return edges_of_rest(g, h, begin, end, stamp, step)

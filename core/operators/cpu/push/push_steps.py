@@ -8,13 +8,11 @@ import numpy as np
 
 from suricate.base.types import ArcList
 from suricate.cpu import threads
-from suricate.cpu.atomics import WORDS_OF_128_BITS
-from suricate.edgefn import bounds
 from suricate.graph import Graph
 from suricate.operators.call import LAST_STEP, Call, Stamps
 from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.measuring import MANY
-from suricate.operators.cpu.parallel import DEGREE, cut, run_shared
+from suricate.operators.cpu.parallel import DEGREE, can_be_exchanged, counted, cut, effects_for_one, run_shared
 from suricate.operators.cpu.push.propagate_once import LARGE, PULLED
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, arcs_of, walk_over
 
@@ -41,11 +39,9 @@ class Push(NamedTuple):
     buffer: np.ndarray
 
 
-def shared_from(graph: Graph, out: np.ndarray) -> int:
+def shared_from(graph: Graph, call: Call, out: np.ndarray) -> int:
     """Return the edges of a step into ``out`` from which several threads make it; ``MANY``: one makes all steps."""
-    if threads.limit() == 1 or bounds.CHECKED:
-        return int(MANY)
-    if out.ndim == 2 and (not WORDS_OF_128_BITS or out.ctypes.data % 16):
+    if threads.limit() == 1 or effects_for_one(call) or not can_be_exchanged(out):
         return int(MANY)
     least = max(2 * threads.GRAIN, graph.num_vertices // SPREAD)
     return least if graph.most_arcs >= least else int(MANY)
@@ -56,7 +52,7 @@ class SharedSteps:
 
     def __init__(self, push: Push) -> None:
         self._push = push
-        self._walk, g, h = walk_over(push.graph, push.over)
+        self._walk, g, h = walk_over(push.graph, push.over, push.call)
         self._module = instance("push_parts", self._walk, push.call, shared=True)
         self._views = g, h, push.graph.num_vertices
         self._pulling, self._enough = False, -1  # of a search: whether it pulls, and the edges from which it does
@@ -65,19 +61,19 @@ class SharedSteps:
         """Return whether a step from ``arcs`` and ``vertices`` has more than ``least`` edges in all."""
         given = sum(some.size for some in arcs)
         if given <= least and (vertices.everything or vertices.size * DEGREE >= threads.GRAIN):
-            given += self._module.work_of(*self._views, *vertices, least)
+            given += counted("work_of", self._walk, self._views, *vertices, least)
         return given > least
 
     def push(self, vertices: Listed, step: int) -> None:
         """Offer along the edges of ``vertices``; vertices whose value changes get the stamp ``step``."""
         push = self._push
-        ranges = cut(push.graph, self._walk, push.over, self._module, self._views, vertices)
+        ranges = cut(push.graph, self._walk, push.over, self._views, vertices)
         given = (*self._views, vertices.ids, vertices.everything)
         self._run(self._module.push, [(*given, *part, push.out, push.stamps.array, step) for part in ranges])
 
     def push_arcs(self, arcs: ArcList, step: int) -> None:
         """Offer along ``arcs``; vertices whose value changes get the stamp ``step``."""
-        push, (*given, size) = self._push, arcs_of(arcs)
+        push, (*given, size) = self._push, arcs_of(arcs, self._push.call)
         target = push.out, push.stamps.array, step
         ranges = threads.ranges(size, threads.parts(size))
         self._run(self._module.push_arcs, [(self._views[2], *given, *part, *target) for part in ranges])
@@ -116,25 +112,25 @@ class SharedSteps:
                 self._enough = self._edges_of_rest(first)
             elif self._enough < 0:
                 self._enough = self._edges_of_rest(2 * LAST_STEP) // PULLED
-            self._pulling = self._module.work_of(*self._views, *vertices, self._enough) > self._enough
+            self._pulling = counted("work_of", self._walk, self._views, *vertices, self._enough) > self._enough
         self._pulling = self._pulling and large
         return self._pulling
 
     def _edges_of_rest(self, step: int) -> int:
-        (_, b, c), stamps = self._back(), self._push.stamps.array
+        (walk, *views), stamps = self._back(), self._push.stamps.array
 
-        def count(begin: int, end: int) -> int:
-            return self._module.work_of_rest(b, c, begin, end, stamps, step)
+        def part(begin: int, end: int) -> int:
+            return int(counted("work_of_rest", walk, tuple(views), begin, end, stamps, step))
 
-        return sum(threads.over(self._views[2], count, unit=SCAN))
+        return sum(threads.over(self._views[2], part, unit=SCAN))
 
     def _back(self) -> tuple[Traversal, Any, Any]:
-        return walk_over(self._push.graph, REVERSE[self._push.over])
+        return walk_over(self._push.graph, REVERSE[self._push.over], self._push.call)
 
     def _pull(self, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
         push, (walk, b, c), n = self._push, self._back(), self._views[2]
         everything = Listed(NO_VERTICES, True, n)
-        ranges = cut(push.graph, walk, REVERSE[push.over], self._module, (b, c, n), everything)
+        ranges = cut(push.graph, walk, REVERSE[push.over], (b, c, n), everything)
         target = push.out, push.stamps.array, first, number, equal, queue
         count = threads.compacted(
             queue, ranges, self._run(self._module.pull, [(b, c, *part, *target) for part in ranges])

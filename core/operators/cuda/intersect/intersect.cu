@@ -15,12 +15,14 @@ __device__ __forceinline__ out_t probe(const LeftView& g, const RightView& h, co
                                        const Sides& sides, int lane FORMALS) {
     out_t sum = 0;
     if (sides.left_is_smaller()) {
-        for_neighbors<LANES>(g, sides.u, lane, [&](uint32_t x, long long) {
-            if (find(h, sides.v, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+        for_neighbors<LANES>(g, sides.u, lane, [&](uint32_t x, long long near) {
+            const long long far = find(h, sides.v, x);
+            if (far >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x SLOTS(near, far) ARGS);
         });
     } else {
-        for_neighbors<LANES>(h, sides.v, lane, [&](uint32_t x, long long) {
-            if (find(g, sides.u, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+        for_neighbors<LANES>(h, sides.v, lane, [&](uint32_t x, long long near) {
+            const long long far = find(g, sides.u, x);
+            if (far >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x SLOTS(far, near) ARGS);
         });
     }
     return sum;
@@ -94,12 +96,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) probe_parts(LeftView g, Righ
         out_t sum = 0;
         for (uint32_t k = first; k < end; ++k) {
             if (sides.left_is_smaller()) {
-                for_bucket<BUCKET_LANES>(g, sides.u, k, lane, [&](uint32_t x, long long) {
-                    if (find(h, sides.v, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+                for_bucket<BUCKET_LANES>(g, sides.u, k, lane, [&](uint32_t x, long long near) {
+                    const long long far = find(h, sides.v, x);
+                    if (far >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x SLOTS(near, far) ARGS);
                 });
             } else {
-                for_bucket<BUCKET_LANES>(h, sides.v, k, lane, [&](uint32_t x, long long) {
-                    if (find(g, sides.u, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+                for_bucket<BUCKET_LANES>(h, sides.v, k, lane, [&](uint32_t x, long long near) {
+                    const long long far = find(g, sides.u, x);
+                    if (far >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x SLOTS(far, near) ARGS);
                 });
             }
         }

@@ -234,13 +234,17 @@ def pairs_program(
     """Return a new program: ``walks[main]`` is the struct ``View``, the other ``OtherView``; as :func:`program_of`."""
     single = walks[0].header == walks[1].header
     names = ["View" if single or i == main else "OtherView" for i in range(2)]
-    macros = {
+    signature = call.function.signature
+    macros: dict[str, Any] = {
         "POSITION": int(call.function.leading[0] == "i"),
         "RETURNS": int(call.function.result is not None),
         "CORNERS": corners,
         "BY_ID": int(by_id),
+        "OF_TWO": int(call.of_two),
     }
     assert call.dtype is not None
+    for name, dtype in (("LEFT_WEIGHT", signature.weight_dtype), ("RIGHT_WEIGHT", signature.value_dtype)):
+        macros[f"{name}(g, s)"] = 1 if dtype is None else "weight(g, s)"
     lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
     lines.append(f"typedef {c_type(call.dtype)} out_t;")
     if template == "oriented.cu":

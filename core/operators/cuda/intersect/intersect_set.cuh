@@ -5,13 +5,14 @@
 
 struct IdSet {
     uint32_t* slot;  // 16-byte aligned, 4 * (mask + 1) of them
+    long long* place;  // with OF_TWO: parallel to `slot`, where each id is in its view
     uint32_t mask;  // the number of buckets, a power of two, less one
 };
 
 // The set of `expected` ids in memory for `most` buckets (a power of two): a bucket per id, as far as there are as many.
-__device__ __forceinline__ IdSet set_for(uint32_t* slot, uint32_t expected, uint32_t most) {
+__device__ __forceinline__ IdSet set_for(uint32_t* slot, long long* place, uint32_t expected, uint32_t most) {
     const uint32_t wanted = expected <= 1 ? 1u : 1u << (32 - __clz(expected - 1));
-    return {slot, min(wanted, most) - 1};
+    return {slot, place, min(wanted, most) - 1};
 }
 
 __device__ __forceinline__ uint32_t home_of(const IdSet& set, uint32_t x) {
@@ -26,11 +27,13 @@ __device__ __forceinline__ void clear_set(const IdSet& set, uint32_t me, uint32_
         reinterpret_cast<uint4*>(set.slot)[b] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
 }
 
-// Insert x, which is not in the set and not EMPTY; threads synchronise before they search.
-__device__ __forceinline__ void insert_id(const IdSet& set, uint32_t x) {
+// Insert x, which is not in the set and not EMPTY; threads synchronise before they search. `place`: its slot in the view.
+__device__ __forceinline__ void insert_id(const IdSet& set, uint32_t x, long long place) {
     for (uint32_t b = home_of(set, x);; b = (b + 1) & set.mask) {
         for (uint32_t at = 4 * b; at < 4 * b + 4; ++at) {
-            if (*(volatile uint32_t*)(set.slot + at) == EMPTY && atomicCAS(set.slot + at, EMPTY, x) == EMPTY) return;
+            if (*(volatile uint32_t*)(set.slot + at) != EMPTY || atomicCAS(set.slot + at, EMPTY, x) != EMPTY) continue;
+            if (OF_TWO) set.place[at] = place;
+            return;
         }
     }
 }

@@ -6,20 +6,22 @@
 
 #include "intersect_set.cuh"
 
-#define FEW 128  // ids that a warp puts into its set
-#define FEW_BUCKETS 128
-#define MANY 2048  // ids that a block puts into its set at a time
-#define MANY_BUCKETS 1024
+#define FEW (128 >> OF_TWO)  // ids that a warp puts into its set: half, if it keeps their slots in the view, too
+#define FEW_BUCKETS FEW
+#define MANY (2048 >> OF_TWO)  // ids that a block puts into its set at a time
+#define MANY_BUCKETS (MANY / 2)
 #define STREAMED 4096  // neighbours that a warp streams
 #define LEAST 8  // buckets that a block streams for each set it makes
 
-// Call f(x) for the neighbours of the smaller, or larger, side of a pair, by the LANES threads of a tile together.
+// The slots in g and h of an id at `at` of a set of the left, or right, side, which is in `slot` of the other one.
+#define SLOTS_OF(left, set, at, slot) SLOTS(left ? (set).place[at] : slot, left ? slot : (set).place[at])
+
+// Call f(x, slot) for the neighbours of the smaller, or larger, side of a pair, by the LANES threads of a tile together.
 template <int LANES, class F>
 __device__ __forceinline__ void for_side(const LeftView& g, const RightView& h, const Sides& sides, bool left, int lane,
                                          F&& f) {
-    const auto one = [&](uint32_t x, long long) { f(x); };
-    if (left) for_neighbors<LANES>(g, sides.u, lane, one);
-    else for_neighbors<LANES>(h, sides.v, lane, one);
+    if (left) for_neighbors<LANES>(g, sides.u, lane, f);
+    else for_neighbors<LANES>(h, sides.v, lane, f);
 }
 
 // A warp per pair, grid-stride; pairs with a long side are listed for stream_parts (one atomic each). out[i] is written once, without atomics; 0 for
@@ -29,6 +31,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) stream_pairs(LeftView g, Rig
                                                                  out_t* out PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ __align__(16) uint32_t slots[WARPS][4 * FEW_BUCKETS];
+    __shared__ long long places[WARPS][OF_TWO ? 4 * FEW_BUCKETS : 1];
     LOCALS
     const int lane = threadIdx.x % 32;
     out_t mine = 0;
@@ -40,13 +43,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) stream_pairs(LeftView g, Rig
             const uint32_t parts = left ? buckets(h, sides.v) : buckets(g, sides.u);
             if (lane == 0) add_heavy(list_of(list), uint32_t(i), parts);
         } else if (sides.smaller() > 0) {
-            const IdSet set = set_for(slots[threadIdx.x / 32], sides.smaller(), FEW_BUCKETS);
+            const int warp = threadIdx.x / 32;
+            const IdSet set = set_for(slots[warp], places[warp], sides.smaller(), FEW_BUCKETS);
             clear_set(set, lane, 32);
             __syncwarp();
-            for_side<32>(g, h, sides, left, lane, [&](uint32_t x) { insert_id(set, x); });
+            for_side<32>(g, h, sides, left, lane, [&](uint32_t x, long long slot) { insert_id(set, x, slot); });
             __syncwarp();
-            for_side<32>(g, h, sides, !left, lane, [&](uint32_t x) {
-                if (slot_of(set, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+            for_side<32>(g, h, sides, !left, lane, [&](uint32_t x, long long slot) {
+                const int at = slot_of(set, x);
+                if (at >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x SLOTS_OF(left, set, at, slot) ARGS);
             });
             __syncwarp();
         }
@@ -73,6 +78,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) stream_parts(LeftView g, Rig
                                                                  out_t* out PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ __align__(16) uint32_t slots[4 * MANY_BUCKETS];
+    __shared__ long long places[OF_TWO ? 4 * MANY_BUCKETS : 1];
     __shared__ uint32_t members;
     LOCALS
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -88,17 +94,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) stream_parts(LeftView g, Rig
         out_t sum = 0;
         uint32_t passes = 1;
         while (passes * (MANY / 2) < sides.smaller()) passes *= 2;
-        const auto probe = [&](uint32_t x, const IdSet& set) {
-            if (slot_of(set, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+        const auto probe = [&](uint32_t x, long long slot, const IdSet& set) {
+            const int at = slot_of(set, x);
+            if (at >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x SLOTS_OF(left, set, at, slot) ARGS);
         };
         for (uint32_t pass = 0; pass < passes;) {
-            const IdSet set = set_for(slots, MANY_BUCKETS, MANY_BUCKETS);
+            const IdSet set = set_for(slots, places, MANY_BUCKETS, MANY_BUCKETS);
             __syncthreads();  // the set of the previous pass is not used any more
             clear_set(set, threadIdx.x, BLOCK);
             if (threadIdx.x == 0) members = 0;
             __syncthreads();
-            const auto add = [&](uint32_t x, long long) {
-                if (pass_of(x, passes) == pass && atomicAdd(&members, 1u) < MANY) insert_id(set, x);
+            const auto add = [&](uint32_t x, long long slot) {
+                if (pass_of(x, passes) == pass && atomicAdd(&members, 1u) < MANY) insert_id(set, x, slot);
             };
             for (uint32_t k = warp; k < parts; k += WARPS) {
                 if (left) for_bucket<32>(g, sides.u, k, lane, add);
@@ -109,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) stream_parts(LeftView g, Rig
                 passes *= 2, pass *= 2;
                 continue;
             }
-            const auto look_up = [&](uint32_t x, long long) { probe(x, set); };
+            const auto look_up = [&](uint32_t x, long long slot) { probe(x, slot, set); };
             for (uint32_t k = first + warp; k < end; k += WARPS) {
                 if (left) for_bucket<32>(h, sides.v, k, lane, look_up);
                 else for_bucket<32>(g, sides.u, k, lane, look_up);

@@ -61,7 +61,7 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str) -> None:
     for frontier in distinct:
         if frontier.at_most:
             whole = frontier.is_all and frontier.capacity == graph.num_vertices
-            if whole and graph.view("out").can_scan:
+            if whole and graph.view("in" if over == "in" else "out").can_scan:
                 for other, walk in enumerate(walks):
                     launch("map_segments", EVERYWHERE, walk.packed, walks[0].bound, np.int32(other))
             else:

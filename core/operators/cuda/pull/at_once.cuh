@@ -14,24 +14,32 @@ template <int THREADS> __device__ __forceinline__ void join_threads() {
     else __syncthreads();
 }
 
-// Call f(value) for the neighbours of x that the calling thread of THREADS serves, a warp or the block. A NaN is no value.
-template <int THREADS, class F> __device__ __forceinline__ void walk_values(WALK, uint32_t x, F&& f FORMALS) {
+// Call f(neighbour, weight) for the neighbours of x that the calling thread of THREADS serves: 1, a warp or the block.
+template <int THREADS, class F> __device__ __forceinline__ void walk_shared(WALK, uint32_t x, F&& f) {
     const uint32_t me = rank_among<THREADS>();
-    const auto take = [&](uint32_t y, weight_t w) {
-        const out_t value = EDGE(x, y, w);
-        if (value == value) f(value);
-    };
-    if (THREADS == 32) {
-        walk_neighbors<32>(WALKED, x, me, take);
+    if (THREADS <= 32) {
+        walk_neighbors<THREADS <= 32 ? THREADS : 32>(WALKED, x, THREADS == 1 ? 0 : me, f);
     } else {
         const uint32_t parts = buckets_of_vertex(WALKED, x);
         for (uint32_t k = me / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES)
-            walk_bucket(WALKED, x, k, me % BUCKET_LANES, take);
+            walk_bucket(WALKED, x, k, me % BUCKET_LANES, f);
     }
 }
 
+#if IS_VOTE
+#include "vote.cuh"
+#else
+// The same for values: call f(value). A NaN is no value.
+template <int THREADS, class F> __device__ __forceinline__ void walk_values(WALK, uint32_t x, F&& f FORMALS) {
+    walk_shared<THREADS>(WALKED, x, [&](uint32_t y, weight_t w) {
+        const out_t value = EDGE(x, y, w);
+        if (value == value) f(value);
+    });
+}
+
 #if IS_MODE
-#include "mode_heavy.cuh"
+#include "mode.cuh"
 #else
 #include "hindex.cuh"
+#endif
 #endif

@@ -9,39 +9,16 @@
 // Where most vertices are active and a backend's segments are wide and have one owner, the first phase passes over the storage instead.
 // Where most are activated, no vertex wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
 //
+// With HAS_TURN rounds form cycles, whose set is a list that stays the same: `turn_fn` is asked for those that had no turn yet, and only those
+// whose turn it is are computed. Stamps and queues are those of the next cycle, which begins when nobody waits.
+//
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
 // (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is activated, and changed by atomics or by
 // stores of one value.
+#include "round_state.cuh"
 #include "stamped.cuh"
-#include "wake.cuh"
 
-#define ALONE 64  // up to this many vertices, none of more than ALONE_LIMIT neighbours, block 0 works alone
-#define ALONE_LIMIT 512
-#define FEW (VALUES_AT_ONCE ? 4096 : 16384)  // of so few vertices those of more than FEW_LIMIT neighbours are split
-#define FEW_LIMIT 256
-#define SPARSE 128  // a set of less than 1 / SPARSE of the vertices is a list
-#define BITS_SHARE 8  // vertices see by themselves that they are activated if more than 1 / BITS_SHARE of the arcs wake
-
-// Of this launch, all zero before it; counters rotate over three turns: one is read, one written, one cleared.
-struct Rounds {
-    unsigned long long heavy[3], waking[3];  // totals of the lists of heavy vertices of both phases
-    unsigned long long arcs[3];  // of vertices that wake their neighbours, in rounds over all vertices
-    uint32_t queued[3];  // vertices of the next round, if it is a list
-    uint32_t computed[3];  // vertices of this round
-    uint32_t listed[3];  // of them, if the round made a list of the stamps
-    uint32_t level, number, dense, ended;  // where block 0 has got to alone
-    uint32_t stop;  // the host wants the loop to end
-};
-static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory for it");
-
-// Rounds over most vertices pass over the storage where vertices have many neighbours (PASSES_SCAN) and a segment is wide and has one
-// owner: its sums are added up in an array.
-#define SCANS \
-    (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !VALUES_AT_ONCE && OVER != OVER_BOTH)
-#define SCAN_SHARE 8  // more than 1 / SCAN_SHARE of the vertices were active
-#define LIST_SHARE (SCANS ? SCAN_SHARE : 4)  // rounds in which less than 1 / LIST_SHARE were active list those that are
-
-// frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.buffer are
+// frontier: the active vertices, without repeats. Round (or cycle) i (from 0) stamps with the epoch + 1 + i. memory.near and memory.buffer are
 // the lists, memory.far holds a byte per position of a round. ROUND_FINISH moves what the block added to accumulators to the
 // places of `round`, ROUND_READ reads the totals, ROUND_CLEAR (one thread) clears the places that the next round adds to, and
 // LOOP_FINISH (one thread) leaves the totals where the next operator looks for them. UNTIL is the condition that ends the loop. So does a
@@ -60,7 +37,8 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     uint32_t expected = state->base;
     const uint32_t epoch = first_epoch(state, memory.stamp, num_vertices, expected);
     const uint32_t* ids = frontier.ids;
-    uint32_t number = frontier.count ? *frontier.count : frontier.size, round = 0;
+    uint32_t number = frontier.count ? *frontier.count : frontier.size, round = 0, cycle = 0;
+    [[maybe_unused]] bool begins = true, dense_cycle = false;
     unsigned long long touched = 0;
     bool dense = false, by_bits = false, crowded = false, ended = number == 0;
     uint32_t last = num_vertices;  // active in the round before
@@ -78,19 +56,24 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             else grid_barrier(state, expected);
         };
         while (!alone || block == 0) {
-            const uint32_t turn = round % 3, next_turn = (round + 1) % 3, current = epoch + round;
+            const uint32_t turn = round % 3, next_turn = (round + 1) % 3, of_cycle = cycle % 3, current = epoch + cycle;
             if (first_thread) {  // last read two rounds ago
                 rounds->heavy[next_turn] = rounds->waking[next_turn] = rounds->arcs[next_turn] = 0;
-                rounds->queued[next_turn] = rounds->computed[next_turn] = rounds->listed[next_turn] = 0;
+                rounds->computed[next_turn] = rounds->waiting[next_turn] = 0;
+                rounds->queued[(cycle + 1) % 3] = rounds->listed[(cycle + 1) % 3] = 0;
             }
-            if (dense && !by_bits && last <= num_vertices / LIST_SHARE) {
-                uint32_t* const list = round & 1 ? memory.buffer : memory.near;
-                list_stamped<CONVERGE_BLOCK>(memory.stamp, current, num_vertices, list, &rounds->listed[turn],
+            if (dense && (HAS_TURN || (!by_bits && last <= num_vertices / LIST_SHARE))) {
+                uint32_t* const list = cycle & 1 ? memory.buffer : memory.near;
+                list_stamped<CONVERGE_BLOCK>(memory.stamp, current, num_vertices, list, &rounds->listed[of_cycle],
                                              shared.place);
                 barrier();
                 ids = list;
-                number = counted(rounds->listed[turn]);
+                number = counted(rounds->listed[of_cycle]);
                 dense = false;
+                if (HAS_TURN && number == 0) {
+                    ended = true;
+                    break;
+                }
             }
             const uint32_t warps = CONVERGE_BLOCK / 32;
             const uint32_t share = min((unsigned long long)CONVERGE_BLOCK,
@@ -101,26 +84,34 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const bool in_order = ids == nullptr && number == num_vertices && share == CONVERGE_BLOCK;
             const Wakers wakers = wakers_of(by_bits ? memory.near : nullptr);
             RoundCount mine = {0, 0};
+            [[maybe_unused]] bool waits = false;
             const auto judged = [&](uint32_t x, const Reduced& reduced) {
                 const bool counts =
                     x < num_vertices && (!by_bits || is_activated(reduced) || fresh(memory.stamp[x]) == current);
-                const uint8_t says =
-                    counts ? uint8_t(COMPUTED | (then_fn(x, reduced.value ARGS) & (STAYS | WAKES))) : 0;
+                const uint8_t says = counts ? uint8_t(COMPUTED | HAD_TURN | (THEN(x, reduced) & (STAYS | WAKES))) : 0;
                 mine.vertices += counts;
                 if (HAS_WAKE && (says & WAKES) && (limited || (SYMMETRIC && in_order)))
                     mine.arcs += wake_degree(WAKE_GIVEN, x);
                 return says;
             };
             const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
-                notes[i] = judged(x, reduced);
+                if (HAS_TURN && x == EMPTY) notes[i] = begins ? 0 : notes[i] & HAD_TURN;
+                else notes[i] = judged(x, reduced);
             };
             const auto active = [&](long long i) {
                 const uint32_t x = ids ? ids[i] : uint32_t(i);
+#if HAS_TURN
+                if (x >= num_vertices || (!begins && (notes[i] & HAD_TURN))) return EMPTY;
+                const bool is_turn = turn_fn(x, (long long)round ARGS) != 0;
+                waits = waits || !is_turn;
+                return is_turn ? x : EMPTY;
+#endif
                 return dense && !by_bits && fresh(memory.stamp[x]) != current ? EMPTY : x;
             };
             const auto count = [&]() {
                 count_block(mine, &rounds->computed[turn], &rounds->arcs[turn], &sum);
                 mine = {0, 0};
+                if (HAS_TURN && __any_sync(ALL_LANES, waits) && threadIdx.x % 32 == 0) rounds->waiting[turn] = 1;
             };
 #if SCANS
             const bool scans = in_order && (by_bits || last > num_vertices / SCAN_SHARE);
@@ -158,7 +149,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 barrier();
             }
             const uint32_t computed = seen(alone, rounds->computed[turn]);
-            if (computed == 0) {
+            if (!HAS_TURN && computed == 0) {
                 ended = true;
                 number = 0;
                 dense = by_bits = false;
@@ -166,15 +157,15 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             }
 
             crowded = computed + seen(alone, rounds->arcs[turn]) > most;
-            const bool will_be_dense = computed > num_vertices / SPARSE && computed > 4 * ALONE;
+            const bool will_be_dense = dense_cycle || (computed > num_vertices / SPARSE && computed > 4 * ALONE);
             const bool next_by_bits =
                 !crowded && will_be_dense && in_order && counted(rounds->arcs[turn]) > num_arcs / BITS_SHARE;
-            uint32_t* const queue = round & 1 ? memory.near : memory.buffer;
+            uint32_t* const queue = cycle & 1 ? memory.near : memory.buffer;
             const NextRound next = {
                 memory.stamp,
                 current + 1,
                 queue,
-                &rounds->queued[turn],
+                &rounds->queued[of_cycle],
                 will_be_dense,
                 !crowded,
                 next_by_bits ? memory.near : nullptr};
@@ -201,30 +192,37 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             ++round;
             ROUND_READ
             touched += computed;
-            last = computed;
-            dense = will_be_dense;
-            by_bits = next_by_bits;
-            ids = dense ? nullptr : queue;
-            number = dense ? num_vertices : seen(alone, rounds->queued[turn]);
+            begins = !HAS_TURN || seen(alone, rounds->waiting[turn]) == 0;
+            if (begins) {
+                ++cycle;
+                last = computed;
+                dense = will_be_dense;
+                by_bits = next_by_bits;
+                ids = dense ? nullptr : queue;
+                number = dense ? num_vertices : seen(alone, rounds->queued[of_cycle]);
+            }
+            if (HAS_TURN) dense_cycle = will_be_dense && !begins;
             crowded = crowded && !(UNTIL);
             ended = crowded || number == 0 || UNTIL || seen(alone, rounds->stop) != 0;
             if (!alone || ended || dense || round >= max_steps) break;
-            if (!is_little(WALKED, num_vertices, ids, number, ALONE, ALONE_LIMIT)) break;
+            if (begins && !is_little(WALKED, num_vertices, ids, number, ALONE, ALONE_LIMIT)) break;
             __syncthreads();  // everybody has read the counters
         }
         if (alone) {
             if (first_thread) {
                 rounds->level = round;
+                rounds->cycle = cycle;
                 rounds->number = number;
                 rounds->dense = dense;
                 rounds->ended = ended;
             }
             grid_barrier(state, expected);
             round = counted(rounds->level);
+            cycle = counted(rounds->cycle);
             number = counted(rounds->number);
             dense = counted(rounds->dense);
             ended = counted(rounds->ended);
-            ids = dense ? nullptr : round & 1 ? memory.buffer : memory.near;
+            ids = dense ? nullptr : cycle & 1 ? memory.buffer : memory.near;
             ROUND_READ
         }
     }
@@ -232,7 +230,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     if (dense) {  // whether some are left only the stamps tell, or the arcs over which they would be activated
         RoundCount left = {0, 0};
         for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count())
-            left.vertices += fresh(memory.stamp[v]) == epoch + round;
+            left.vertices += fresh(memory.stamp[v]) == epoch + cycle;
         left.vertices += (by_bits || crowded) && first_thread;
         count_block(left, (uint32_t*)&outcome->left, nullptr, &sum);
     }
@@ -242,6 +240,6 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
         outcome->crowded = crowded;
         if (!dense) outcome->left = crowded ? 1 : number;
         state->base = expected;
-        state->epoch = epoch + round;
+        state->epoch = epoch + cycle + HAS_TURN;  // in a cycle that has not ended some are stamped
     }
 }

@@ -25,7 +25,7 @@ CONVERGE_BLOCK = 512  #: threads of a block
 CONVERGE_BLOCKS, SCAN_BLOCKS = 2, 3  #: the latter where rounds pass over the storage
 PASS_BLOCKS = 3  #: of rounds over all vertices by "vertex"
 SYMMETRIC = (("in", "out"), ("out", "in"), ("both", "both"))  #: directions of pulling and waking that see the same arcs
-ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
+ROUND_WORDS = 18  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
 
 
 def converge(
@@ -122,7 +122,7 @@ def converge_program(
         scans: whether rounds of many vertices scan the storage.
     """
     name = None if until is None else _name_of(call, until.scalar)
-    functions = call.function, call.then, call.commit
+    functions = call.function, *call.functions.items(), call.vote and call.vote[1:4]
     key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, scans)
     program = _programs.get(key)
     if program is None:
@@ -135,7 +135,8 @@ def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap:
     """Return the CUDA program of ``converge`` with ``swap`` for ``call``; equal programs are made once."""
     name = None if until is None else _name_of(call, until.scalar)
     pairs = tuple((a, b, len(call.values[a]) == 1 < walk.num_vertices) for a, b in swap)
-    key = (walk.prelude, call.function, call.then, call.dtype, call.reduce, call.layout, over, name, scans, pairs)
+    functions = call.function, *call.functions.items(), call.vote and call.vote[1:4]
+    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, name, scans, pairs)
     program = _programs.get(key)
     if program is None:
         program = _programs[key] = program_of(
@@ -166,7 +167,7 @@ def _made(
     walk: Walk, call: Call, over: str, wake: str | None, until: str | None, macros: dict[str, int], *, symmetric: bool
 ) -> Program:
     """Return a new program of ``converge.cu`` for ``call`` and the view of ``walk``."""
-    has_bits = symmetric and call.dtype is not None and call.reduce not in AT_ONCE
+    has_bits = symmetric and call.dtype is not None and call.reduce not in AT_ONCE and call.turn is None
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
         WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,

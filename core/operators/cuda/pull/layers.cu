@@ -9,7 +9,7 @@
 
 extern "C" __global__ void __launch_bounds__(LAYERS_BLOCK, LAYERS_BLOCKS)
 reduce_layers(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const long long* offsets, const long long* count,
-              int backwards, out_t* out, uint32_t* queue, uint32_t* queued, LoopMemory memory PARAMS) {
+              int backwards, store_t* out, uint32_t* queue, uint32_t* queued, LoopMemory memory PARAMS) {
     LOCALS
     __shared__ PullShared<LAYERS_BLOCK> shared;
     constexpr unsigned long long WARPS = LAYERS_BLOCK / 32;
@@ -23,10 +23,9 @@ reduce_layers(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const long
         const unsigned long long fair = number > 0 ? WARPS * ((number - 1) / (WARPS * gridDim.x) + 1) : WARPS;
         const auto complete = [&](uint32_t, uint32_t x, const Reduced& reduced) {
             if (x >= num_vertices) return;
-            const out_t value = reduced.value;
-            if (out) out[x] = value;
+            if (out) out[x] = store_t(reduced.value);
 #if HAS_THEN
-            if (then_fn(x, value ARGS)) append(queue, queued, x);
+            if (THEN(x, reduced)) append(queue, queued, x);
 #endif
         };
         pull_vertices<LAYERS_BLOCK>(

@@ -4,14 +4,20 @@
 #include "scan.cuh"
 
 // What becomes of the value of vertex x, the i-th that is served; called by one thread.
-__device__ __forceinline__ void complete(uint32_t i, uint32_t x, uint32_t num_vertices, out_t value, out_t* out,
-                                         uint32_t* queue, uint32_t* count FORMALS) {
+__device__ __forceinline__ void complete(uint32_t i, uint32_t x, uint32_t num_vertices, const Reduced& reduced,
+                                         store_t* out, uint32_t* queue, uint32_t* count FORMALS) {
 #if HAS_THEN
     if (x >= num_vertices) return;
-    if (out) out[x] = value;
-    if (then_fn(x, value ARGS)) append(queue, count, x);
+    if (out) out[x] = store_t(reduced.value);
+    if (THEN(x, reduced)) append(queue, count, x);
 #else
-    out[i] = value;
+    out[i] = store_t(reduced.value);
+#if IS_BEST
+    if (x < num_vertices) {
+        const double score = reduced.value == EMPTY ? Limits<double>::low() : SCORE(x, reduced.value, reduced.total);
+        NOTE(x, reduced.value, score)
+    }
+#endif
 #endif
 }
 
@@ -21,7 +27,7 @@ __device__ __forceinline__ void complete(uint32_t i, uint32_t x, uint32_t num_ve
 // many as the list holds (one atomic each); with any other `limit` is EMPTY, which no degree exceeds. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 reduce_vertices(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const uint32_t* device_count, long long size,
-                uint32_t share, uint32_t limit, out_t* out, uint32_t* queue, uint32_t* count,
+                uint32_t share, uint32_t limit, store_t* out, uint32_t* queue, uint32_t* count,
                 unsigned char* heavy_memory, unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
     LOCALS
     __shared__ PullShared<BLOCK> shared;
@@ -33,7 +39,7 @@ reduce_vertices(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const ui
         WALKED, {}, num_vertices, [&](long long i) { return vertices ? vertices[i] : uint32_t(i); }, number,
         share ? share : fair, blockIdx.x, gridDim.x, limit, heavy, shared,
         [&](uint32_t i, uint32_t x, const Reduced& reduced) {
-            complete(i, x, num_vertices, reduced.value, out, queue, count ARGS);
+            complete(i, x, num_vertices, reduced, out, queue, count ARGS);
         } ARGS);
     FINISH
 }
@@ -41,7 +47,7 @@ reduce_vertices(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const ui
 // The vertices that reduce_vertices listed, in a launch behind it: their buckets in equal runs, by all warps of the grid. A few atomics per run and
 // vertex; the tile that ends a vertex's last bucket completes it.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-reduce_heavy_vertices(VIEWS, uint32_t num_vertices, out_t* out, uint32_t* queue, uint32_t* count,
+reduce_heavy_vertices(VIEWS, uint32_t num_vertices, store_t* out, uint32_t* queue, uint32_t* count,
                       unsigned char* heavy_memory, unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
     if (*heavy_total == 0) return;  // accumulators are as reduce_vertices left them
     LOCALS
@@ -49,11 +55,12 @@ reduce_heavy_vertices(VIEWS, uint32_t num_vertices, out_t* out, uint32_t* queue,
     const Heavy heavy = heavy_in(heavy_memory, heavy_total, heavy_capacity);
     reduce_heavy(WALKED, {}, *heavy_total, heavy, blockIdx.x, gridDim.x, shared,
                  [&](uint32_t i, uint32_t x, const Reduced& reduced) {
-                     complete(i, x, num_vertices, reduced.value, out, queue, count ARGS);
+                     complete(i, x, num_vertices, reduced, out, queue, count ARGS);
                  } ARGS);
     FINISH
 }
 
+#if !VALUES_AT_ONCE
 // Scheme "bucket", first half: the number of buckets of each vertex, int64[size]; the host sums it up. Thread per vertex, grid-stride.
 extern "C" __global__ void count_buckets(VIEWS, uint32_t num_vertices, const uint32_t* vertices, long long size,
                                          long long* parts) {
@@ -92,7 +99,7 @@ extern "C" __global__ void reduce_buckets(VIEWS, const uint32_t* vertices, long 
     FINISH
 }
 
-#if SCAN_LANES > 0 && !WORD_VALUES && !VALUES_AT_ONCE
+#if SCAN_LANES > 0 && !WORD_VALUES
 // Schemes "scan" and "updated", SCAN_LANES threads per segment: reduce all edges into sums (out_t[num_vertices]), which hold the identity, with one
 // atomic per run of segments into their owner's value, or per run of a thread's edges if segments have many owners. `other` is 1 for the
 // second of two views, of which self-loops are left out.
@@ -150,10 +157,12 @@ complete_vertices(uint32_t begin, uint32_t end, out_t* sums, out_t* out, uint32_
     LOCALS
     for (unsigned long long i = begin + thread_id(); i < end; i += thread_count()) {
         const uint32_t x = uint32_t(i);
-        const out_t value = sums[x];
-        complete(x, x, end, value, out, queue, count ARGS);
+        Reduced whole = nothing_reduced();
+        whole.value = sums[x];
+        complete(x, x, end, whole, out, queue, count ARGS);
         if (sums != out) sums[x] = identity();  // at last: a store behind a load of the same word would hold up the SM
     }
     FINISH
 }
+#endif
 #endif

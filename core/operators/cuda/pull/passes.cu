@@ -95,7 +95,7 @@ passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemor
 #else
         if (first_thread) turns->heavy[(round + 1) % 3] = 0;  // last read two passes ago
         const Heavy heavy = heavy_in(heavy_memory, &turns->heavy[round % 3], heavy_capacity);
-        const auto complete = [&](uint32_t, uint32_t x, const Reduced& reduced) { then_fn(x, reduced.value ARGS); };
+        const auto complete = [&](uint32_t, uint32_t x, const Reduced& reduced) { THEN(x, reduced); };
         pull_vertices<CONVERGE_BLOCK>(
             WALKED, wakers_of(nullptr), num_vertices, [](long long i) { return uint32_t(i); }, num_vertices,
             CONVERGE_BLOCK, blockIdx.x, gridDim.x, SPLIT_ABOVE, heavy, shared, complete ARGS);

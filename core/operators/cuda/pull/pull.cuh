@@ -18,8 +18,15 @@
 
 #if OVER == OVER_OUT
 #define EDGE(vertex, neighbor, w) out_t(edge_fn(vertex, neighbor, w ARGS))
+#define VOTED(vertex, neighbor, w) edge_fn(vertex, neighbor, w SPARE_ARGS)
 #else
 #define EDGE(vertex, neighbor, w) out_t(edge_fn(neighbor, vertex, w ARGS))
+#define VOTED(vertex, neighbor, w) edge_fn(neighbor, vertex, w SPARE_ARGS)
+#endif
+#if IS_VOTE
+#define THEN(x, reduced) then_fn(x, (reduced).value, (reduced).total ARGS)
+#else
+#define THEN(x, reduced) then_fn(x, (reduced).value ARGS)
 #endif
 
 #if SYMMETRIC
@@ -62,7 +69,6 @@ __device__ __forceinline__ Reduced reduce_neighbors(WALK, const Wakers& wakers, 
     walk_neighbors<LANES>(WALKED, x, lane, [&](uint32_t y, weight_t w) { include(total, wakers, y, EDGE(x, y, w)); });
     return reduce_tile<LANES>(total);
 }
-#endif
 
 // The reduction over the buckets first, first + step ... below `end` of x, in the calling tile of BUCKET_LANES threads: the part of each.
 __device__ __forceinline__ Reduced reduce_part(WALK, const Wakers& wakers, uint32_t x, uint32_t first, uint32_t end,
@@ -73,6 +79,7 @@ __device__ __forceinline__ Reduced reduce_part(WALK, const Wakers& wakers, uint3
     }
     return total;
 }
+#endif
 
 // Into how many parts, which the blocks share, a heavy vertex is split.
 __device__ __forceinline__ uint32_t parts_of_heavy(WALK, uint32_t x, uint32_t neighbors) {
@@ -194,7 +201,7 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         uint32_t wides = __ballot_sync(ALL_LANES, neighbors > SMALL && !later);
         Reduced mine = nothing_reduced();
 #if VALUES_AT_ONCE
-        if (neighbors > 0 && neighbors <= TINY && !later) mine.value = value_by_thread(WALKED, x ARGS);
+        if (neighbors > 0 && neighbors <= TINY && !later) mine = Reduced{value_by_thread(WALKED, x ARGS)};
         __syncwarp();
 #else
         const uint32_t smalls = __ballot_sync(ALL_LANES, small);

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.base.types import StoreView
+from suricate.base.types import EMPTY, StoreView
 from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program
 from suricate.graph import Graph
@@ -28,6 +28,7 @@ from suricate.operators.cuda.launches import (
 from suricate.operators.cuda.loops.loop_memory import LoopMemory
 from suricate.operators.cuda.loops.recording import fill
 from suricate.operators.cuda.programs import BLOCK, WARPS, launch_values, program_of, skip_scalars
+from suricate.operators.cuda.pull import columns
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier
 from suricate.state.words import Words
@@ -39,6 +40,10 @@ def neighbor_reduce(
     graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
     """Fill ``out`` with reduced values or pass them to ``then``; return the vertices for which ``then`` is true."""
+    if call.vote is not None and call.vote.best:
+        assert vertices is None or not isinstance(vertices, Start | Layers)
+        _best_labels(graph, call, vertices, out, over, scheme)
+        return None
     if isinstance(vertices, Layers):
         return reduce_layers(graph, call, vertices, out, over)
     if call.reduce in AT_ONCE and scheme not in ("vertex", "updated"):
@@ -47,12 +52,34 @@ def neighbor_reduce(
         skip_scalars(call)
         nobody = Frontier._of(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
         return nobody if call.then is not None else None
+    if call.columns:
+        return columns.neighbor_reduce(graph, call, vertices, out, over)
     pull = _Pull.of(graph, call, out, over)
     if isinstance(vertices, Start) or call.then is not None:
         assert vertices is None or isinstance(vertices, Start)
         return _reduce_then(pull, vertices, scheme)
     _reduce(pull, vertices, over, scheme)
     return None
+
+
+def _best_labels(graph: Graph, call: Call, vertices: Array | None, out: Any, over: str, scheme: str) -> None:
+    """Fill ``out``, the best labels and their scores, a column by each launch."""
+    vote, (labels, scores), n, xp = call.vote, out, graph.num_vertices, graph.device.xp
+    assert vote is not None
+    assert vote.before is not None
+    if not n:
+        labels.fill(EMPTY)
+        scores.fill(-np.inf)
+        return
+    array, rows = graph.workspace.array, slice(None) if vertices is None else xp.minimum(vertices, np.uint32(n - 1))
+    noted = [(array(f"operators.label{i}", n, "uint32"), array(f"operators.score{i}", n, "float64")) for i in (0, 1)]
+    for number in range(vote.best):
+        given = (*noted[number % 2], *noted[1 - number % 2], np.int64(number))
+        one = call._replace(values=(*call.values[: vote.before], *given), vote=vote._replace(best=0))
+        column = xp.empty(len(labels), labels.dtype)
+        neighbor_reduce(graph, one, vertices, column, over, scheme)
+        labels[:, number] = column
+        scores[:, number] = xp.where(column == EMPTY, -np.inf, noted[1 - number % 2][1][rows])
 
 
 def _is_empty(graph: Graph, vertices: Array | Start | None) -> bool:

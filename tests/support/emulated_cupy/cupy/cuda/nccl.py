@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 available = True
-NCCL_UINT8, NCCL_UINT64, NCCL_SUM, NCCL_MAX, NCCL_MIN = 1, 5, 0, 2, 3
-DTYPES = {NCCL_UINT8: np.dtype(np.uint8), NCCL_UINT64: np.dtype(np.uint64)}
+NCCL_UINT8, NCCL_INT32, NCCL_UINT32, NCCL_INT64, NCCL_UINT64, NCCL_SUM, NCCL_MAX, NCCL_MIN = 1, 2, 3, 4, 5, 0, 2, 3
+DTYPES = {kind: np.dtype(name) for kind, name in enumerate(("uint8", "int32", "uint32", "int64", "uint64"), start=1)}
 CALLS: list[tuple[Any, ...]] = []  #: rank, name, count, dtype, stream
 _numbers, _jobs, _lock = count(), dict[Any, "_Job"](), threading.Lock()
 _group = threading.local()

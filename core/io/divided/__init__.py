@@ -1,0 +1,1 @@
+"""Files that several processes read: in stretches, and together."""

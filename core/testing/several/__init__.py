@@ -1,0 +1,1 @@
+"""Kits for what several processes take part in."""
