@@ -468,7 +468,7 @@ def by_middle(u, v, x, weight):
 
 def two_edges_away(graph: su.Graph) -> list[Any]:
     """Wedges over floats that no order of additions may change, of all vertices and of some, one twice."""
-    weight = 10.0 ** np.random.default_rng(2).uniform(-6, 6, N)
+    weight = np.array(10.0 ** np.random.default_rng(2).uniform(-6, 6, N))
     over = ("out", "in") if graph.has_in_edges else ("out", "out")
     found: list[Any] = []
     for ids, skip in ((None, "neighbors"), ([5, 4, 4, 23], None)):

@@ -126,9 +126,9 @@ def test_launches_are_prepared_once_for_a_graph_as_it_is(monkeypatch: pytest.Mon
                 graph.insert_vertices(3)
             else:
                 graph.delete_edges(*edges[:, :200][:, mine])
-        most = 2, 1, 2, 1  # a second time where an array of the workspace has grown meanwhile
         times = [after - before for before, after in pairwise([0, *prepared_by])]
-        assert all(0 < number <= bound for number, bound in zip(times, most, strict=False)), times
+        if times:  # a second time where an array of the workspace has grown meanwhile; new vertices are in no range
+            assert times in ([1, 1, 0, 0], [2, 1, 0, 0])
         return found
 
     wanted = changes(made(None, n, edges, DIRECTED | {"device": "cpu"}))

@@ -119,15 +119,14 @@ def test_weights_and_names_are_those_of_one_process(device: str, self_loops: str
 @pytest.mark.gpu
 @pytest.mark.parametrize("by_nccl", [False, True])
 def test_a_slide_meets_the_other_ranks_a_few_times(by_nccl: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ahead of it, when it is due, to send events, when they are in, for sizes of lists and their memory, and twice."""
-    sent, joined, exchanges = ["exchange", "allgatherv of uint8"], (lambda comm: comm), ["allgatherv of uint8"]
-    ends, changed = sent, ["together", "together", "merged uint64"]
+    """Ahead of it, when it is due, with its events and when they are in, for sizes and memory of lists, and twice."""
+    joined, parts, changed = (lambda comm: comm), ["together"] * 3 + ["allgatherv of uint8"], ["merge of uint64"]
     if by_nccl:
         import nccl_ranks
 
         nccl_ranks.gpus_of_threads(monkeypatch)
-        joined, exchanges, ends, changed = nccl_ranks.by_nccl, [], ["exchange of uint8 on devices"], changed[:2]
-    expected = [*["together"] * 2, *sent, *ends, *["together"] * 3, *exchanges, *changed]
+        joined, parts, changed = nccl_ranks.by_nccl, ["exchange of uint8 on devices"] + ["together"] * 3, []
+    expected = ["together", "together", *parts, "together", "together", *changed]
 
     def work(host: Comm) -> None:
         names, gather = list[str](), host.gather
