@@ -5,8 +5,8 @@ options are those it declares in ``Store.knobs``: each is varied alone, unweight
 default options and these weights, each backend's own programs, and all over the cursor of the default backend, are
 compiled to machine code for the oldest and the newest architecture, and to PTX for the one in between; what other
 cursors, options and weights change is compiled to PTX for the oldest one, which takes a sixth of the time. Texts that
-come out equal are compiled once. With ``--share-of`` the former are compiled to PTX for the oldest architecture and to
-machine code for the newest, and of all the rest one of twelve parts is compiled, which a hash of the commit picks.
+come out equal are compiled once. With ``--share-of`` the former are compiled to PTX for the oldest architecture, a quarter
+of them to machine code for the newest as well, and of all the rest one of twelve parts; a hash of the commit picks.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ from cuda_samples import forests, intersections, operators  # noqa: E402
 
 ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
-COMMON = ("compute_70", "sm_90")  #: instead of ``ARCHES`` with every commit
+COMMON = ("compute_70",)  #: instead of ``ARCHES`` with every commit
 SHARES = 12  #: parts of the rest
+NEWEST_EVERY = 4  #: of the programs with default options, one in so many has machine code for the newest architecture
 WEIGHTS = (None, "float32", "float64")
 VARIED_WEIGHTS = WEIGHTS[:2]  #: with which options are varied, and machine code is made
 
@@ -120,10 +121,11 @@ def share(entries: list[Entry], commit: str) -> list[Entry]:
     turn = stable_hash(commit) % SHARES
     chosen = []
     for label, program, arches in entries:
-        is_turn = stable_hash(f"{label} {program.source.name}") % SHARES == turn
+        number = (stable_hash(f"{label} {program.source.name}") - turn) % SHARES
         if arches == ARCHES:
-            chosen.append((label, program, (*COMMON, *(("sm_70", "compute_80") if is_turn else ()))))
-        elif is_turn:
+            newest = ("sm_90",) if number % NEWEST_EVERY == 0 else ()
+            chosen.append((label, program, (*COMMON, *newest, *(() if number else ("sm_70", "compute_80")))))
+        elif number == 0:
             chosen.append((label, program, arches))
     return chosen
 

@@ -67,6 +67,16 @@ template <int THREADS> __device__ __forceinline__ void clear_places(const Places
     if (rank_among<THREADS>() == 0) *table.marked = *table.full = 0;
 }
 
+// Add to a sum in shared memory; any threads. Of 64 bits there is no such instruction: a loop of compare-and-swap, in which threads that
+// add to one sum wait for each other, would take its place. So the low word is added, and the high one where it changes.
+__device__ __forceinline__ void add_amount(uint32_t* sum, uint32_t amount) { atomicAdd(sum, amount); }
+__device__ __forceinline__ void add_amount(unsigned long long* sum, unsigned long long amount) {
+    uint32_t* const words = (uint32_t*)sum;
+    const uint32_t low = uint32_t(amount), before = atomicAdd(words, low);
+    const uint32_t high = uint32_t(amount >> 32) + (before + low < low);
+    if (high != 0) atomicAdd(words + 1, high);
+}
+
 // Add to what sums up for a key; any threads. Linear probing from a place that its hash gives, up to `probes` places.
 __device__ __forceinline__ void add_to(const Places& table, table_key key, uint32_t hash, table_sum amount,
                                        uint32_t probes) {
@@ -75,7 +85,7 @@ __device__ __forceinline__ void add_to(const Places& table, table_key key, uint3
         table_key there = *(const volatile table_key*)(table.key + at);
         if (there == FREE_PLACE) there = atomicCAS(table.key + at, FREE_PLACE, key);
         if (there == FREE_PLACE || there == key) {
-            atomicAdd(table.sum + at, amount);
+            add_amount(table.sum + at, amount);
             return;
         }
     }
