@@ -5,8 +5,9 @@ options are those it declares in ``Store.knobs``: each is varied alone, unweight
 default options and these weights, each backend's own programs, and all over the cursor of the default backend, are
 compiled to machine code for the oldest and the newest architecture, and to PTX for the one in between; what other
 cursors, options and weights change is compiled to PTX for the oldest one, which takes a sixth of the time. Texts that
-come out equal are compiled once. With ``--share-of`` the former are compiled to PTX for the oldest architecture, a quarter
-of them to machine code for the newest as well, and of all the rest one of twelve parts; a hash of the commit picks.
+come out equal are compiled once. With ``--share-of`` the former are compiled to PTX for the oldest architecture, a
+quarter of them to machine code for the newest as well, and of all the rest one of twelve parts; a hash of the commit
+picks.
 """
 
 from __future__ import annotations
