@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -17,12 +18,24 @@ import suricate as su
 FILE = Path(__file__).with_name("surface.txt")
 AUTHORS = ("suricate.cursors", "suricate.replaying", "suricate.state", "suricate.store")  #: public, beside those of su
 KINDS = inspect.Parameter
+PAGE = FILE.parents[1] / "docs" / "plugins.md"
+ROW = re.compile(r"^\| ((?:`suricate[\w.]*`(?:, )?)+) \| (.+) \|$", re.MULTILINE)
 
 
 def rooms() -> list[ModuleType]:
     """Return the public rooms, the package first."""
     found = [value for name in su.__all__ if inspect.ismodule(value := getattr(su, name))]
     return [su, *sorted([*found, *map(importlib.import_module, AUTHORS)], key=lambda room: room.__name__)]
+
+
+def promised() -> dict[str, tuple[str, ...]]:
+    """Return the names that the page on plugins promises to their authors, by module; all public ones of a room."""
+    found: dict[str, tuple[str, ...]] = {}
+    for modules, names in ROW.findall(PAGE.read_text()):
+        for module in re.findall(r"`([\w.]+)`", modules):
+            is_room = names.startswith("all public names")
+            found[module] = tuple(importlib.import_module(module).__all__ if is_room else re.findall(r"`(\w+)`", names))
+    return found
 
 
 def shown(parameter: inspect.Parameter) -> inspect.Parameter:
@@ -61,9 +74,12 @@ def members(kind: type) -> Iterator[str]:
 def lines() -> Iterator[str]:
     """Yield a line for each public name; the members of a class only where it is first."""
     first: dict[int, str] = {}
-    for room in rooms():
-        for name in sorted(room.__all__):
-            value, path = getattr(room, name), f"{room.__name__}.{name}"
+    public = {room.__name__: tuple(room.__all__) for room in rooms()}
+    for room, names in (
+        public | {module: names for module, names in promised().items() if module not in public}
+    ).items():
+        for name in sorted(names):
+            value, path = getattr(importlib.import_module(room), name), f"{room}.{name}"
             if not isinstance(value, type) and not callable(value):
                 yield f"{path}  [{type(value).__name__}]"
             elif id(value) in first:

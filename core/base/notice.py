@@ -31,12 +31,25 @@ def tell(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-def caution(message: str) -> None:
-    """Give a ``UserWarning`` at the line that has called this package."""
+def caution(message: str, category: type[Warning] = UserWarning) -> None:
+    """Give a warning at the line that has called this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("suricate."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
+
+
+def deprecated(old: str, now: str, gone: str) -> None:
+    """Give a ``DeprecationWarning`` at the line that has called this package: ``old`` still works, until it is gone.
+
+    A name that was released warns for one release before it goes (see ``docs/plugins.md``). Afterwards it raises an
+    error that says what to write (``renamed``).
+
+    Args:
+        old, now: what is written and what to write, as text.
+        gone: the version that no longer has ``old``.
+    """
+    caution(f"{old} is deprecated and will be gone in suricate {gone}: write {now}", DeprecationWarning)
 
 
 class CompilationNotice:

@@ -22,7 +22,9 @@ from suricate.plugins.manager import (
 )
 
 __all__ = [
-    "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "comms", "default_backend", "functions",
-    "hookimpl", "installed", "origin", "register", "sources", "unregister",
+    "API", "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "comms", "default_backend",
+    "functions", "hookimpl", "installed", "origin", "register", "sources", "unregister",
 ]  # fmt: skip
 __dir__ = listing(__all__)
+
+API = 1  #: what is promised to packages with plugins (docs/plugins.md); raised when something of it goes
