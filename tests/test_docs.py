@@ -30,8 +30,6 @@ DECISIONS = sorted((CHECKOUT / "docs" / "decisions").glob("[a-z]*.md"))
 PLUGIN_PAGE = CHECKOUT / "docs" / "plugins.md"
 EXCERPTED = [
     CHECKOUT / "core" / "plugins" / "hookspecs.py",
-    CHECKOUT / "tests" / "support" / "tutorial_backend.py",
-    CHECKOUT / "tests" / "core" / "testing" / "test_tutorial_backend.py",
     *(CHECKOUT / "examples").rglob("*.py"),
 ]
 

@@ -113,7 +113,7 @@ def relative(file: Path) -> str:
 def test_every_package_is_in_the_wheel() -> None:
     listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     folders = {file.parent.relative_to(CHECKOUT) for file in sources(".py")}
-    names = {".".join(folder.parts).removeprefix("core.") for folder in folders} - {"core"} | {"suricate"}
+    names = {".".join(folder.parts).removeprefix("core.") for folder in folders} - {"core"} | {"suricate", "examples"}
     assert sorted(listed) == sorted(name if name.startswith("suricate") else f"suricate.{name}" for name in names)
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``suricate advise | run | stream | convert | info | plugins | warmup``, and commands of plugins.
+"""The command line: ``suricate advise | convert | info | new | plugins | run | stream | warmup``, and those of plugins.
 
 Exit codes: 0 done; 1 the run failed (a plugin is broken, memory ran out, a result is wrong); 2 bad usage or bad input
 (unknown name, malformed or missing file, a graph that lacks what the algorithm needs). Results go to stdout; progress,
@@ -19,6 +19,7 @@ from suricate.cli.advise import advise
 from suricate.cli.convert import convert
 from suricate.cli.group import Commands
 from suricate.cli.info import info, show_plugins
+from suricate.cli.new import new
 from suricate.cli.run import run
 from suricate.cli.stream import stream
 from suricate.cli.terminal import console
@@ -36,7 +37,7 @@ def cli() -> None:
     """
 
 
-for _command in (advise, convert, info, run, show_plugins, stream, warmup):
+for _command in (advise, convert, info, new, run, show_plugins, stream, warmup):
     cli.add_command(_command)
 
 

@@ -42,4 +42,6 @@ def library_file() -> Path:
 
 def cursor_program(view: StoreView) -> Program:
     """Return a program that calls every function of the cursor header of ``view``."""
-    return Program(Path(__file__).with_name("cursor_probe.cu"), view_prelude(view), include=(view.header.parent,))
+    return Program(
+        Path(__file__).parent / "device" / "cursor_probe.cu", view_prelude(view), include=(view.header.parent,)
+    )

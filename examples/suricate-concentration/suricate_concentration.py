@@ -1,4 +1,4 @@
-"""Concentration of the outgoing weight: does a vertex send to many neighbours alike, or nearly all to one?
+"""Is the outgoing weight concentrated: does a vertex send to many neighbours alike, or nearly all to one?
 
 The Herfindahl index of the out-edges of a vertex, ``sum(w * w) / sum(w) ** 2``: 1 where a single neighbour takes all,
 ``1 / k`` where ``k`` neighbours take the same. In a stream of payments a sudden rise is worth a look. On an unweighted

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from tutorial_backend import TutorialStore
+from suricate_tutorial import TutorialStore
 
 from suricate import plugins
 from suricate.base.types import Outcome

@@ -7,14 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import tutorial_backend
+import suricate_tutorial
 from patience import PATIENCE
 
 
 def with_plugins(tmp_path: Path) -> Path:
     """Fill a folder with installed plugins: one good, one that raises on import, others broken in other ways."""
     modules = {
-        "good": "import suricate as su\nfrom tutorial_backend import suricate_backends\n",
+        "good": "import suricate as su\nfrom suricate_tutorial import suricate_backends\n",
         "raises": "raise ImportError('no such library')\n",
         "exits": "import sys\nsys.exit(3)\n",
         "silent": "x = 1\n",
@@ -23,11 +23,11 @@ def with_plugins(tmp_path: Path) -> Path:
         "bad_thing": "import suricate as su\n@su.hookimpl\ndef suricate_backends():\n    return [int]\n",
         "abstract": "import suricate as su\n@su.hookimpl\ndef suricate_backends():\n    return [su.Store]\n",
         "greedy": "import suricate as su\nfrom suricate.store import Store\n"
-        "from tutorial_backend import TutorialStore\n"
+        "from suricate_tutorial import TutorialStore\n"
         "class Mine(TutorialStore):\n    name = 'slabhash'\n"
         "@su.hookimpl\ndef suricate_backends():\n    return [Mine]\n",
         "arguments": "import suricate as su\n@su.hookimpl\ndef suricate_backends(graph):\n    return []\n",
-        "urgent": "import suricate as su\nfrom tutorial_backend import TutorialStore\n"
+        "urgent": "import suricate as su\nfrom suricate_tutorial import TutorialStore\n"
         "class Mine(TutorialStore):\n    name = 'urgent'\n    priority = 'high'\n"
         "@su.hookimpl\ndef suricate_backends():\n    return [TutorialStore, Mine]\n",
     }
@@ -43,8 +43,8 @@ def with_plugins(tmp_path: Path) -> Path:
 
 
 def python(code: str, *path: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` in a new interpreter that finds the plugins under ``path`` and the tutorial backend."""
-    folders = os.pathsep.join(map(str, (*path, Path(tutorial_backend.__file__).parent)))
+    """Run ``code`` in a new interpreter that finds what is under ``path``, support files and the tutorial backend."""
+    folders = os.pathsep.join(map(str, (*path, Path(__file__).parent, Path(suricate_tutorial.__file__).parent)))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
     environ = {**clean, "PYTHONPATH": folders, "CUDA_VISIBLE_DEVICES": "", **environ}
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=PATIENCE)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from tutorial_backend import TutorialStore
+from suricate_tutorial import TutorialStore
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, Outcome

@@ -14,7 +14,7 @@ import forked
 import numpy as np
 import pytest
 from patience import PATIENCE
-from tutorial_backend import TutorialStore
+from suricate_tutorial import TutorialStore
 
 import suricate as su
 from suricate import plugins

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from operator_cases import make_case, neutral, reduce_at, schemes
 from packed_cursor import packed_view
+from suricate_tutorial import TutorialStore
 from turns import few
-from tutorial_backend import TutorialStore
 
 import suricate as su
 from suricate.base.devices import CPU

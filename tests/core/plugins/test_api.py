@@ -41,7 +41,6 @@ def read_by_authors() -> Iterator[str]:
         yield from re.findall(IMPORT, page.read_text())
     for folder in (CHECKOUT / "examples", FROZEN):
         yield from (file.read_text() for file in folder.rglob("*.py"))
-    yield (CHECKOUT / "tests" / "support" / "tutorial_backend.py").read_text()
 
 
 def test_what_authors_are_shown_is_promised() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tutorial_backend import TutorialStore
+from suricate_tutorial import TutorialStore
 
 from suricate.backends.csr_baseline.store import CsrStore
 from suricate.backends.slabhash.store import SlabHashStore

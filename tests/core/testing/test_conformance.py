@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, settings
 from sound_backend import SoundStore
-from tutorial_backend import TutorialStore
+from suricate_tutorial import TutorialStore
 from wrong_algorithms import SOUND, WRONG_ALGORITHMS, InDegree
 from wrong_settings import WRONG_BACKENDS
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tutorial_backend
-from tutorial_backend import TutorialStore
+import suricate_tutorial
+from suricate_tutorial import TutorialStore
 
 import suricate as su
 from suricate import plugins
@@ -57,7 +57,7 @@ def test_every_built_in_algorithm_runs_on_it(name: str) -> None:
 
 
 def test_is_at_most_100_lines() -> None:
-    assert len(Path(tutorial_backend.__file__).read_text().splitlines()) <= 100
+    assert len(Path(suricate_tutorial.__file__).read_text().splitlines()) <= 100
 
 
 def test_brings_only_what_is_required() -> None:

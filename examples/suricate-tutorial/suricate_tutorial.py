@@ -1,4 +1,4 @@
-"""A complete backend in less than a hundred lines: the tutorial of docs/plugins.md.
+"""A complete backend in less than a hundred lines, which docs/plugins.md explains.
 
 All edges lie in one ascending array of 64-bit keys, ``source << 32 | destination``, with the weights beside it. A batch
 is sorted and merged in, so an update costs O(edges), and everything that the protocol offers besides the three methods
