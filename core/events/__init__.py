@@ -28,6 +28,7 @@ from suricate.base.parameters import flag, integer, one_of, shown
 from suricate.base.public import listing
 from suricate.events import snapshot
 from suricate.events.record import Record
+from suricate.events.sampling import sample
 from suricate.events.view import between
 from suricate.graph.interface.hints import PAIRS
 from suricate.graph.interrupts import Uninterrupted
@@ -562,8 +563,6 @@ class Events:
             >>> sample.node.tolist(), sample.time.tolist()
             ([1, 0, 2], [10, 20])
         """
-        from suricate.events.sampling import sample
-
         return sample(self, vertices, fan, at, span, take, through, hops, replace, seed, ids)
 
     # -- views, copies and files ---------------------------------------------------------------------------------------

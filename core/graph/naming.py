@@ -110,12 +110,13 @@ def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
 
 def are_texts(values: Any) -> bool:
     """Return whether a list, array or column holds texts, at least one; of a list or of objects the first decides."""
-    if getattr(values, "ndim", 1) != 1:
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind in tuple("biuf") or getattr(values, "ndim", 1) != 1:
         return False
-    if isinstance(values, (list, tuple)) or getattr(getattr(values, "dtype", None), "kind", "") == "O":
+    if isinstance(values, (list, tuple)) or kind == "O":
         return isinstance(next(iter(values), None), str)
     dtype = getattr(values, "dtype", getattr(values, "type", None))  # the latter of Arrow
-    return (getattr(dtype, "kind", "") in ("U", "T") or "str" in str(dtype).lower()) and len(values) > 0
+    return (kind in ("U", "T") or "str" in str(dtype).lower()) and len(values) > 0
 
 
 def names_of(names: Any, vertices: np.ndarray) -> np.ndarray:

@@ -6,12 +6,15 @@ after which samplers compare numbers of 32 bits.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.errors import DTypeError, ParameterError, RequirementError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, is_number, one_of, shown
+from suricate.events.sampling import cuda
+from suricate.events.sampling.starting import Asked
 from suricate.events.sampling.trees import OLDEST, Drawn, Plan
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import as_array, as_ids, on_host, placed
@@ -31,6 +34,33 @@ def sample(
     seed: Any, ids: Any,
 ) -> Sample:  # fmt: skip
     """Draw what ``Events.sample`` returns."""
+    plan = _plan_of(fan, take, hops, replace, through)
+    seed = integer("seed", seed, low=OLDEST, high=LATEST)
+    span = None if span is None else integer("span", span, low=1, high=LATEST)
+    if log.names is not None and not are_texts(vertices):
+        _demand_names(log.names, log.num_vertices, vertices)
+    draw = _on_cuda if log.device.is_cuda else _on_cpu
+    drawn, has_left = draw(log, plan, vertices, at, span, seed, ids)
+    node, row, col, event, time, batch, nodes_per_hop, edges_per_hop = drawn
+    return Sample(node, row, col, batch, nodes_per_hop, edges_per_hop, log, event, time, has_left)
+
+
+def _plan_of(fan: Any, *words: Any) -> Plan:
+    """Return the plan of the arguments of a sample: ``fan``, then ``take``, ``hops``, ``replace`` and ``through``."""
+    if isinstance(fan, (list, tuple)):
+        try:
+            return _known_plan(*words, *fan)
+        except TypeError:  # something cannot be looked up: nor is it valid, which the checks say
+            pass
+    return _checked_plan(fan, *words)
+
+
+@lru_cache(typed=True)  # True is no 1
+def _known_plan(take: Any, hops: Any, replace: Any, through: Any, *fan: Any) -> Plan:
+    return _checked_plan(fan, take, hops, replace, through)
+
+
+def _checked_plan(fan: Any, take: Any, hops: Any, replace: Any, through: Any) -> Plan:
     replaces, recent = flag("replace", replace), one_of("take", take, TAKE) == "recent"
     plan = Plan(
         checked_fan(fan, low=-1, high=(1 << 31) - 1), recent, one_of("hops", hops, HOPS) == "back", replaces,
@@ -40,13 +70,7 @@ def sample(
         raise ParameterError("fan has a 0: pass at least 1 per hop, or -1 for all events")
     if replaces and (recent or -1 in plan.fan):
         raise RequirementError("replace=True is for uniform draws of a number of events: not for all, nor the latest")
-    seed = integer("seed", seed, low=OLDEST, high=LATEST)
-    span = None if span is None else integer("span", span, low=1, high=LATEST)
-    if log.names is not None and not are_texts(vertices):
-        _demand_names(log.names, log.num_vertices, vertices)
-    draw = _on_cuda if log.device.is_cuda else _on_cpu
-    drawn, has_left = draw(log, plan, vertices, at, span, seed, ids)
-    return Sample(**drawn._asdict(), owner=log, cut=has_left)
+    return plan
 
 
 def _on_cpu(
@@ -64,19 +88,16 @@ def _on_cuda(
     log: Events, plan: Plan, vertices: Any, at: Any, span: int | None, seed: int, ids: Any
 ) -> tuple[Drawn, Array]:
     """Return the same on CUDA, where a kernel checks values, which the host would wait for, as it starts the trees."""
-    from suricate.events.sampling.cuda import Sampling
-
     roots = roots_of(log, vertices) if are_texts(vertices) else as_ids(vertices, "vertices")
     roots, count = placed(roots, log.device, "vertices", "log"), len(roots)
     times, names = _times(log, at, count), None if ids is None else given_ids(ids, count, log.device)
-    sampling = Sampling(log._index.rows, log._record, plan, count)
     limits = log.num_vertices, _time_or_oldest(log.closed), _time_or_oldest(log._expired)
-    trees, has_left = sampling.start(roots, times, span, seed, names, limits)
-    drawn = sampling.drawn(trees)
+    asked = Asked(roots, times, span, seed, names, limits)
+    drawn = cuda.draw(log._index.rows, log._record, log._workspace, plan, asked)
     if drawn is None:
         _checked(log, plan.through, vertices, at, ids)
         raise AssertionError("a kernel found a root or a time invalid, the host did not")
-    return drawn, has_left
+    return drawn
 
 
 def _checked(log: Events, through: bool, vertices: Any, at: Any, ids: Any) -> tuple[Array, Array, Array | None]:
@@ -122,7 +143,7 @@ def _times(log: Events, at: Any, count: int) -> Array | int:
     """
     if at is None:
         return _time_or_oldest(log.closed)
-    if is_number(at):
+    if getattr(at, "ndim", 0) == 0 and is_number(at):
         return integer("at", at, low=OLDEST, high=LATEST)
     given = as_array(at, "at")
     if given.dtype.kind not in "iu" and given.size:

@@ -1,6 +1,6 @@
 """Trees of sampled events on CUDA: a launch for their roots (``start.cu``), and two launches per hop (``sample.cu``).
 
-They are the trees of the loops of ``cpu.py``, bit for bit.
+They are the trees of the loops of ``cpu.py``, bit for bit. Small trees take one launch: see ``small_trees.py``.
 
 Where fan-outs bound the sizes, arrays are made for the bounds, all hops are queued, and the host waits once, for the
 sizes at the end. Where a bound is too large, or there is none, the host waits in each hop for the number of its edges.
@@ -19,16 +19,18 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.errors import CapacityError
 from suricate.cuda.launch import multiprocessors
-from suricate.cuda.program import Program, c_type
+from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants
 from suricate.events.record import LOW
-from suricate.events.sampling.trees import OLDEST, Drawn, Plan, Trees
-from suricate.intake.arrays import COMPILED
+from suricate.events.sampling import small_trees
+from suricate.events.sampling.starting import STARTING, Asked, starting
+from suricate.events.sampling.trees import Drawn, Plan, Trees
 from suricate.primitives import cuda, out_of_memory
+from suricate.state.workspace import Workspace
 
 HERE = Path(__file__).parent
 THREADS, MOST_RESIDENT = 256, 4  #: threads of a block; blocks per multiprocessor, more make barriers slower
-START_THREADS, MOST_BLOCKS = 64, 1 << 12  #: few threads per block, so that all multiprocessors search
+START_THREADS, MOST_BLOCKS = 128, 1 << 12
 BARRIERS = 3  #: of the grid in a hop with a table
 MOST_AHEAD = 1 << 22  #: edges for which memory is taken before their number is known
 SPARSENESS = 2  #: entries of a table per node and edge, at least
@@ -52,33 +54,42 @@ SAMPLING = Struct("Sampling", {
     "recent": "uint32_t", "back": "uint32_t", "replace": "uint32_t", "through": "uint32_t", "is_last": "uint32_t",
     "expected": "uint32_t",  # of the barrier, before the launch
 })  # fmt: skip
-STARTING = Struct("Starting", {
-    "vertices": "const void*",  # ID_T [trees]
-    "at_of": "const long long*", "ids": "const long long*",  # [trees]: times instead of ``at``, and ids; or null
-    "time": "const long long*",  # of the log, as in Sampling
-    "root": "uint32_t*", "key": "uint64_t*", "cut": "uint32_t*", "low": "uint32_t*",  # [trees]: written, see Trees
-    "has_left": "bool*",  # [trees]: written: whether events have left that the tree might have had
-    "faults": "uint32_t*",  # [2]: set to 1: a root is no vertex; a time is not final
-    "num_vertices": "unsigned long long",
-    "mask": "long long", "first": "long long", "next": "long long", "trees": "long long",
-    "at": "long long", "span": "long long",  # 0: events may be however old
-    "oldest": "long long", "closed": "long long", "expired": "long long",  # times: the least; see Events
-    "seed": "long long", "through": "uint32_t",
-})  # fmt: skip
+STARTED = Struct("Started", {  # [trees]: written, see Trees; low_of is its ``low``
+    "root": "uint32_t*", "key": "uint64_t*", "cut": "uint32_t*", "low_of": "uint32_t*",
+    "fault": "uint32_t*",  # set to 1: a root is no vertex, or a time is not final
+}, base=STARTING)  # fmt: skip
 PROGRAM = Program(
     HERE / "sample.cu", f"{constants({'SAMPLE_BLOCK': THREADS})}\n{SAMPLING.declaration}",
     include=(HERE.parent, cuda.HERE), cooperative=True,
 )  # fmt: skip
-
-
-@cache
-def _start_program(dtype: np.dtype) -> Program:
-    return Program(HERE / "start.cu", STARTING.declaration, defines=(("ID_T", c_type(dtype)),))
+START = Program(HERE / "start.cu", f"{STARTING.declaration}\n{STARTED.declaration}", include=(cuda.HERE,))
 
 
 def programs() -> list[Program]:
     """Return the CUDA programs of samples."""
-    return [PROGRAM, *map(_start_program, sorted(COMPILED, key=str))]
+    return [START, PROGRAM, small_trees.PROGRAM]
+
+
+def draw(rows: Any, record: Any, workspace: Workspace, plan: Plan, asked: Asked) -> tuple[Drawn, Array] | None:
+    """Return what the loops draw, and of which trees events have left; None if a root or a time is invalid.
+
+    Args:
+        rows: the ``Rows`` of an index of the log.
+        record: the record of the log.
+        workspace: that of the log.
+        plan: how many events to draw in each hop, and which.
+        asked: the trees.
+
+    Raises:
+        CapacityError: too little memory, or too many nodes.
+    """
+    bounds = small_trees.bounds_of(plan.fan)
+    if bounds is not None and bounds.edges * len(asked.vertices) <= MOST_AHEAD:
+        return workspace.state(small_trees.SmallTrees).drawn(rows, record, plan, asked)
+    sampling = Sampling(rows, record, plan, len(asked.vertices))
+    trees, has_left = sampling.start(asked)
+    drawn = sampling.drawn(trees)
+    return None if drawn is None else (drawn, has_left)
 
 
 @cache
@@ -100,7 +111,7 @@ class Sampling:
     def __init__(self, rows: Any, record: Any, plan: Plan, count: int) -> None:
         self.rows, self.record, self.plan, self.trees = rows, record, plan, count
         self.device, self.xp, self.blocks = record.device, record.device.xp, _blocks_on(record.device)
-        # Edges by block, new nodes by block, ends of nodes, ends of edges; the counter of the barrier; two faults.
+        # Edges by block, new nodes by block, ends of nodes, ends of edges; the barrier's counter; 1 if one is invalid.
         hops = len(plan.fan)
         self.places = [*accumulate((self.blocks, self.blocks, hops + 1, hops + 1, 1), initial=0)]
         self.nodes, self.edges = count, 0
@@ -127,33 +138,20 @@ class Sampling:
                     kept = min(held, len(old))
                     arrays[at][:kept] = old[:kept]
 
-    def start(
-        self, vertices: Array, at: Array | int, span: int | None, seed: int, ids: Array | None,
-        limits: tuple[int, int, int],
-    ) -> tuple[Trees, Array]:  # fmt: skip
-        """Return the trees, and of which of them events have left; does not wait. The kernel checks roots and times.
-
-        Args:
-            vertices: roots, integers of any kind.
-            at, span, seed, ids: as in ``Events.sample``; arrays are int64.
-            limits: number of vertices, the time up to which the log is final, and that before which events have left.
-        """
-        if vertices.dtype not in COMPILED:
-            vertices = vertices.astype(np.int64)
-        record, (num_vertices, closed, expired) = self.record, limits
+    def start(self, asked: Asked) -> tuple[Trees, Array]:
+        """Return the trees, and of which of them events have left; does not wait. The kernel checks roots and times."""
+        asked = asked.compiled()
         with out_of_memory("events"):
             made = self._new(self.trees, np.uint32, np.uint64, np.uint32, np.uint32, bool)
-        scalar, at_of = (at, 0) if isinstance(at, int) else (0, at.data.ptr)
-        given = STARTING.packed(
-            vertices.data.ptr, at_of, 0 if ids is None else ids.data.ptr, record.time.data.ptr,
-            *(array.data.ptr for array in made), self.counts.data.ptr + 8 * self.places[-1], num_vertices,
-            len(record.time) - 1, record.first, record.next, self.trees, scalar, span or 0, OLDEST, closed, expired,
-            seed, self.plan.through,
+        *trees, has_left = made
+        given = STARTED.packed(
+            *starting(self.record, asked, has_left.data.ptr, through=self.plan.through),
+            *(array.data.ptr for array in trees), self.counts.data.ptr + 8 * self.places[-1],
         )  # fmt: skip
         if self.trees:
-            kernel = _start_program(vertices.dtype).kernel("start_trees")
-            kernel((min(-(-self.trees // START_THREADS), MOST_BLOCKS),), (START_THREADS,), (given,))
-        return Trees(*made[:4]), made[4]
+            blocks = min(-(-32 * self.trees // START_THREADS), MOST_BLOCKS)
+            START.kernel("start_trees")((blocks,), (START_THREADS,), (given,))
+        return Trees(*trees), has_left
 
     def drawn(self, trees: Trees) -> Drawn | None:
         """Queue all hops, wait, and return what they wrote; None if roots or times are invalid.

@@ -1,4 +1,4 @@
-// Trees of sampled events: one hop by two launches. The loops of cpu.py specify them. Nodes and edges are in the order of the loops: a hop's
+// Trees of sampled events, of any size: one hop by two launches. The loops of cpu.py specify them. Nodes and edges are in the order of the loops: a hop's
 // edges by expanded node, then number; its new nodes by the first edge that leads there. Sizes stay on the device: ends[h] is the number of
 // nodes before hop h is drawn, edge_ends[h] that of edges. The struct Sampling comes from cuda.py, which says what its arrays are.
 //
@@ -36,17 +36,23 @@ __device__ __forceinline__ Frontier frontier_of(const Sampling& m) {
 __device__ __forceinline__ long long find_events(const Sampling& m, long long i, long long at) {
     const long long tree = m.hop ? m.batch[i] : i;
     const uint32_t v = m.hop ? m.node[i] : m.root[i];
-    const uint32_t cut = m.back && m.hop ? m.node_cut[i] : m.tree_cut[tree], low = m.tree_low[tree];
-    long long first = cut ? m.begin[v] : 0, stop = cut ? m.end[v] : 0;  // root 0 may be no vertex
-    if (stop > first && m.number[stop - 1] - m.low >= cut) stop = first_from(m, first, stop, cut);
-    if (low > 0) first = first_from(m, first, stop, low);
-    m.stop[at] = stop;
-    m.size[at] = stop - first;
+    const Eligible found = eligible_of(m, v, m.tree_low[tree], m.back && m.hop ? m.node_cut[i] : m.tree_cut[tree]);
+    m.stop[at] = found.stop;
+    m.size[at] = found.size;
     if (m.hop == 0) {
         m.node[i] = v;
         m.batch[i] = i;
     }
-    return drawn_of(m, stop - first);
+    return drawn_of(m, m.fan, found.size);
+}
+
+// Thread: draw the ages of the events of node i into m.row, from the edge ``place`` on.
+__device__ __forceinline__ void draw_node(const Sampling& m, long long i, long long at, long long place) {
+    const long long size = m.size[at];
+    if (takes_newest(m, m.fan, size)) return;
+    uint64_t way = uint64_t(m.hop) << 32 | m.node[i];
+    if (m.back) way = m.hop ? uint64_t(m.event[i - m.trees]) : ~0ull;
+    draw(m, edgefn::next_bits(m.tree_key[m.batch[i]] ^ way), size, drawn_of(m, m.fan, size), m.row + place);
 }
 
 // Grid of SAMPLE_BLOCK threads, a thread per node of the block: m.offset: edges of earlier nodes of the block; m.counts[block]: edges of the
@@ -81,7 +87,8 @@ __device__ __forceinline__ uint64_t key_of(long long tree, uint32_t v) { return 
 __device__ __forceinline__ void look_up(const Sampling& m, long long known, long long i, long long at, long long j,
                                         long long e, long long of_hop) {
     const long long size = m.size[at];
-    const long long slot = takes_all(m, size) ? m.stop[at] - drawn_of(m, size) + j : m.row[e];
+    const long long age = takes_newest(m, m.fan, size) ? drawn_of(m, m.fan, size) - 1 - j : m.row[e];
+    const long long slot = m.stop[at] - 1 - age;
     const long long event = m.first + (m.number[slot] - m.low), tree = m.batch[i];
     const uint32_t v = m.other[slot];
     m.col[e] = i;

@@ -50,16 +50,18 @@ def sampled(log: su.Events, trees: Trees, plan: Plan) -> Drawn:
     return drawn
 
 
+def assert_same(found: Drawn | su.Sample, wanted: Drawn | su.Sample) -> None:
+    assert (found.nodes_per_hop, found.edges_per_hop) == (wanted.nodes_per_hop, wanted.edges_per_hop)
+    for name in ("node", "row", "col", "event", "time", "batch"):
+        got, each = getattr(found, name), getattr(wanted, name)
+        assert got.dtype == each.dtype, name
+        assert np.array_equal(got.get(), each), name
+
+
 def assert_equal(log: su.Events, other: su.Events, count: int, plan: Plan, *, span: bool = False) -> Drawn:
     wanted = cpu.sample_trees(log._index.rows, log._record, trees_of(log, count, span=span), plan)
     found = sampled(other, trees_of(other, count, span=span), plan)
-    for name, each in wanted._asdict().items():
-        got = getattr(found, name)
-        if isinstance(each, list):
-            assert got == each, name
-        else:
-            assert got.dtype == each.dtype, name
-            assert np.array_equal(got.get(), each), name
+    assert_same(found, wanted)
     return wanted
 
 
@@ -87,13 +89,37 @@ def test_bounds_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_waits_and_launches() -> None:
+    """Small trees take one launch; others, and those without bounds, one per hop and part."""
     log = logs_of(FEW)[1]
     roots = log.device.xp.arange(20, dtype=np.uint32)
-    for fan, hops in (([10, 5], "seed"), ([3, 2, 2], "back")):
+    small, launches = {"launchCooperativeKernel": 1}, {"start_trees": 1, "count_hop": 2, "draw_hop": 2}
+    for fan, hops, kernels, waits in (
+        ([10, 5], "seed", small, 0), ([3, 2, 2], "back", small, 0), ([90, 5], "seed", launches, 1),
+        ([2, -1], "seed", launches, 3),
+    ):  # fmt: skip
         log.sample(roots, fan, hops=hops)
         costs = measure(lambda: log.sample(roots, fan, hops=hops), log.device)  # noqa: B023
-        assert costs.kernels == {"start_trees": 1, "count_hop": len(fan), "draw_hop": len(fan)}
-        assert sum(costs.waits.values()) == 1
+        assert costs.kernels == kernels
+        assert sum(costs.waits.values()) == waits  # small trees are polled for
+
+
+SMALL = [
+    ([10, 5], {}), ([3], {"take": "recent"}), ([4, 3, 2], {"hops": "back"}), ([40, 8], {"replace": True}),
+    ([3, 2, 2, 2], {"hops": "back", "through": True, "span": 60}), ([20, 20], {"span": 100}), ([70], {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fan", "options"), SMALL)
+def test_small_trees_equal_those_of_loops(fan: list[int], options: dict[str, Any]) -> None:
+    """Rows of hubs and of few events; blocks of one tree, and of more trees than warps."""
+    for shape, over in ((FEW, "both"), (MANY, "in")):
+        logs = logs_of(shape, over, (1 << 32) - shape[1] // 2)
+        for count in (1, 150, 0) if shape is FEW else (300,):
+            rng = np.random.default_rng(count)
+            roots, at = rng.integers(0, shape[0], count), rng.integers(0, logs[0].closed, count)
+            wanted, found = samples_of(logs, roots, fan, at=at, seed=3, **options)
+            assert_same(found, wanted)
+            assert np.array_equal(found.cut.get(), wanted.cut)
 
 
 def samples_of(logs: list[su.Events], *given: Any, **options: Any) -> list[su.Sample]:
@@ -108,19 +134,19 @@ def samples_of(logs: list[su.Events], *given: Any, **options: Any) -> list[su.Sa
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint32", "int16"])
-def test_samples_equal_those_of_the_cpu(dtype: str) -> None:
+@pytest.mark.parametrize("fan", [[4, 3], [4, -1]])
+def test_samples_equal_those_of_the_cpu(dtype: str, fan: list[int]) -> None:
     """Roots, times and ids are started on the device as on the host."""
     logs, rng = logs_of(FEW, first=(1 << 32) - 300), np.random.default_rng(6)
     roots, at = rng.integers(0, 60, 90).astype(dtype), rng.integers(0, logs[0].closed, 90)
     for options in OPTIONS:
         given = {**options, "ids": at * 3} if "ids" in options else options
         for time in (at, at.astype(np.int32), 150, None):
-            if time is None and "through" in options:
+            if (time is None and "through" in options) or ("replace" in options and -1 in fan):
                 continue
-            wanted, found = samples_of(logs, roots, [4, 3], at=time, **given)
-            assert (found.nodes_per_hop, found.edges_per_hop) == (wanted.nodes_per_hop, wanted.edges_per_hop)
-            for name in ("node", "row", "col", "event", "time", "batch", "cut"):
-                assert np.array_equal(getattr(found, name).get(), getattr(wanted, name)), (options, name)
+            wanted, found = samples_of(logs, roots, fan, at=time, **given)
+            assert_same(found, wanted)
+            assert np.array_equal(found.cut.get(), wanted.cut), options
 
 
 BAD = [
