@@ -57,6 +57,7 @@ def test_every_folder_is_a_room() -> None:
     assert {file.name for file in CORE.glob("*.py")} == {"__init__.py", "__main__.py", "errors.py"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_rooms_above_it(room: str) -> None:
     """For type checkers too, so that no files of several rooms form a circle."""
@@ -131,6 +132,7 @@ def algorithm_of(name: str) -> str | None:
     return parts[2] if parts[:2] == ["suricate", "algorithms"] and len(parts) > 2 else None
 
 
+@pytest.mark.slow
 def test_core_holds_nothing_for_one_algorithm_alone() -> None:
     users = defaultdict(set)
     for name, file in MODULES.items():

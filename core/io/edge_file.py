@@ -109,7 +109,7 @@ class EdgeFile:
         from suricate.graph import Graph
         from suricate.graph.edge_columns.repeats import checked_rules, combined, insert_told
         from suricate.graph.exchange.parts import insert_parts, share_of
-        from suricate.io.divided.sharing import by_pair
+        from suricate.io.divided.meeting import by_pair
 
         rules, comm = checked_rules(combine), self.comm
         if comm is not None and options.setdefault("comm", comm) is not comm:

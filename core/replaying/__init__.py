@@ -62,10 +62,10 @@ def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any
 
     Example:
         >>> g = su.Graph(3, directed=False, device="cpu")
-        >>> parts = g.track("wcc")
-        >>> done = su.replay(g, ([0, 1, 0], [1, 2, 1], [False, False, True]), parts)
+        >>> degrees = g.track("degree")
+        >>> done = su.replay(g, ([0, 1, 0], [1, 2, 1], [True, True, False]), degrees)
         >>> done.changed.tolist()
-        [0, 0, 1]
+        [2, 2, 2]
     """
     start = _checked(graph, events, tracker, at)
     given, answers, work = start[0], start[1], Work()

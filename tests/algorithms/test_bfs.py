@@ -129,6 +129,7 @@ def layers(width: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(src), np.concatenate(dst)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("in_edges", [False, True])
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def test_the_order_stays_valid(scale: int, seed: int) -> None:
     assert tracker.updates.updated > 8
 
 
+@pytest.mark.slow
 def test_the_order_stays_valid_event_by_event() -> None:
     graph, rng = su.Graph(128, device="cpu", directed=False), np.random.default_rng(2)
     edges = su.generate.rmat(7, 12, seed=1)

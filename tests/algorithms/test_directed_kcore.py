@@ -39,6 +39,7 @@ def test_numbers_are_those_of_networkx(backend: str, loops: str) -> None:
     assert tracker.updates.updated >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_hubs_rise_and_fall_as_in_a_computation(every_backend: str) -> None:
     rng, (src, dst, _) = np.random.default_rng(2), rmat(10, 16)

@@ -71,6 +71,7 @@ def test_core_numbers(n: int, count: int, seed: int, monkeypatch: pytest.MonkeyP
         assert tracker.at([0]).degeneracy == max(before)
 
 
+@pytest.mark.slow
 @SIZES
 @pytest.mark.parametrize("backend", ["slabhash", "blocked"])
 def test_triangles(n: int, count: int, backend: str) -> None:
@@ -93,6 +94,7 @@ def test_triangles(n: int, count: int, backend: str) -> None:
         assert tracker.result.transitivity == found.transitivity[-1]
 
 
+@pytest.mark.slow
 @SIZES
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])

@@ -140,6 +140,7 @@ def test_shortest_paths(data_dir: Path, device: su.devices.Device, name: str) ->
     assert found[found >= 0].sum() == graph_file.number("sssp_dir_sum")
 
 
+@pytest.mark.slow
 def test_shortest_paths_of_graphscope(data_dir: Path, device: su.devices.Device) -> None:
     graph_file = known(data_dir, "static/ego-twitter.weighted.txt.xz")
     found = distances(answer(built(graph_file, device, directed=True, weighted=True), "sssp", source=4))
@@ -156,6 +157,7 @@ def test_weak_components(data_dir: Path, device: su.devices.Device, name: str, b
     check_components(graph_file, answer(built(graph_file, device, backend, directed=False), "wcc"), "WCC")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "backend"), ON)
 def test_strong_components(data_dir: Path, device: su.devices.Device, name: str, backend: str) -> None:
     graph_file = known(data_dir, name)

@@ -79,6 +79,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_stay_valid_while_they_lose_and_regain_edges(

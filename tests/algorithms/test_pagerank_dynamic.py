@@ -87,6 +87,7 @@ def test_ranks_after_batches_are_within_the_bound(
     assert PageRank.mismatch(ranks, right, method=method, **params) is None
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_local_methods_compute_what_a_change_affects(device: su.devices.Device) -> None:
     side = 40
@@ -127,6 +128,7 @@ def grid(side: int, device: Any, **options: Any) -> su.Graph:
     return graph
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("params", [{}, TIGHT, {"norm": "linf", "tol": 1e-8}, {"dtype": "float32"}])
 def test_extrapolated_steps_are_few_where_changes_fade_slowly(
@@ -181,6 +183,7 @@ def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(
     assert np.abs(few.result - exact(stored, alpha=0.5)).sum() < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("method", few(["dt", "df", "dfp"]))
 def test_passes_that_take_over_keep_the_sum_of_the_ranks(method: str, device: su.devices.Device) -> None:

@@ -61,6 +61,7 @@ def both_ways(keys: np.ndarray) -> np.ndarray:
     return np.unique(edge_keys(np.minimum(src, dst), np.maximum(src, dst)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stream", "backend"),
     few(

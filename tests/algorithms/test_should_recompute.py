@@ -39,6 +39,7 @@ def verify(graph: su.Graph, tracker: Any, params: dict[str, Any]) -> None:
     assert kind.mismatch(got, right, **params) is None
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.usefixtures("may_recompute")
 @pytest.mark.parametrize("name", CASES)

@@ -158,6 +158,7 @@ def test_a_graph_four_times_as_large_has_at_most_twice_as_many_vertices_visited(
         assert large <= 2 * small + len(NUMBERS) * BATCH, (operation, small, large)  # few are visited by chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", COUNTED)
 def test_structures_visit_at_most_twice_as_many_vertices_of_a_graph_four_times_as_large(case: str) -> None:
     store, visits = counting_store(), {}

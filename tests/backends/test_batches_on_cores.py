@@ -77,6 +77,7 @@ def answers(graph: su.Graph, method: str, src, dst, weight) -> list[np.ndarray]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"weight_dtype": "float32", "in_edges": True}, {"directed": False}])
 @pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_streams(backend, options):

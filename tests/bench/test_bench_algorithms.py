@@ -331,6 +331,7 @@ def test_peers_of_other_libraries_run(data, name, library, monkeypatch):
     assert edges == len(task.subject.model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [False, True])
 def test_qualities_are_means_over_seeds(counts, temporal_file):
     """Every repeat counts, with a seed of its own; so does each event of a pair, where events are weights."""

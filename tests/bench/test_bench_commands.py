@@ -38,6 +38,7 @@ def finished_demo(tmp_path_factory, temporal_file):
     return run(demo, *QUICK, "--graph", temporal_file, "--batch", 32, "--output", path), path
 
 
+@pytest.mark.slow
 def test_demo_verifies_every_cell(finished_demo):
     result, path = finished_demo
     assert result.exit_code == 0, result.output

@@ -33,6 +33,7 @@ def test_the_map_has_the_algorithms_of_the_papers():
     assert sorted(algorithms_of_the_map()) == ["bfs", "pagerank", "triangles", "wcc"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("use", [*USES, "bfs", "triangles"])
 def test_cells_are_verified(data, backend, device, use, large, monkeypatch):

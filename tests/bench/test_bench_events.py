@@ -41,6 +41,7 @@ def tasks_of(fixture: Fixture) -> list[Any]:
     return tasks
 
 
+@pytest.mark.slow
 def test_every_task_is_verified(fixture: Fixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "SINGLE_EVENTS", 10)
     for task in tasks_of(fixture):

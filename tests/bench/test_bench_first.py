@@ -47,6 +47,7 @@ def test_scripts_are_python_on_both_devices():
     assert len(first.cases("cuda:0", 12)) == 5 + len(first.SCRIPTS["calls"])
 
 
+@pytest.mark.slow
 def test_each_state_compiles_what_it_has_not(tmp_path, monkeypatch):
     (tmp_path / "one_loop.py").write_text(LOOP)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")

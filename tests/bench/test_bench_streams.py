@@ -47,6 +47,7 @@ def test_the_window_is_that_of_sets(temporal_file, directed):
     assert slide_of(data, 1e-9) == 1
 
 
+@pytest.mark.slow
 def test_slides_on_every_backend_and_device(data, backend, device):
     fixture = fixture_of(backend, data, device)
     tasks = [kind(fixture, 5, name) for kind in (slides.Slide, slides.JobSlide) for name in (None, "wcc", "bfs")]

@@ -44,6 +44,7 @@ def graph(full: bool) -> inputs.Input:
     return inputs.load(os.environ.get("SURICATE_BENCH_GRAPH", "rmat:16") if full else "rmat:6:4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_workload(benchmark, workload, backend, device, graph, full):
     task = WORKLOADS[workload](Fixture(backend, graph, device, seed=constants.SEED), 2**14 if full else 2**5)

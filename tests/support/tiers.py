@@ -46,6 +46,7 @@ HEAVY = (
     "test_peak_is_below_the_limit",
     "test_repeated_batches_after_mark",
 )  #: of the kit of backends on the CPU: half of its time, most of which goes to the model
+SLOW = ("test_same_answer_everywhere",)  #: of the kits: it compiles an algorithm for every backend
 FIRST = (  #: what takes longest, and is not to begin when other workers have nothing left to do
     "test_by_operators", "test_components_with_deleted_vertices_and_of_processes_that_own_nothing",
     "test_cuda_does_the_same", "test_extrapolated_steps_are_given_up_where_they_do_not_pay",
@@ -55,7 +56,7 @@ FIRST = (  #: what takes longest, and is not to begin when other workers have no
     "test_threads_with_streams_of_their_own",
 )  # fmt: skip
 PRUNED = pytest.StashKey[dict[str, set[str]]]()  #: names of the tests of functions whose parameters prune() has seen
-SHARES = 36  #: parts of what the quick tier leaves out, or does not compile; a commit picks one
+SHARES = 48  #: parts of what the quick tier leaves out, or does not compile; a commit picks one
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -248,7 +249,7 @@ def _unit(item: pytest.Item) -> str:
 def _is_slow(item: pytest.Item) -> bool:
     """Return whether a test is left out of the quick tier; of the kits, what ``make compile-cuda`` does as well."""
     is_compilation = "::test_cuda_sources_compile[" in item.nodeid and item.nodeid.startswith("tests/backends/")
-    return is_compilation or item.get_closest_marker("slow") is not None
+    return is_compilation or _function(item) in SLOW or item.get_closest_marker("slow") is not None
 
 
 def _is_plain(item: pytest.Item) -> bool:

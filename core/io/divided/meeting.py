@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import FileFormatError
+from suricate.base.types import EdgeList
 from suricate.comm.protocol import Comm
 from suricate.intake.name_values import TEXT, Values
 from suricate.intake.names import Names
@@ -75,3 +77,17 @@ def routed(comm: Comm, column: np.ndarray, ends: Any) -> np.ndarray:
         for rank, piece in enumerate(comm.exchange([part[begin : begin + most] for part in parts])):
             found[rank].append(piece)
     return np.concatenate([piece for pieces in found for piece in pieces])
+
+
+def by_pair(comm: Comm, edges: EdgeList) -> EdgeList:
+    """Return edges of all ranks, in their order, of which every rank gets all rows of a pair of vertices."""
+    low, high = np.minimum(edges.src, edges.dst).astype(np.uint64), np.maximum(edges.src, edges.dst).astype(np.uint64)
+    owner = (low * np.uint64(0x9E3779B97F4A7C15) + high >> np.uint64(16)) % np.uint64(comm.size)
+    order = np.argsort(owner, kind="stable")
+    ends = np.searchsorted(owner[order], np.arange(comm.size + 1, dtype=np.uint64)).tolist()
+    weight: Any = edges.weight
+    if isinstance(weight, Mapping):
+        weight = {name: routed(comm, np.asarray(part)[order], ends) for name, part in weight.items()}
+    elif weight is not None:
+        weight = routed(comm, weight[order], ends)
+    return EdgeList(routed(comm, edges.src[order], ends), routed(comm, edges.dst[order], ends), weight)

@@ -1,4 +1,4 @@
-"""Edges that ranks hand to each other: what one rank has read, edges in the order of time, and all rows of an edge."""
+"""Edges that ranks hand to each other: what one rank has read, and edges in the order of time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import FileFormatError
-from suricate.base.types import EdgeList
 from suricate.comm.protocol import Comm
 from suricate.io.divided.meeting import routed
 from suricate.io.edge_file import EdgeFile
@@ -68,17 +67,3 @@ def _ordered(file: EdgeFile) -> EdgeFile:
     assert file.time is not None
     order = np.argsort(file.time, kind="stable")
     return _with_columns(file, {name: column[order] for name, column in _columns_of(file).items()})
-
-
-def by_pair(comm: Comm, edges: EdgeList) -> EdgeList:
-    """Return edges of all ranks, in their order, of which every rank gets all rows of a pair of vertices."""
-    low, high = np.minimum(edges.src, edges.dst).astype(np.uint64), np.maximum(edges.src, edges.dst).astype(np.uint64)
-    owner = (low * np.uint64(0x9E3779B97F4A7C15) + high >> np.uint64(16)) % np.uint64(comm.size)
-    order = np.argsort(owner, kind="stable")
-    ends = np.searchsorted(owner[order], np.arange(comm.size + 1, dtype=np.uint64)).tolist()
-    weight: Any = edges.weight
-    if isinstance(weight, Mapping):
-        weight = {name: routed(comm, np.asarray(part)[order], ends) for name, part in weight.items()}
-    elif weight is not None:
-        weight = routed(comm, weight[order], ends)
-    return EdgeList(routed(comm, edges.src[order], ends), routed(comm, edges.dst[order], ends), weight)

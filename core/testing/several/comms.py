@@ -275,16 +275,22 @@ def sames(comm: Comm) -> None:
     comm.barrier()
 
 
+def label_of(u, v, w, label):
+    """Return the label of ``u``."""
+    return label[u]
+
+
 def graph(comm: Comm | None) -> Any:
     """Return what a graph says after a batch of which each rank passes a part, and one with deletions."""
     made = su.Graph(40, device="cpu", directed=False, weight_dtype="int32", threads=1, comm=comm)
     rank, size = (comm.rank, comm.size) if comm is not None else (0, 1)
-    labels = made.track("wcc")
     src, dst = np.random.default_rng(5).integers(0, 40, (2, 60))
     share = slice(rank * 60 // size, (rank + 1) * 60 // size)
     made.insert_edges(src[share], dst[share], (src + dst)[share])
     made.delete_edges(src[:20][rank::size], dst[:20][rank::size])
-    return made.num_edges, labels.result.label.tolist(), [np.asarray(part).tolist() for part in made.edges()]
+    label = np.arange(40, dtype=np.uint32)
+    su.propagate(made, np.arange(40), label_of, out=label, args=(label,), reduce="min")
+    return made.num_edges, label.tolist(), [np.asarray(part).tolist() for part in made.edges()]
 
 
 def apart(comm: Comm, call: str) -> None:

@@ -179,6 +179,7 @@ def test_numbers_past_32_bits() -> None:
         assert found[0].tolist() == right[0].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("through", [False, True])

@@ -165,6 +165,7 @@ def test_tombstones_do_not_move(device: Device) -> None:
     store.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quota", [0, 20, 30, 40, 60, 70, 80, 200])
 def test_rehashing_leaves_what_the_batch_needs(quota: int) -> None:
     """Slots that a batch was counted to use are gone when its vertex moves: the quota has to cover that as well."""

@@ -86,6 +86,7 @@ def files_of(folder: Path) -> dict[str, Any]:
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_nothing_that_was_saved_is_compiled_on_the_next_machine(run, saved, tmp_path, monkeypatch):
     monkeypatch.setenv("SURICATE_CACHE_DIR", str(tmp_path / "second"))
     for function in (cache.named_folder, cache.can_write):
@@ -101,6 +102,7 @@ def test_nothing_that_was_saved_is_compiled_on_the_next_machine(run, saved, tmp_
     assert run("third") == ["more", "one"], "without the file"
 
 
+@pytest.mark.slow
 def test_a_folder_of_code_is_read_and_never_changed(run, saved, tmp_path):
     folder = unpacked(saved, tmp_path / "code")
     before = files_of(folder)
@@ -112,6 +114,7 @@ def test_a_folder_of_code_is_read_and_never_changed(run, saved, tmp_path):
     assert run("third", SURICATE_CODE="code") == ["more", "one"], "a relative path depends on the working directory"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "not code"])
 def test_what_is_damaged_or_foreign_is_compiled_and_stays_there(run, saved, tmp_path, damage):
     folder = unpacked(saved, tmp_path / "code")
@@ -126,6 +129,7 @@ def test_what_is_damaged_or_foreign_is_compiled_and_stays_there(run, saved, tmp_
     assert run("second", SURICATE_CODE=str(folder)) == [], "from its own cache"
 
 
+@pytest.mark.slow
 def test_code_for_the_baseline_serves_processors_that_include_it(run, saved, tmp_path):
     if not code_key.includes_baseline(cpu_target.target_context.codegen().magic_tuple()[2]):
         pytest.skip("this processor does not")
@@ -153,6 +157,7 @@ def test_keys_name_versions_and_the_processor():
     assert len({*keys("+avx"), *keys("-avx"), *keys("+avx", "other")}) == 6
 
 
+@pytest.mark.slow
 def test_only_what_can_run_here_is_loaded(saved, monkeypatch):
     put: list[str] = []
     monkeypatch.setattr(cache, "put", lambda name, content: put.append(name))
@@ -189,6 +194,7 @@ def test_names_outside_of_the_folder_are_left_out(tmp_path, monkeypatch):
     assert put == ["a.nbc"]
 
 
+@pytest.mark.slow
 def test_info_says_what_is_used_and_why_not(saved, tmp_path, monkeypatch):
     folder = unpacked(saved, tmp_path / "code")
     about = json.loads((folder / "about.json").read_text())

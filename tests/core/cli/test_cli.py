@@ -228,6 +228,7 @@ def test_flags_of_an_algorithm(weighted: Path, value: str) -> None:
     assert result.exit_code == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_lines_that_repeat_an_edge(tmp_path: Path) -> None:
     path = tmp_path / "payments.txt"
     path.write_text("0 1 5\n0 1 7\n1 0 4\n")

@@ -45,6 +45,7 @@ def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> N
     assert found.splitlines()[-2] == "1,bob,0,1,bob"  # a number is an id
 
 
+@pytest.mark.slow
 def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Path) -> None:
     for algorithm, second in (("pagerank", "0,ann,"), ("wcc", "0,ann,0")):
         done = shell("run", algorithm, "-", "--relabel", "--device", "cpu", "--output", "-", stdin=weighted.open())
@@ -64,6 +65,7 @@ def test_a_closed_stream_is_the_null_device(path_graph: Path, monkeypatch: pytes
     getattr(sys, stream).close()
 
 
+@pytest.mark.slow
 def test_names_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "odd.txt").write_bytes(b"a\xff b\n")
     output = tmp_path / "out.csv"
@@ -111,6 +113,7 @@ def test_formats_of_tables(path_graph: Path) -> None:
     assert facts["vertices"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", ["", "80", "30", "7"])
 def test_piped_tables_are_plain_and_obey_columns(columns: str) -> None:
     environ = {**os.environ, "COLUMNS": columns, "FORCE_COLOR": "1"}
@@ -158,6 +161,7 @@ def test_parts_are_one_file(tmp_path: Path) -> None:
     assert call("info", tmp_path / "*.arrow").exit_code == 2
 
 
+@pytest.mark.slow
 def test_standard_input_and_output_may_be_files_and_sockets(path_graph: Path, tmp_path: Path) -> None:
     with (tmp_path / "out").open("w") as out:
         for command in (("convert", "-", "-", "--to", "csv"), ("run", "bfs", "-", "--device", "cpu", "--output", "-")):

@@ -105,6 +105,7 @@ def test_outputs(paid: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "top-wcc.jsonl").read_text().splitlines()[0])["size"] == 2
 
 
+@pytest.mark.slow
 def test_standard_input_parameters_and_late_events(numbers: Path, tmp_path: Path) -> None:
     lines = numbers.read_text() + "0 1 2\n"
     done = shell("stream", "-", *CPU, *TIMED, "--window", "6s", "--slide", "2s", "--late", tmp_path / "late.csv",
@@ -152,6 +153,7 @@ def test_bad_usage_is_one_line(paid: Path, options: tuple[str, ...], reason: str
     assert reason in result.stderr
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_slide_and_the_next_call_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "numbers.txt"
     file.write_text("".join(f"{at * 7 % 50} {at * 11 % 50} {at}\n" for at in range(4000)))
@@ -200,6 +202,7 @@ def test_encodings(tmp_path: Path) -> None:
         assert "Jos" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_followed_folder_with_alerts_and_metrics(tmp_path: Path) -> None:
     folder, out = tmp_path / "in", tmp_path / "alerts.csv"
     folder.mkdir()

@@ -108,6 +108,7 @@ def test_a_long_name_does_not_take_the_screen(tmp_path: Path) -> None:
     assert name in call("stream", file, *options).output, "a pipe has all of it"
 
 
+@pytest.mark.slow
 def test_names_do_not_steer_the_terminal(paid: Path) -> None:
     """Tables, CSV in a terminal, and errors; files and pipes have the names as they are."""
     for form in ("table", "csv"):

@@ -101,6 +101,7 @@ def state_of(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_code_of_a_package_is_run_and_never_changed(run, packages, tmp_path):
     before = state_of(packages)
     assert run("second", "", packages) == 0
@@ -112,6 +113,7 @@ def test_code_of_a_package_is_run_and_never_changed(run, packages, tmp_path):
     assert run("sixth", "") == 1, "what lies in the working directory is not a package"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "no code"])
 def test_damaged_code_is_compiled_and_stays_there(run, packages, damage):
     path = packages / "suricate_code_cpu" / packaged.ARCHIVE
@@ -129,6 +131,7 @@ def test_damaged_code_is_compiled_and_stays_there(run, packages, damage):
     assert state_of(packages) == before
 
 
+@pytest.mark.slow
 def test_avx_512_is_found_and_refused(run, wheels, tmp_path):
     features = cpu_target.target_context.codegen().magic_tuple()[2]
     if "+avx512f" not in features or shutil.which("objdump") is None:
@@ -141,6 +144,7 @@ def test_avx_512_is_found_and_refused(run, wheels, tmp_path):
         wheels.build_cpu(tmp_path / "dist", tmp_path / "code.zip")
 
 
+@pytest.mark.slow
 def test_info_says_what_a_package_serves_and_why_it_is_unused(packages, monkeypatch):
     monkeypatch.setattr(packaged, "_folders", lambda: [str(packages)])
     packaged.installed.cache_clear()

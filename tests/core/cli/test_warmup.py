@@ -54,6 +54,7 @@ def run(*command: object, **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_an_algorithm_compiles_nothing_after_its_step():
     run("-c", PART)
@@ -95,6 +96,7 @@ def test_steps_that_no_process_is_left_to_make_have_failed(tmp_path, monkeypatch
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_processes_share_the_steps_and_say_which_failed(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(STEPS)
     monkeypatch.syspath_prepend(tmp_path)

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.plain  # its processes compile nothing
 SCRIPT = Path(__file__).parent / "mpi_faults.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said"),
     [

@@ -254,6 +254,7 @@ print(*digests_of(code_key_loop.loop, (types.int64,), ()))
 """
 
 
+@pytest.mark.slow
 def test_every_process_computes_the_same(tmp_path):
     (tmp_path / "code_key_helpers.py").write_text(HELPERS)
     (tmp_path / "code_key_loop.py").write_text(LOOP.format(helpers="code_key_helpers"))

@@ -298,6 +298,7 @@ print(notice.NOTICE.seconds > 0)
 """
 
 
+@pytest.mark.slow
 def test_only_compiling_is_announced_not_loading_from_disk(tmp_path):
     folder = str(tmp_path)
     environment = {"SURICATE_CACHE_DIR": folder, "NUMBA_CACHE_DIR": folder, "PATH": ""}

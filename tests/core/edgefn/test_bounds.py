@@ -98,6 +98,7 @@ print(su.neighbor_reduce(g, None, lambda u, v, w, x: x[v], args=(x,), reduce="su
 """
 
 
+@pytest.mark.slow
 def test_operators_raise(device, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

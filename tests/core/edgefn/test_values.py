@@ -151,11 +151,13 @@ TABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TABLE)
 def test_numba_agrees_with_python(case):
     check(*TABLE[case], one_by_one(in_numba))
 
 
+@pytest.mark.slow
 @needs_gxx
 @pytest.mark.parametrize("case", TABLE)
 def test_cuda_source_agrees_with_python(case, build):

@@ -67,6 +67,7 @@ assert not listener.found, listener.found
 """
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_nothing_compiles_on_any_path_of_the_store() -> None:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(SUPPORT)}

@@ -42,6 +42,7 @@ def test_new_names_become_vertices_and_texts_stand_for_ids(graph):
     graph.check()
 
 
+@pytest.mark.slow
 def test_trackers_and_columns_follow_insertions_by_name(graph):
     graph.columns["age"] = [1, 2, 3, 4]
     reached, parts = graph.track("bfs", source="ann"), graph.track("wcc")

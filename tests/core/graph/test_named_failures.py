@@ -73,6 +73,7 @@ def test_a_named_change_that_ends_early_is_whole(backend, early, call):
             assert view(graph) == after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["insert", "apply"])
 def test_a_named_change_beyond_the_limit_changes_nothing(every_backend, device, call):
     refused = 0

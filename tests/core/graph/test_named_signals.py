@@ -196,6 +196,7 @@ def test_real_interrupts(tries):
     assert seen["as before"] + seen["all done"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tries", TRIES)
 def test_a_real_lack_of_memory(tries):
     malloc = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(LEAST)}

@@ -23,6 +23,7 @@ CASES: dict[str, tuple[dict[str, Any], tuple[str, ...], int, int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_change_of_one_edge_makes_few_calls(case: str) -> None:
     options, algorithms, *most = CASES[case]

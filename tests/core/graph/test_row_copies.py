@@ -34,6 +34,7 @@ def product(u, v, w, x):
     return w * x[u] + x[v]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(("weighted", "directed"), few([(True, True), (False, False)]))
 def test_sums_are_the_same_to_the_last_bit(backend, weighted, directed):

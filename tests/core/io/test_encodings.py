@@ -38,6 +38,7 @@ def names_streamed(path: Path, **options) -> list[tuple[str, str]]:
 READERS = pytest.mark.parametrize("names_in", [names_read, names_streamed])
 
 
+@pytest.mark.slow
 @READERS
 @pytest.mark.parametrize(
     "encoding", ["latin-1", "cp1252", "utf-16", "utf-16-be", "utf-8", "UTF8", "utf-8-sig", "cp037"]

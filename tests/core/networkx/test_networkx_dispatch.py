@@ -509,6 +509,7 @@ def test_on_cuda() -> None:
                 right.remove_nodes_from([f"new {turn}" for turn in range(3)])
 
 
+@pytest.mark.slow
 def test_a_function_of_another_package(tmp_path: Path) -> None:
     (tmp_path / "their_paths.py").write_text(
         textwrap.dedent("""

@@ -167,6 +167,7 @@ def test_repeated_calls_reuse_their_memory(backend, device):
         assert device.to_numpy(found).tolist() == [size - 2] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", few([True, False]))
 def test_edge_sets(backend, device, directed):
     """Graph x batch, batch x graph, batch x batch, over pairs that are a batch."""

@@ -94,6 +94,7 @@ def test_weights_of_pairs(backend, device, directed, columns):
         )
 
 
+@pytest.mark.slow
 def test_weights_of_two_operands(backend, device):
     """Of other dtypes, or none, on either side; of a graph and a set, and of two graphs."""
     graph, (u, v) = made(backend, device, directed=True), pairs()

@@ -112,6 +112,7 @@ def reached(v, step, x):
     return v % 7 != 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["out", "both"])
 def test_advance(name, over):
     graph = make_case(name, CPU, in_edges=True).graph
@@ -325,6 +326,7 @@ def show_share(v, x, y, changes):
     x[v] = y[v]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("over", "reduce"),
     few([("in", "sum"), ("both", "sum"), ("both", "mode"), ("both", "hindex")], lambda over, _: over),
@@ -368,6 +370,7 @@ def tallied(v, x, total, best):
     su.atomic.add(total, 14 + v % 3, x[v])
 
 
+@pytest.mark.slow
 def test_effects_of_vertices(name) -> None:
     case = make_case(name, CPU, "int32", in_edges=True)
     x = np.arange(case.n) % 5

@@ -66,6 +66,7 @@ def run_script(tmp_path: Path, **variables: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_machine_code_is_kept_in_the_cache_folder(tmp_path):
     folder = tmp_path / "cache"
     first = run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))

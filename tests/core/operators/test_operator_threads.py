@@ -20,6 +20,7 @@ def scaled(factor):
     return lambda u, v, w, x: x[v] * factor
 
 
+@pytest.mark.slow
 def test_one_edge_function_and_many_graphs(device):
     start = threading.Barrier(THREADS)
 

@@ -112,6 +112,7 @@ def searches(graph: su.Graph, sources: np.ndarray) -> np.ndarray:
     return np.asarray(graph.device.to_numpy(level))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_host", [False, True])
 def test_a_vertex_wakes_others_if_it_does_in_any_column(monkeypatch, backend, device, by_host):
     """Rounds in one loop, and those that the host makes, as for CUDA; also with the indices checked."""

@@ -34,6 +34,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
     return modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["out", "in", "both"])
 @pytest.mark.parametrize("backend", few(["blocked", "csr_baseline", "gpma", "hornet_like", "slabhash"]))
 def test_sums_are_right(made: list[ModuleType], backend: str, over: str) -> None:

@@ -271,6 +271,7 @@ def show(v, label, fresh):
     label[v] = fresh[v]
 
 
+@pytest.mark.slow
 def test_every_reduction_takes_turns(device, backend) -> None:
     """Components by the smallest label, of which halves take turns: the same as at once."""
     rng, xp = np.random.default_rng(6), device.xp

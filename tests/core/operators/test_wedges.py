@@ -110,6 +110,7 @@ def test_a_hub_has_more_wedges_than_vertices() -> None:
     assert found.scores[0, 0] == pytest.approx(weight[2:].sum(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_columns_closures_and_repeated_calls() -> None:
     graph, factor = made(resolve_device("cpu")), 2
     graph.columns["heat"] = np.arange(N, dtype=np.float64)

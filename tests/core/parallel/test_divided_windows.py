@@ -101,6 +101,7 @@ def test_slides_are_those_of_one_process(
     assert found == [expected] * ranks
 
 
+@pytest.mark.slow
 def test_each_rank_has_its_share_of_the_events() -> None:
     table = drawn(1, number=1 << 16, kinds=False, floats=False)
     rng = np.random.default_rng(2)

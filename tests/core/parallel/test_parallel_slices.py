@@ -106,6 +106,7 @@ def test_a_batch_that_takes_too_much_memory_at_once_goes_by_slices(
     run(job, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("seed", [23, 27, 40])
 def test_where_slices_do_not_fit_either_nothing_has_changed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

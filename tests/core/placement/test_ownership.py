@@ -118,6 +118,7 @@ def listed(edges: Any) -> list[tuple[float, ...]]:
 PARAMS: dict[str, dict[str, Any]] = {"pagerank": {"tol": 1e-12}, "wcc": {}, "bfs": {"source": 0}, "triangles": {}}
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 10**6), ranks=st.integers(2, 4), directed=st.booleans(), few=st.sampled_from([10, 10**9]))
 def test_a_graph_that_grows_is_that_of_one_process(seed: int, ranks: int, directed: bool, few: int) -> None:

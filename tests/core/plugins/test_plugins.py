@@ -488,6 +488,7 @@ def test_selection(site: Path, selection: str, names: list[str]) -> None:
         assert "suricate plugin 'missing' (SURICATE_PLUGINS) failed" in done.stderr
 
 
+@pytest.mark.slow
 def test_tracing(site: Path) -> None:
     code = "from suricate import plugins; plugins.backends(); plugins.backends()"
     assert python(code, SURICATE_PLUGINS="slabhash").stderr == ""
@@ -522,6 +523,7 @@ def suricate(example: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return python(f"from suricate.cli import main; main({list(args)!r})", example)
 
 
+@pytest.mark.slow
 def test_example_is_listed(example: Path) -> None:
     done = suricate(example, "plugins")
     assert done.returncode == 0, done.stderr
@@ -530,6 +532,7 @@ def test_example_is_listed(example: Path) -> None:
     assert "ok" in row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_example_runs_on_every_backend(example: Path, tmp_path: Path, backend: str) -> None:
     graph = tmp_path / "payments.csv"
@@ -542,6 +545,7 @@ def test_example_runs_on_every_backend(example: Path, tmp_path: Path, backend: s
     assert values.read_text().split() == ["vertex,value", "0,0.66", "1,1.0", "2,0.5", "3,0.0"]
 
 
+@pytest.mark.slow
 def test_example_has_verified_rows_in_the_benchmark(example: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     done = suricate(example, "bench", "--suite", "algorithms", "--algorithm", "concentration",

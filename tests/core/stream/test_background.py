@@ -323,6 +323,7 @@ print("stopped by", job.stopped, flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_the_thread_with_a_checkpoint(tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]

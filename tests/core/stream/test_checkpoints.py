@@ -91,6 +91,7 @@ def test_jobs_go_on_after_any_number_of_slides(tmp_path: Path) -> None:
         assert len(list((folder / "state").glob("*.npz"))) == 2
 
 
+@pytest.mark.slow
 def test_a_failure_at_each_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = events(2, 120)
     whole = run(job_of(tmp_path, chunks(found)), tmp_path)

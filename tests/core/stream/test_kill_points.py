@@ -43,6 +43,7 @@ def test_jobs_killed_at_random_points_end_as_one_run(tmp_path: Path) -> None:
     assert found["whole"] >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(GCC is None, reason="there is no C compiler")
 def test_jobs_killed_at_calls_that_write_end_as_one_run(tmp_path: Path) -> None:
     found = served(tmp_path, "few", random=0, share=0, calls=[0, 60, 4])
@@ -104,6 +105,7 @@ def live(folder: Path, kills: int) -> None:
     assert json.loads(done.stdout.splitlines()[-1]) == {"kills": kills, "idle": True}
 
 
+@pytest.mark.slow
 def test_ten_kills_of_a_live_job_end_as_one_run(tmp_path: Path) -> None:
     live(tmp_path, 10)
 

@@ -182,6 +182,7 @@ FILES = {
 }  #: parameters whose value the system may refuse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", CALLS)
 def test_no_plain_exception(label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -46,6 +46,7 @@ def check_slides(job: st.Window, src: np.ndarray, dst: np.ndarray, time: np.ndar
     return slides
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_events_in_order(name: str, tmp_path: Path) -> None:
     size, slide = GRAPHS[name]
@@ -102,6 +103,7 @@ def _pairs_only(source: st.Source):
         yield chunk if chunk is st.MARK else {name: chunk[name] for name in chunk.keys() & {"src", "dst", "kind"}}
 
 
+@pytest.mark.slow
 def test_snapshots_of_the_internet() -> None:
     """Weights change with sets; the file gives the number of arcs of each snapshot."""
     path = DATA / "dynamic" / "as-caida.events.txt.xz"

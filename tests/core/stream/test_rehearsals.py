@@ -84,6 +84,7 @@ def run(script: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_nothing_is_looked_up_behind_the_first_slide() -> None:
     run(SCRIPT + QUICK)
 

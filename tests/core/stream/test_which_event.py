@@ -48,6 +48,7 @@ def distance(live: list[Any], combine: str, target: str) -> float:
         return np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [False, True])
 @pytest.mark.parametrize("combine", RULES)
 def test_distances_after_every_event_are_those_of_the_model(kinds: bool, combine: str) -> None:
@@ -79,6 +80,7 @@ def test_distances_after_every_event_are_those_of_the_model(kinds: bool, combine
     assert compared >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "directed"),
     [*itertools.product(("wcc", "degree", "bfs"), (True, False)), ("kcore", False), ("triangles", False)],

@@ -27,6 +27,7 @@ def events(seed, count, names=26):
     return {"src": src, "dst": dst, "time": np.sort(random.integers(0, 40, count))}
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_trackers_follow_vertices_that_come_and_go_with_edges(name, device):
