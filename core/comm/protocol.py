@@ -195,8 +195,10 @@ class Comm(ABC):
         said = None if problem is None else (_kind_of(problem), str(problem))
         found = self.gather("together", (said, value))
         for rank, (said, _) in enumerate(found):
+            if said is not None and rank == self.rank and problem is not None:
+                raise problem  # not from itself: what follows causes to their end, as Dask does, would not return
             if said is not None:
-                raise problem if rank == self.rank and problem is not None else _error_of(rank, *said) from problem
+                raise _error_of(rank, *said) from problem
         return [value for _, value in found]
 
     def alike(self) -> Alike:

@@ -6,10 +6,13 @@ what ranks exchange goes directly from worker to worker (``links``), or by NCCL 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distributed import Client, Future, get_worker
@@ -30,9 +33,9 @@ from suricate.parallel import using  # registers how graphs are divided, for job
 if TYPE_CHECKING:
     from suricate.engines.links import DaskComm
 
-POLL = 0.2  #: seconds between looks at the workers and tasks of a run
+POLL = 0.2  #: seconds between looks at the workers of a run
 LAST = 3.0  #: seconds, once a rank has failed, for others to raise, and the scheduler to see a lost worker
-RETURN = 5.0  #: seconds for a lost worker to come back before a run is repeated with fewer
+RETURN = 30.0  #: seconds for a worker to take the place of a lost one before a run that needs it is repeated
 
 __all__ = ["run"]
 
@@ -61,8 +64,9 @@ def run(
 
     Every rank is a task on a worker of its own, which no other run uses meanwhile: a run waits until enough workers are
     free, in the order of calls. ``connect()`` inside the job returns ``comm``. Graphs live as long as the job. If a
-    rank raises, the others do at their next collective, and this raises its error. The scheduler, the workers and this
-    process have the same version of suricate.
+    rank raises, the others do at their next collective, and this raises its error after 3 seconds at most; a worker
+    that goes on until then takes part in no other run. So it is if the client cancels the job, or is gone. The
+    scheduler, the workers and this process have the same version of suricate.
 
     Args:
         client: of the cluster, not an asynchronous one.
@@ -72,9 +76,9 @@ def run(
         ranks: how many workers; None: all that there are.
         frames: the job returns a table on each rank, of pandas or Arrow, which stays on its worker; this returns a Dask
             DataFrame with one partition per rank.
-        retries: how many times the job is called again from its start, on workers that are there then, if a worker is
-            lost. A job that goes on from its checkpoint needs a folder that all workers see. One that raises is not
-            repeated.
+        retries: how many times the job is called again from its start if a worker is lost: on all workers that are
+            there then, or on ``ranks`` of them, for which it waits 30 seconds. A job that goes on from its checkpoint
+            needs a folder that all workers see. One that raises is not repeated.
         threads: of loops on the CPU, per rank; None: those of the worker.
 
     Raises:
@@ -95,7 +99,6 @@ def run(
         if not hasattr(data, "to_delayed") or not hasattr(data, "columns"):
             raise ParameterError(f"data must be a Dask DataFrame, got {shown(type(data).__name__)}")
         data = _Data(data._meta, client.compute(data.to_delayed()))
-        wait_for(data.parts)
     for left in range(retries, -1, -1):
         try:
             return _Run(client, ranks, again=left < retries).answers(job, data, frames, threads)
@@ -116,7 +119,10 @@ class _Run:
 
     def answers(self, job: Callable[..., Any], data: _Data | None, frames: bool, threads: int | None) -> Any:
         try:
+            _demand(self._on_scheduler(_asking(), self.name)[0], "the scheduler")
             self._take()
+            if data is not None:
+                _made(data.parts)
             self._prepare()
             self._submit(job, data, frames, threads)
             self._watch()
@@ -130,7 +136,7 @@ class _Run:
     def _take(self) -> None:
         until = time.monotonic() + (RETURN if self.again else 0)
         while True:
-            places, there = self.client.run_on_scheduler(reservations.take, self.name, self.client.id, self.ranks)
+            places, there = self._on_scheduler(reservations.take, self.name, self.client.id, self.ranks)
             if places is not None:
                 self.places = places
                 return
@@ -138,32 +144,42 @@ class _Run:
                 raise RequirementError(f"ranks={self.ranks or 1} needs as many workers, and there are {there}")
             time.sleep(POLL)
 
+    def _on_scheduler(self, function: Callable[..., Any], *given: Any) -> Any:
+        try:
+            return self.client.run_on_scheduler(function, *given)
+        except Exception as error:
+            if self.client.status in ("closing", "closed"):
+                raise CommunicationError("the client was closed during its run") from error
+            if isinstance(error, OSError):
+                raise CommunicationError(f"the scheduler cannot be reached: {error}") from error
+            raise
+
     @property
     def _addresses(self) -> list[str]:
         return [place.address for place in self.places]
 
     def _prepare(self) -> None:
         """Connect the workers, after looking whether each has this version of suricate, and a process of its own."""
-        given: dict[str, Any] = {"workers": self._addresses, "on_error": "return"}
-        found = self.client.run(links.prepare, self.name, self._addresses, __version__, **given)
-        self._raise_lost()
-        for address, said in found.items():
-            if isinstance(said, ImportError):
-                raise RequirementError(f"worker {address} lacks suricate {__version__}: {said}")
-            if isinstance(said, BaseException):
-                raise said
-            if said[0] != __version__:
-                raise RequirementError(f"worker {address} has suricate {said[0]}, this process {__version__}")
-        processes = [process for _, process in found.values()]
-        if len({*processes}) < len(processes):
+        found = self._on_workers(_asking())
+        for address, (version, _) in found.items():
+            _demand(version, f"worker {address}")
+        processes = {process for _, process in found.values()}
+        if len(processes) < len(found):
             raise RequirementError(
-                f"{len(processes)} workers are threads of {len({*processes})} processes: ranks need a process each "
+                f"{len(found)} workers are threads of {len(processes)} processes: ranks need a process each "
                 "(LocalCluster(processes=True), or threads without Dask: suricate.parallel.run)"
             )
-        for error in self.client.run(links.dial, self.name, **given).values():
-            if error is not None:
+        self._on_workers(links.prepare, self._addresses)
+        self._on_workers(links.dial)
+
+    def _on_workers(self, function: Callable[..., Any], *given: Any) -> dict[str, Any]:
+        """Call ``function(run, *given)`` on the workers; raise if one is gone, or it raises there."""
+        found = self.client.run(function, self.name, *given, workers=self._addresses, on_error="return")
+        for said in found.values():
+            if isinstance(said, BaseException):
                 self._raise_lost(LAST)
-                raise error
+                raise said
+        return found
 
     def _submit(self, job: Callable[..., Any], data: _Data | None, frames: bool, threads: int | None) -> None:
         parts = [] if data is None else data.parts
@@ -182,25 +198,28 @@ class _Run:
 
     def _watch(self) -> None:
         """Return when all ranks have ended; raise if one has failed, or its worker is gone."""
-        failed_at: float | None = None
-        while any(future.status == "pending" for future in self.futures):
-            lost = self._lost()
-            failed = any(future.status in ("error", "cancelled", "lost") for future in self.futures)
-            if failed_at is None and (failed or lost):
-                failed_at = time.monotonic()
-            if failed_at is not None and time.monotonic() - failed_at > LAST:
+        placed, until = dict(zip(self._addresses, self.futures, strict=True)), math.inf
+        while pending := {address: future for address, future in placed.items() if future.status == "pending"}:
+            with suppress(TimeoutError, CancelledError, RuntimeError):  # the last: the client was closed
+                wait_for([*pending.values()], timeout=POLL)
+                continue
+            lost = {*self._lost()}
+            if lost.issuperset(pending) or time.monotonic() > until:
                 break
-            time.sleep(POLL)
+            if lost or any(future.status not in ("pending", "finished") for future in self.futures):
+                until = min(until, time.monotonic() + LAST)
         errors = [future.exception() for future in self.futures if future.status == "error"]
         for error in errors:
             if not isinstance(error, CommunicationError):
                 raise error
-        self._raise_lost(LAST if errors else 0)
+        self._raise_lost()
         for error in errors:
             raise error
+        if any(future.status != "finished" for future in self.futures):
+            raise CommunicationError("the run was cancelled by its client")
 
     def _lost(self) -> list[str]:
-        return self.client.run_on_scheduler(reservations.gone, self.places)
+        return self._on_scheduler(reservations.gone, self.places)
 
     def _raise_lost(self, seconds: float = 0) -> None:
         """Raise if a worker is gone; wait for the scheduler to see that for so long."""
@@ -213,12 +232,42 @@ class _Run:
         raise _LostError(f"{', '.join(ranks)} is gone: its worker has ended, or the scheduler cannot reach it")
 
     def _end(self) -> None:
+        if self.client.status != "running":
+            return  # the scheduler has cancelled what is pending, and freed the workers
         if not self.kept:
             self.client.cancel(self.futures, force=True)
-        self.client.run_on_scheduler(reservations.release, self.name, self.kept)
-        if self.places:
-            there = [address for address in self._addresses if address not in self._lost()]
+        lost = self._on_scheduler(reservations.release, self.name, self.places, self.kept)
+        if there := [address for address in self._addresses if address not in lost]:
             self.client.run(links.forget, self.name, workers=there, on_error="ignore")
+
+
+def _asking() -> Callable[[str], tuple[str, tuple[str, int]]]:
+    """Return a function that tells version, or an error, host and process; it is sent whole: suricate may be absent."""
+
+    def tells(run: str) -> tuple[str, tuple[str, int]]:
+        import os
+
+        try:
+            from suricate import __version__ as version
+        except ImportError as error:
+            version = str(error)
+        return version, (os.uname().nodename, os.getpid())
+
+    return tells
+
+
+def _demand(version: str, who: str) -> None:
+    """Raise unless ``who`` has the version of suricate that this process has; see :func:`_asking`."""
+    if version != __version__:
+        raise RequirementError(f"{who} lacks suricate {__version__}, which this process has: {version}")
+
+
+def _made(parts: list[Future]) -> None:
+    """Wait until partitions are on workers: also before a run is repeated, as those of a lost worker are made again."""
+    wait_for(parts)
+    for part in parts:
+        if part.status == "error":
+            part.result()
 
 
 def _rank(

@@ -18,6 +18,7 @@ from suricate.base.errors import CommunicationError
 from suricate.comm.messages import limit
 from suricate.comm.peers import ENDED, Message, PeerComm
 from suricate.comm.protocol import Comm
+from suricate.engines.reservations import NAME
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -65,12 +66,19 @@ class DaskComm(PeerComm):
     def begin(self, key: str) -> None:
         """Record that the task ``key`` runs the job on this rank."""
         self._key = key
+        self._tell(runs=True)
 
     def end(self, how: str = "has ended") -> None:
         """Tell the others how the job is over on this rank; connections end when it is over on both sides."""
         super().end(how)
+        self._tell(runs=False)
         for rank in [*self._gone]:
             self._loop.call_soon_threadsafe(self._queues[rank].put_nowait, None)
+
+    def _tell(self, *, runs: bool) -> None:
+        """Tell the scheduler whether the job runs on this worker: if it was cancelled, that is so for some time yet."""
+        said = {"run": self.run, "address": self.worker.address, "runs": runs}
+        self._loop.call_soon_threadsafe(self.worker.log_event, NAME, said)
 
     # -- in the event loop ---------------------------------------------------------------------------------------------
 
@@ -86,6 +94,7 @@ class DaskComm(PeerComm):
         for rank in range(self.rank + 1, self.size):
             link = await connect(self.addresses[rank], **self.worker.connection_args)
             await link.write({"op": OPERATION, "run": self.run, "rank": self.rank, "reply": False})
+            await link.read()  # it is served there: a task that begins finds all links of its rank
             self._keep(self.serve(rank, link))
 
     async def serve(self, rank: int, link: Any) -> None:
@@ -97,8 +106,8 @@ class DaskComm(PeerComm):
                 self.deliver(rank, (kind, [np.frombuffer(part, np.uint8) for part in parts]))
                 if kind == ENDED and self._over.is_set():
                     self._queues[rank].put_nowait(None)
-        except OSError:
-            self.lose(rank, f"on {self.addresses[rank]} is gone")
+        except Exception as error:  # OSError: the other worker has ended
+            self.lose(rank, f"on {self.addresses[rank]} is gone" + f" ({error})" * (not isinstance(error, OSError)))
         finally:
             writing.cancel()
             link.abort()
@@ -125,16 +134,10 @@ class DaskComm(PeerComm):
                 self.abort("the client has cancelled the job, or is gone")
 
 
-def prepare(run: str, addresses: Sequence[str], version: str, dask_worker: Worker) -> tuple[str, tuple[str, int]]:
-    """Make the communication of this worker, if its version is the client's; return version, host and process."""
-    import os
-
-    from suricate import __version__
-
-    if __version__ == version and dask_worker.address in addresses:
-        dask_worker.handlers[OPERATION] = _accept
-        _ranks[run] = DaskComm(run, addresses.index(dask_worker.address), addresses, dask_worker)
-    return __version__, (os.uname().nodename, os.getpid())
+def prepare(run: str, addresses: Sequence[str], dask_worker: Worker) -> None:
+    """Make the communication of this worker."""
+    dask_worker.handlers[OPERATION] = _accept
+    _ranks[run] = DaskComm(run, addresses.index(dask_worker.address), addresses, dask_worker)
 
 
 async def dial(run: str, dask_worker: Worker) -> None:
@@ -158,5 +161,9 @@ def taken(run: str) -> DaskComm:
 
 async def _accept(comm: Any, run: str, rank: int) -> None:
     """Serve a connection from another rank, for as long as the job takes; a handler of the worker."""
-    if run in _ranks:
-        await _ranks[run].serve(rank, comm)
+    own = _ranks.get(run)
+    if own is None:  # the run is over
+        comm.abort()
+        return
+    await comm.write("served")
+    await own.serve(rank, comm)

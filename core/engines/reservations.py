@@ -27,10 +27,20 @@ class Reservations(SchedulerPlugin):
     def __init__(self) -> None:
         self.taken: dict[str, tuple[str, str]] = {}  # by address: run and client
         self.waiting: dict[str, str] = {}  # by run: client
+        self.running: dict[str, str] = {}  # by address: the run whose job is there, maybe cancelled; as workers say
 
     def valid_workers_downscaling(self, scheduler: Scheduler, workers: list[Any]) -> list[Any]:
         """Return the workers that adaptive scaling may retire: those without a rank."""
-        return [worker for worker in workers if worker.address not in self.taken]
+        return [worker for worker in workers if worker.address not in self.taken | self.running]
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        """Note which workers run a job: one that was cancelled goes on until its next collective."""
+        if topic != NAME:
+            return
+        if msg["runs"]:
+            self.running[msg["address"]] = msg["run"]
+        elif self.running.get(msg["address"]) == msg["run"]:
+            del self.running[msg["address"]]
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
         """Free what a client has taken that is gone."""
@@ -40,6 +50,7 @@ class Reservations(SchedulerPlugin):
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
         """Forget a worker that is gone: another process may have its address next."""
         self.taken.pop(worker, None)
+        self.running.pop(worker, None)
 
 
 def _of(scheduler: Any) -> Reservations:
@@ -56,7 +67,7 @@ def take(run: str, client: str, ranks: int | None, dask_scheduler: Any) -> tuple
     """
     held, workers = _of(dask_scheduler), dask_scheduler.workers
     held.waiting.setdefault(run, client)
-    free = [each for each in workers.values() if each.address not in held.taken]
+    free = [each for each in workers.values() if each.address not in held.taken | held.running]
     wanted = len(workers) if ranks is None else ranks
     if next(iter(held.waiting)) != run or not 0 < wanted <= len(free):
         return None, len(workers)
@@ -66,14 +77,18 @@ def take(run: str, client: str, ranks: int | None, dask_scheduler: Any) -> tuple
     return sorted(Place(each.address, each.server_id) for each in chosen), len(workers)
 
 
-def release(run: str, keys: list[str], dask_scheduler: Any) -> None:
-    """Free the workers of a run. Tasks ``keys``, whose results stay, may be repeated anywhere, where they raise."""
+def release(run: str, places: list[Place], keys: list[str], dask_scheduler: Any) -> list[str]:
+    """Free the workers of a run; return the addresses of those that are gone.
+
+    Tasks ``keys``, whose results stay, may be repeated anywhere, where they raise.
+    """
     held = _of(dask_scheduler)
     held.waiting.pop(run, None)
     held.taken = {address: entry for address, entry in held.taken.items() if entry[0] != run}
     for key in keys:
         if key in dask_scheduler.tasks:
             dask_scheduler.tasks[key].worker_restrictions = None
+    return gone(places, dask_scheduler)
 
 
 def gone(places: list[Place], dask_scheduler: Any) -> list[str]:

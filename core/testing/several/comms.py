@@ -255,8 +255,9 @@ def errors(comm: Comm) -> None:
     last = comm.size - 1
     for first in {last, max(0, last - 1)}:
         problem = KeyError(f"of {comm.rank}") if comm.rank >= first else None
-        with pytest.raises(KeyError, match=f"of {first}"):
+        with pytest.raises(KeyError, match=f"of {first}") as caught:
             comm.together(problem)
+        assert caught.value.__cause__ is not caught.value
     with pytest.raises(ValueError, match="could not convert string to float: 'mine'"), comm.alike():
         float("mine" if comm.rank == last else "1")
     assert comm.together(None, comm.rank) == [*range(comm.size)]

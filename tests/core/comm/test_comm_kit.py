@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import pytest
 import queued_ranks
 from mpi_jobs import start
+from slow_faults import SlowFaults
 
 from suricate.errors import CommunicationError
 from suricate.parallel import Comm, SelfComm, run, using
@@ -21,30 +22,6 @@ from suricate.testing import CommConformance
 from suricate.testing.several.comms import ends, within
 
 pytestmark = pytest.mark.plain  # it compiles nothing that others do not
-
-
-class SlowFaults(CommConformance):
-    """The same, with what takes seconds not in the quick tier."""
-
-    @pytest.mark.slow
-    def test_a_rank_that_hangs_while_another_reads(self) -> None:
-        super().test_a_rank_that_hangs_while_another_reads()
-
-    @pytest.mark.slow
-    def test_a_rank_that_does_not_come(self) -> None:
-        super().test_a_rank_that_does_not_come()
-
-    @pytest.mark.slow
-    def test_a_rank_that_is_busy_is_waited_for(self) -> None:
-        super().test_a_rank_that_is_busy_is_waited_for()
-
-    @pytest.mark.slow
-    def test_a_source_that_is_quiet_is_waited_for(self) -> None:
-        super().test_a_source_that_is_quiet_is_waited_for()
-
-    @pytest.mark.slow
-    def test_work_that_has_a_limit_of_its_own(self) -> None:
-        super().test_work_that_has_a_limit_of_its_own()
 
 
 class TestThreads(SlowFaults):
