@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def suricate_commands() -> list[click.Command]:
-    """Return the commands ``suricate demo`` and ``suricate bench``."""
+    """Return the commands ``suricate demo``, ``suricate bench`` and ``suricate compare``."""
     from suricate.bench.commands import bench, demo
+    from suricate.bench.compare import compare
 
-    return [demo, bench]
+    return [demo, bench, compare]

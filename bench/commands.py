@@ -1,7 +1,7 @@
 """The commands ``suricate demo`` and ``suricate bench``: options, and the checks of them before any work.
 
 Exit codes: 0 all rows are verified, 1 a row failed (FAIL or ERROR), 2 the command cannot run as asked (unknown
-backend or graph, impossible option, results file not writable). ``table_format``: "table", "csv" or "json".
+backend or graph, impossible option, results file not writable). ``table_format``: a format of ``cli.terminal.show``.
 """
 
 from __future__ import annotations

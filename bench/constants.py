@@ -91,6 +91,13 @@ TIME_LIMIT = 5.0  #: seconds per row, untimed parts included, after which MIN_RE
 DEMO_TIME_LIMIT = 0.4
 PATIENCE = 10  #: after this many time limits a row stops even with fewer than MIN_REPEATS
 
+# -- comparison of processes -------------------------------------------------------------------------------------------
+
+LEAST_PROCESSES = 5  #: per side; with fewer nothing is tested
+ALPHA = 0.01  #: a difference has a corrected p below it,
+BEYOND = 1.1  #: and a ratio above it, or below its reciprocal
+ACROSS = ("machine", "version", "backend", "device", "detail")  #: in what sides may differ if the user says so
+
 # -- algorithms --------------------------------------------------------------------------------------------------------
 
 CHECK_EACH_BATCH = 1_000_000  #: graphs with at most this many edges are verified after every batch of a stream

@@ -23,7 +23,7 @@ from suricate.bench.reports.results import ResultsFile, Row, grid, latest_of_fil
 from suricate.bench.runner import Limits, Task, measure
 from suricate.bench.suites import Selection
 from suricate.bench.workloads.references import LIBRARIES
-from suricate.cli.terminal import show, show_rich
+from suricate.cli.terminal import MARKUPS, Grid, grid_of, show, show_rich
 
 Rows = list[dict[str, Any]]
 STYLES = {"FAIL": "bold red", "ERROR": "bold red"}
@@ -49,7 +49,7 @@ def run(
         limits: how often a task is repeated.
         results: the file to which the header and the rows are appended; it is closed at the end.
         console: where progress and rows are printed, and the final tables if ``table_format`` is "table".
-        table_format: format of the final tables; in any other than "table" the rows are printed to stdout.
+        table_format: format of the final tables; in any other than "table" :func:`grids_of` is printed to stdout.
         brief: whether to print an overview in place of rows and tables, and of rows only those that failed.
     """
     run_id = new_run()
@@ -89,7 +89,7 @@ def run(
     results.close()
     lines = [to_line(row) for row in rows]
     if table_format != "table":
-        show(table_format, [grid(lines)])
+        show(table_format, grids_of(lines, table_format))
     elif brief:
         console.print("\n".join(comparison.overview(lines)), markup=False, soft_wrap=True)
     else:
@@ -150,7 +150,7 @@ def report(
     if table_format == "table":
         _print_report(console, headers, rows)
     else:
-        show(table_format, [grid(rows)])
+        show(table_format, grids_of(rows, table_format))
     for kind, path in outputs.items():
         for file in _WRITERS[kind](path, headers, rows) if path else ():
             console.print(f"written to {file}", markup=False)
@@ -199,6 +199,11 @@ def print_tables(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print every kind of table for which ``rows`` have measurements."""
     for table in tables_of(rows):
         show_rich(console, table)
+
+
+def grids_of(rows: Rows, table_format: str) -> list[Grid]:
+    """Return what formats other than "table" print: in a markup the same tables, else one of all rows, in full."""
+    return [grid_of(table) for table in tables_of(rows)] if table_format in MARKUPS else [grid(rows)]
 
 
 def tables_of(rows: list[dict[str, Any]]) -> list[Table]:

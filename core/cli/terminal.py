@@ -1,4 +1,4 @@
-"""What commands print to: consoles, tables in three formats, progress."""
+"""What commands print to: consoles, tables in five formats, progress."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PIPE_WIDTH = 160  #: columns of running text that is not printed to a terminal; tables there are as wide as they need
+MARKUPS = "markdown", "latex"  #: formats for other texts, see ``markup``
 GAP = "  "  #: between the columns of a plain table
 FRAME = 3  #: characters that a frame takes per column
 
 #: the option of every command that prints tables; its value is for :func:`show`
 table_format = click.option(
-    "--format", "table_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True,
-    help="Format of what is printed; csv and json have all digits.",
+    "--format", "table_format", type=click.Choice(["table", "csv", "json", *MARKUPS]), default="table",
+    show_default=True, help="Format of what is printed; csv and json have all digits.",
 )  # fmt: skip
 
 
@@ -60,8 +61,13 @@ def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = N
 
     "table": a line per fact, then the tables. "csv": tables separated by a blank line; facts are printed to stderr.
     "json": one object with facts and tables by name, a table being a list of objects; one table alone is that list.
+    "markdown", "latex": facts as text or comments, then the tables, with six digits.
     """
     facts = facts or {}
+    if format in MARKUPS:
+        from suricate.cli.markup import marked_up
+
+        return click.echo(marked_up(format, grids, facts), nl=False)
     if format == "json":
         tables = {grid.name: records(grid.columns, grid.rows) for grid in grids}
         content = {**{name: as_json(value) for name, value in facts.items()}, **tables}

@@ -28,7 +28,7 @@ def lines_of(path):
 
 
 def test_the_commands_are_offered():
-    assert [command.name for command in suricate_commands()] == ["demo", "bench"]
+    assert [command.name for command in suricate_commands()] == ["demo", "bench", "compare"]
 
 
 @pytest.fixture(scope="module")
