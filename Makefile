@@ -18,7 +18,7 @@ QUICK_CACHE ?= $(CURDIR)/.cache/quick
 QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE) PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/bytecode
 COMMIT ?= $(shell git rev-parse HEAD)
 
-.PHONY: demo docs test test-all test-share soak faults lint format wheel-check code-wheel compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
+.PHONY: demo docs test test-all test-share soak faults lint format wheel-check wheel-lowest wheel-pythons code-wheel compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
 
 # What both call is compiled ahead, side by side, for 20 s at most; what is left of the second goes on beside the first.
 DEMO = $(BIN)/suricate demo --graph examples/demo/mathoverflow.txt.xz --algorithm bfs --algorithm wcc
@@ -68,6 +68,13 @@ format: $(VENV)/.dev
 
 wheel-check: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
+
+# Before a release: the wheel with the lowest dependencies; and whether those of other Pythons, and of aarch64, are there.
+wheel-lowest: $(VENV)/.dev
+	$(BIN)/python .ci/check_wheel.py --lowest
+
+wheel-pythons: $(VENV)/.dev
+	$(BIN)/python .ci/check_wheel.py --pythons
 
 # The packages of machine code, suricate-code-cpu and suricate-code-cuda, in dist/ (minutes; the second has all programs with
 # PROGRAMS=FILE, which `.ci/code_wheel.py record` writes on a machine with a GPU).

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from suricate import errors
 from suricate.base import public, renamed
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {  # public name -> module that defines it; imported on first use
     "Advice": "suricate.plugins.advice",

@@ -31,8 +31,8 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = [
-    "docs/**", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "core/README.md", "backends/*/README.md",
-    "bench/README.md", "bench/data/README.md", "examples/*/README.md",
+    "docs/**", "README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "core/README.md",
+    "backends/*/README.md", "bench/README.md", "bench/data/README.md", "examples/*/README.md",
 ]  # fmt: skip
 exclude_patterns = [".*", "build", "tests", "**/_*"]
 suppress_warnings = [

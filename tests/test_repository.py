@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE
 
+import suricate as su
 from suricate import plugins
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -56,8 +57,53 @@ def test_the_root_of_the_repository_holds_only_what_belongs_there() -> None:
     if listed.returncode:
         pytest.skip("not a checkout of git")
     found = {line.split("/")[0] for line in listed.stdout.splitlines() if not line.startswith(".")}
-    assert found <= {*LAYERS, "docs", "examples", "tests", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile",
-                     "README.md", "pyproject.toml"}  # fmt: skip
+    assert found <= {*LAYERS, "docs", "examples", "tests", "CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md",
+                     "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md",
+                     "pyproject.toml", "setup.py"}  # fmt: skip
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    said = {
+        "pyproject.toml": r'^version = "(.+)"$',
+        "CITATION.cff": "^version: (.+)$",
+        "CHANGELOG.md": r"^## ([\d.]+)",
+        "README.md": r"^Version ([\d.]+)\. ",
+    }
+    found = {file: re.findall(text, (CHECKOUT / file).read_text(), re.MULTILINE)[0] for file, text in said.items()}
+    assert found == dict.fromkeys(said, su.__version__) | {"README.md": su.__version__.removesuffix(".0")}
+
+
+def test_the_published_readme_links_to_no_file() -> None:
+    published, text = runpy.run_path(str(CHECKOUT / "setup.py"))["published"], (CHECKOUT / "README.md").read_text()
+    relative = re.compile(r"\]\((?!https?:)")
+    alone, linked = published(text), published(text, "https://example.org/suricate")
+    assert not relative.search(alone + linked)
+    assert "checkout -->" not in alone + linked
+    assert "![" not in alone
+    assert "](https://example.org/suricate/raw/main/docs/mathoverflow.svg)" in linked
+    assert "](https://example.org/suricate/blob/main/docs/streams.md)" in linked
+    assert "pip install suricate" in alone
+    assert "make test" not in alone, "it is for those who have a checkout"
+    urls = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"].get("urls", {})
+    assert urls.get("Source", "https://").startswith("https://")
+
+
+def test_kits_can_be_looked_through_without_pytest() -> None:
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("pytest", "_pytest", "hypothesis")))
+import suricate as su
+assert set(dir(su.testing)) == set(su.testing.__all__)
+assert su.testing.measure is not None
+try:
+    su.testing.StoreConformance()
+except su.errors.MissingLibraryError as error:
+    assert "pip install 'suricate[dev]'" in str(error)
+else:
+    raise AssertionError("a kit without pytest")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pre_commit_uses_the_versions_of_the_development_extra() -> None:

@@ -71,4 +71,4 @@ facts += [rounds < 9, old.min() == 7, [w.events for w in job] == [1, 1], replaye
 facts += [su.parallel.run(lambda comm: comm.size, ranks=2) == [2, 2], su.networkx.Graph([(0, 1)]).order() == 2]
 facts += [su.Events(8, device="cpu").append([1, 2], [0, 1], [1, 2]) == range(2)]
 facts += [not su.testing.measure(g.degrees, g.device).waits, issubclass(su.errors.WeightError, ValueError)]
-facts += [su.kernels.ROUND_WORDS == 24, su.Step("module", None, None, None).answer is None, su.__version__ == "0.1.0"]
+facts += [su.kernels.ROUND_WORDS == 24, su.Step("module", None, None, None).answer is None, su.__version__[0] == "0"]
