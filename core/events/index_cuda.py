@@ -2,8 +2,9 @@
 
 Events that enter wait as they come. The first look at :attr:`CudaIndex.rows` sorts them by vertex (the sort is
 stable, so they stay in order of their numbers) and merges them with the rows, in one cooperative launch (``merge.cu``).
-Events that leave are the first ones of their rows: ``begin`` moves (``index.cu``), and the next merge closes the gaps.
-Nothing waits for the device: the host knows how many events are live, and kernels know the slots of each row.
+Events that leave are the first ones of their rows: ``begin`` moves (``index.cu``) when rows are asked for or merged,
+and the merge closes the gaps. Nothing waits for the device: the host knows how many events are live, and kernels know
+the slots of each row.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class CudaIndex:
         for program in programs():
             program.prepare()
         self._first = self._next = 0  # numbers: those of live events are from the former to below the latter
+        self._begun = 0  # no number in the rows is below it
         self._unmerged = 0  # the last so many events are not in the rows yet, but in _entering: vertices, ends
         self._rows, self._spare, self._entering = self._new_rows(), self._new_rows(), self._new(np.uint32, 0, 0)
 
@@ -78,6 +80,8 @@ class CudaIndex:
         if self._unmerged:
             with Uninterrupted():  # the counters of barriers are those of launches
                 self._merge()
+        elif self._begun < self._first:
+            self._move_begins()
         return self._rows
 
     @property
@@ -116,7 +120,7 @@ class CudaIndex:
         slots, held = live << self._both, len(self._spare.other)
         if not slots <= held <= 4 * slots + LEAST:
             self._give_spare(0)  # which holds nothing
-            ample = int(GROWTH * slots) if len(self._rows.other) else slots  # a bulk load takes no more than it needs
+            ample = int(GROWTH * slots) if live > count else slots  # a bulk load takes no more than it needs
             first_that_fits(self._give_spare, ample, slots)
 
     def _give_spare(self, slots: int) -> None:
@@ -127,7 +131,7 @@ class CudaIndex:
         """Return an independent copy, for a log with ``admit``."""
         rows = self.rows
         made = CudaIndex(self._device, self.over, self._vertices, admit)
-        made._first, made._next = self._first, self._next
+        made._first, made._next, made._begun = self._first, self._next, self._begun
         admit(sum(array.nbytes for array in rows))
         with out_of_memory("events"):
             made._rows = Rows(*map(copied, rows))
@@ -158,7 +162,9 @@ class CudaIndex:
             CapacityError: too little memory; nothing has changed.
         """
         if self._first == self._next:  # all that is in the rows or waits has left
-            self._first, self._next, self._unmerged = first, first, 0
+            self._move_begins()
+            self._first = self._next = self._begun = first
+            self._unmerged = 0
         if self._unmerged > min(self._next - self._first + LEAST, MOST_UNMERGED):
             self._merge()
         self.reserve(src, dst)
@@ -172,15 +178,19 @@ class CudaIndex:
         self._unmerged, self._next = self._unmerged - len(src), self._next - len(src)
 
     def expire(self, record: Record, upto: int) -> None:
-        """Remove the events with numbers below ``upto``; a merge leaves out those that wait."""
-        held = self._next - self._unmerged  # one past the last number in the rows
-        if self._first < min(upto, held):
+        """Remove the events with numbers below ``upto``: the rows lack them when they are next asked for."""
+        self._first = max(self._first, upto)
+
+    def _move_begins(self) -> None:
+        """Let the events below the first live one leave the rows; a merge leaves out those that wait."""
+        upto = min(self._first, self._next - self._unmerged)  # the latter is one past the last number in the rows
+        if self._begun < upto:
             begin, end, _, number = self._rows
             self._expire(
                 _blocks_for(self._vertices), begin.data.ptr, end.data.ptr, number.data.ptr, self._vertices,
-                self._first & LOW, min(upto, held) - self._first,
+                self._begun & LOW, upto - self._begun,
             )  # fmt: skip
-        self._first = max(self._first, upto)
+        self._begun = self._first
 
     def remove(self, src: Array, dst: Array, numbers: Array, first: int) -> None:
         """Remove the events ``src[i] -> dst[i]`` with ``numbers``, ``int64[k]``, ascending; ``first``: the record's."""
@@ -256,6 +266,7 @@ class CudaIndex:
 
     def _merge(self) -> None:
         """Merge the events that wait and have not left with the rows; raises ``CapacityError``."""
+        self._move_begins()
         begun = self._next - self._unmerged
         left = min(max(self._first - begun, 0), self._unmerged)
         vertex, other = (part[left : self._unmerged] for part in self._entering)

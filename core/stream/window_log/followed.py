@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.forks import shared_number
 from suricate.base.types import DELETE
-from suricate.events import index_of, number_from, taking_of
+from suricate.cuda.host_copies import HostCopies
+from suricate.events import index_of, taking_of
 from suricate.events.record import Record
 from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.arrays import on_host
@@ -17,12 +19,14 @@ from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import graph_lock
 from suricate.state.workspace import Workspace
 from suricate.stream.window_log.ring_record import RingRecord
-from suricate.windows.events import times_of
+from suricate.windows.ring.device_ring import DeviceRing
 
 if TYPE_CHECKING:
     from suricate.windows.events import Events as Columns
     from suricate.windows.ring import Change, Ring
     from suricate.windows.ring.device_ring import AnyRing
+
+LARGE = 1 << 20  #: bytes of a column that threads copy
 
 
 class Followed:
@@ -43,6 +47,7 @@ class Followed:
         self.device, self.over, self.version, self._decays = device, over, 0, decays
         self.lock = graph_lock(device)
         self.record: Any = None
+        self._ids = 0  # one more than the largest in pairs that have come
         self.index, self.taking = index_of(device, over, 0, _admit), taking_of(device)
         self.watch = shared_number()
         self.workspace = Workspace(device)  # of views
@@ -67,19 +72,22 @@ class Followed:
         with self.lock, self.device.current(), Uninterrupted():
             self.version += 1
             self.watch[0] = self.version
+            self.cover(self._ids)  # before events of the slide before are merged
             record = self.record = self._record_of(ring, events)
             if cutoff is not None:
-                upto = number_from(record, cutoff, self.taking)
+                upto = max(record.first, _number_from(ring, cutoff))
                 self.index.expire(record, upto)
                 record.leave(upto)
             src, dst = self._entering(events)
             self.index.append(src, dst, record.next)
+            if isinstance(ring, DeviceRing):  # both take the same arrays of the device
+                events = events._replace(src=src, dst=dst)
             try:
                 change = ring.slide(events, cutoff)
             except BaseException:
                 self.index.withdraw(src, dst)
                 raise
-            removes = events.kind is not None
+            self._ids, removes = max(self._ids, change.top + 1), events.kind is not None
             record.next += len(src)
             if removes:
                 self._remove(ring.on_host())
@@ -100,16 +108,30 @@ class Followed:
         if events.kind is not None:
             events = events.taken(events.kind > DELETE)
         ends = events.src, events.dst
-        if events.number:
+        if events.number and isinstance(ends[0], np.ndarray):  # of others the ring tells the largest, in the same wait
             self.cover(max(int(end.max()) for end in ends) + 1)
         if not self.device.is_cuda:
             return on_host(ends[0]), on_host(ends[1])
-        put = self.device.xp.asarray
         self.record.reserve(events.number, _admit)
-        src, dst = (put(end, np.uint32) for end in ends)
-        columns = {name: put(part) for name, part in self._columns(events).items()}
-        self.record.write({"time": put(times_of(events.time)), "src": src, "dst": dst, **columns})
+        src, dst = (self.device.xp.asarray(end, np.uint32) for end in ends)
+        columns = {name: self._put(part) for name, part in self._columns(events).items()}
+        self.record.write({"time": self._put(events.time), "src": src, "dst": dst, **columns})
         return src, dst
+
+    def _put(self, column: np.ndarray | range) -> Array:
+        """Return a column of events on the device; large ones of the host by several threads."""
+        xp = self.device.xp
+        if isinstance(column, range):
+            return xp.arange(column.start, column.stop, dtype=np.int64)
+        if column.nbytes < LARGE:
+            return xp.asarray(column)
+        made = xp.empty(len(column), column.dtype)
+        self._copies((np.ascontiguousarray(column),), (made,), xp.cuda.get_current_stream())
+        return made
+
+    @cached_property
+    def _copies(self) -> HostCopies:
+        return HostCopies(self.device)
 
     def _columns(self, events: Columns) -> dict[str, np.ndarray]:
         """Return weights and attributes of events by name; of texts their ids."""
@@ -143,6 +165,11 @@ class Followed:
         if record.alive is not None:
             gone = self.device.xp.flatnonzero(record.listed(record.alive, record.first, record.next) == 0)
             self.index.remove(src[gone], dst[gone], gone + record.first, record.first)
+
+
+def _number_from(ring: AnyRing, time: int) -> int:
+    """Return the number of the first event of a ring with a time >= ``time``; the host knows it without waiting."""
+    return ring.number_from(time) if isinstance(ring, DeviceRing) else RingRecord(ring).number_from(time)
 
 
 def _admit(_: int) -> None:

@@ -93,6 +93,10 @@ class DeviceRing:
         """The number of the oldest live event, and of the next to enter, as on the host."""
         return self._front, self._back
 
+    def number_from(self, time: int) -> int:
+        """Return the number of the first live event with a time >= ``time``, or of the next to enter."""
+        return self._front + self._number_before(time)
+
     @property
     def num_pairs(self) -> int:
         """The number of pairs with live events."""

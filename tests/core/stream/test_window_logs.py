@@ -16,7 +16,10 @@ from window_model import model
 
 import suricate as su
 import suricate.stream as st
+from suricate.base.devices import resolve_device
 from suricate.errors import ParameterError, RequirementError, UnknownNameError
+from suricate.stream.window_log import followed
+from suricate.testing import measure
 
 SIZE = 30
 
@@ -269,3 +272,29 @@ def test_a_copy_goes_on_by_itself_as_a_log(device) -> None:
         log.check()
     assert len(log) == len(log.names) == 0
     assert len(job.names) > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("timed", [False, True])
+def test_slides_with_events_wait_and_launch_no_more_than_without(timed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids that only the device knows get rows; times of positions are made there, others copied by threads."""
+    monkeypatch.setattr(followed, "LARGE", 1)
+    xp, rng, lengths = resolve_device("cuda").xp, np.random.default_rng(4), ("120", "40") if timed else (120, 40)
+    drawn = [rng.integers(0, 12 * (at + 1), (2, 40)).astype(np.uint32) for at in range(9)]
+    chunks = [dict(zip(("src", "dst"), map(xp.asarray, ends), strict=True)) for ends in drawn]
+    for at, chunk in enumerate(chunks) if timed else ():
+        chunk["time"] = np.arange(40 * at, 40 * at + 40)
+    given: dict[str, Any] = {"size": lengths[0], "slide": lengths[1], "graph": {"device": "cuda"}}
+    jobs = [st.Window(chunks, **given, **options) for options in ({"events": "in"}, {})]
+    for slide in range(8):
+        costs = [measure(lambda: next(job), resolve_device("cuda")) for job in jobs]  # noqa: B023
+        if slide > 3:
+            costs[0].waits.pop("Event.synchronize", None)  # until a buffer of the copies is free, as it is
+            assert costs[0].waits == costs[1].waits
+            assert costs[0].launches <= costs[1].launches
+        if slide in (4, 7):  # merges those of several slides
+            log = jobs[0].current.log  # type: ignore[union-attr]
+            log.check()
+            ends = np.concatenate(drawn[slide - 2 : slide + 1], axis=1).T.tolist()
+            numbers = range(40 * (slide - 2), 40 * (slide + 1))
+            assert events_of(log) == [(at, at, *pair) for at, pair in zip(numbers, ends, strict=True)]
