@@ -343,7 +343,7 @@ class Events:
         if num_vertices > self.num_vertices:
             self._index.add_vertices(num_vertices - self.num_vertices)
             self.num_vertices = num_vertices
-        self._index.append(*self._record.ends(first, last), first)
+        self._index.enter(self._record, first, last)
         self._changed()
 
     def _take(self, times: Array, src: Array, dst: Array, bound: int) -> int | None:
@@ -351,8 +351,8 @@ class Events:
         if self.device.is_cuda:
             if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):
                 src, dst, _ = checked_edges((src, dst, None), bound)  # half the bytes to be copied
-            given = ((times, "time"), (src, "src"), (dst, "dst"))
-            times, src, dst = (placed(part, self.device, name, "log") for part, name in given)
+            times = placed(times, self.device, "time", "log")
+            src, dst = placed(src, self.device, "src", "log"), placed(dst, self.device, "dst", "log")
         closed = self.closed
         return self._taking(self._record, (times, src, dst), bound, FIRST if closed is None else closed)
 
@@ -433,9 +433,7 @@ class Events:
         record, held, time = self._record, len(self._record), _time(before, "before")
         upto = number_from(record, time, self._taking)
         if upto > record.first:
-            ends = record.ends(record.first, upto)
-            alive = None if record.alive is None else record.listed(record.alive, record.first, upto) != 0
-            with self._leaving(*(ends if alive is None else (end[alive] for end in ends))) as index:
+            with self._leaving(lambda: record.live_ends(record.first, upto)) as index:
                 index.expire(record, upto)
                 record.leave(upto)
         self._expired = time if self._expired is None else max(self._expired, time)
@@ -472,13 +470,13 @@ class Events:
         record, numbers = self._record, self.device.xp.unique(self._live(numbers))
         if len(numbers):
             src, dst = (ring[numbers & (record.capacity - 1)] for ring in record.ends(0, record.capacity))
-            with self._leaving(src, dst) as index:
+            with self._leaving(lambda: (src, dst)) as index:
                 record.mark_removable(self._admit)
                 index.remove(src, dst, numbers, record.first)
                 record.remove(numbers)
 
     @contextmanager
-    def _leaving(self, src: Array, dst: Array) -> Iterator[Any]:
+    def _leaving(self, ends_of: Callable[[], tuple[Array, Array]]) -> Iterator[Any]:
         """A context, without interrupts, in which live events leave; it yields the index. Their names lose a count."""
         names = self.names
         if names is None:
@@ -488,7 +486,7 @@ class Events:
             return
         with names.exclusive():
             change = Prepared(names, NEXT_SLIDE, slides=True)
-            change.recount(NO_IDS, np.concatenate((on_host(src), on_host(dst))), forgets=not names.keep)
+            change.recount(NO_IDS, np.concatenate([*map(on_host, ends_of())]), forgets=not names.keep)
             with Uninterrupted():
                 yield self._index
                 change.keep()

@@ -1,25 +1,9 @@
 // Kernels of the index of events by vertex (index_cuda.py) that move no rows: thread per vertex or event, grid-stride, but where another mapping is
 // named. No atomics; no kernel synchronises with the host, nor blocks with each other. Numbers of events are compared by their differences to the
 // lowest one in the index, modulo 2^32.
+#include "kept_slots.cuh"
 #include "lists.cuh"
 #include "search.cuh"
-
-// First slot in [lo, hi) of a row, in which numbers ascend, whose number is not less than ``below`` above ``first``.
-__device__ __forceinline__ long long first_kept(const uint32_t* number, long long lo, long long hi, uint32_t first,
-                                                uint32_t below) {
-    long long step = 1;
-    while (lo + step <= hi && number[lo + step - 1] - first < below) {  // mostly few leave: doubling steps
-        lo += step;
-        step *= 2;
-    }
-    hi = min(hi, lo + step - 1);
-    while (lo < hi) {
-        const long long mid = lo + (hi - lo) / 2;
-        if (number[mid] - first < below) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
-}
 
 // The events less than ``leaving`` above ``first`` leave their rows: begin, end int64[vertices]; number uint32[slots]. 16 bytes per vertex, a sector of
 // 32 per row, and 8 more per row that loses events.

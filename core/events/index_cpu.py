@@ -92,6 +92,10 @@ class Index:
         size = np.concatenate((self._size, np.full(count, UNPLACED, np.uint8)))
         self._begin, self._end, self._size = begin, end, size
 
+    def enter(self, record: Record, first: int, last: int) -> None:
+        """Enter the events ``first`` to ``last`` (exclusive) of ``record``; raises as :meth:`append`."""
+        self.append(*record.ends(first, last), first)
+
     def append(self, src: np.ndarray, dst: np.ndarray, first: int) -> None:
         """Enter the events ``src[i] -> dst[i]``, ``uint32`` each, with the numbers ``first + i``.
 

@@ -1,10 +1,10 @@
 """Events by vertex on CUDA: rows of one direction, which a merge writes into the other of two sets of arrays.
 
-Events that enter wait as they come. The first look at :attr:`CudaIndex.rows` sorts them by vertex (the sort is
-stable, so they stay in order of their numbers) and merges them with the rows, in one cooperative launch (``merge.cu``).
-Events that leave are the first ones of their rows: ``begin`` moves (``index.cu``) when rows are asked for or merged,
-and the merge closes the gaps. Nothing waits for the device: the host knows how many events are live, and kernels know
-the slots of each row.
+Events that enter wait in the record of the log. The first look at :attr:`CudaIndex.rows` sorts them by vertex (the
+sort is stable, so they stay in order of their numbers) and merges them with the rows, in one cooperative launch
+(``merge.cu``). Events that leave are the first ones of their rows: the merge leaves them out, and where there is none,
+``begin`` moves (``index.cu``) when rows are asked for. Nothing waits for the device: the host knows how many events are
+live, and kernels know the slots of each row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GROWTH, LEAST = 1.25, 1 << 12  #: of new arrays, where they may be larger than n
 MOST_UNMERGED = 1 << 24  #: events, which the sort takes in one launch
 
 MERGING = Struct("Merging", {
-    "begin": "const long long*", "end": "const long long*",  # [vertices]: the old rows
+    "begin": "long long*", "end": "const long long*",  # [vertices]: the old rows; the former moves
     "other": "const uint32_t*", "number": "const uint32_t*",  # by slot
     "new_begin": "long long*", "new_end": "long long*",  # [vertices]: the new rows
     "new_other": "uint32_t*", "new_number": "uint32_t*",  # by slot
@@ -46,6 +46,7 @@ MERGING = Struct("Merging", {
     "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
     "size": "uint32_t", "first": "uint32_t",  # number of place 0
     "half": "uint32_t", "both": "uint32_t",  # bits of half an id; 1 if an event has two places, else 0
+    "oldest": "uint32_t", "leaving": "uint32_t",  # old events less than the latter above the former leave
     "vertices": "long long",
 })  # fmt: skip
 INDEX = Program(HERE / "index.cu", include=(cuda.HERE,))
@@ -71,8 +72,9 @@ class CudaIndex:
             program.prepare()
         self._first = self._next = 0  # numbers: those of live events are from the former to below the latter
         self._begun = 0  # no number in the rows is below it
-        self._unmerged = 0  # the last so many events are not in the rows yet, but in _entering: vertices, ends
-        self._rows, self._spare, self._entering = self._new_rows(), self._new_rows(), self._new(np.uint32, 0, 0)
+        self._unmerged = 0  # the last so many events are not in the rows yet, but in the record
+        self._record: Any = None
+        self._rows, self._spare = self._new_rows(), self._new_rows()
 
     @property
     def rows(self) -> Rows:
@@ -92,7 +94,7 @@ class CudaIndex:
     @property
     def memory(self) -> int:
         """Bytes of all arrays."""
-        return sum(array.nbytes for array in (*self._rows, *self._spare, *self._entering))
+        return sum(array.nbytes for array in (*self._rows, *self._spare))
 
     # -- memory --------------------------------------------------------------------------------------------------------
 
@@ -111,12 +113,7 @@ class CudaIndex:
 
         What a merge needs besides is proportional to the events that wait and the vertices, and freed behind it.
         """
-        unmerged, live = self._unmerged + count, self._next - self._first + count
-        if unmerged > len(self._entering[0]):
-            larger = first_that_fits(lambda size: self._new(np.uint32, size, size), 2 * unmerged, unmerged)
-            for old, new in zip(self._entering, larger, strict=True):
-                new[: self._unmerged] = old[: self._unmerged]
-            self._entering = larger
+        live = self._next - self._first + count
         slots, held = live << self._both, len(self._spare.other)
         if not slots <= held <= 4 * slots + LEAST:
             self._give_spare(0)  # which holds nothing
@@ -146,17 +143,13 @@ class CudaIndex:
         self._spare = self._spare._replace(begin=spare[0], end=spare[1])
         self._vertices = more
 
-    def reserve(self, src: Array, dst: Array) -> None:
-        """Provide memory for the events ``src[i] -> dst[i]``; raises ``CapacityError``, and nothing has changed."""
-        self._reserve(len(src))
-
     # -- events --------------------------------------------------------------------------------------------------------
 
     def _sides(self, src: Array, dst: Array) -> tuple[Array, Array]:
         return (dst, src) if self.over == "in" else (src, dst)
 
-    def append(self, src: Array, dst: Array, first: int) -> None:
-        """Enter the events ``src[i] -> dst[i]``, ``uint32`` each, with the numbers ``first + i``; they are copied.
+    def enter(self, record: Record, first: int, last: int) -> None:
+        """Enter the events ``first`` to ``last`` (exclusive), which are in ``record``, and stay there until they leave.
 
         Raises:
             CapacityError: too little memory; nothing has changed.
@@ -167,28 +160,29 @@ class CudaIndex:
             self._unmerged = 0
         if self._unmerged > min(self._next - self._first + LEAST, MOST_UNMERGED):
             self._merge()
-        self.reserve(src, dst)
-        unmerged = self._unmerged + len(src)
-        for into, given in zip(self._entering, self._sides(src, dst), strict=True):
-            into[self._unmerged : unmerged] = given
-        self._unmerged, self._next = unmerged, first + len(src)
+        self._reserve(last - first)
+        self._record, self._unmerged, self._next = record, self._unmerged + last - first, last
 
     def withdraw(self, src: Array, dst: Array) -> None:
-        """Take the newest events out again: those of the last :meth:`append`, before a look at the rows."""
+        """Take the newest events out again: those of the last :meth:`enter`, before a look at the rows."""
         self._unmerged, self._next = self._unmerged - len(src), self._next - len(src)
 
     def expire(self, record: Record, upto: int) -> None:
         """Remove the events with numbers below ``upto``: the rows lack them when they are next asked for."""
         self._first = max(self._first, upto)
 
+    @property
+    def _leaving(self) -> int:
+        """How many numbers from ``_begun`` on, in the rows, have left; 0 if none."""
+        return max(min(self._first, self._next - self._unmerged) - self._begun, 0)
+
     def _move_begins(self) -> None:
-        """Let the events below the first live one leave the rows; a merge leaves out those that wait."""
-        upto = min(self._first, self._next - self._unmerged)  # the latter is one past the last number in the rows
-        if self._begun < upto:
+        """Let the events below the first live one leave the rows."""
+        if leaving := self._leaving:
             begin, end, _, number = self._rows
             self._expire(
                 _blocks_for(self._vertices), begin.data.ptr, end.data.ptr, number.data.ptr, self._vertices,
-                self._begun & LOW, upto - self._begun,
+                self._begun & LOW, leaving,
             )  # fmt: skip
         self._begun = self._first
 
@@ -266,19 +260,17 @@ class CudaIndex:
 
     def _merge(self) -> None:
         """Merge the events that wait and have not left with the rows; raises ``CapacityError``."""
-        self._move_begins()
         begun = self._next - self._unmerged
         left = min(max(self._first - begun, 0), self._unmerged)
-        vertex, other = (part[left : self._unmerged] for part in self._entering)
-        if len(vertex):
+        if left < self._unmerged:
             self._reserve(0)
+            vertex, other = self._sides(*self._record.ends(begun + left, self._next))
             with out_of_memory("events"):
                 keys, order = self._sorted(vertex, other)
                 self._launch_merge(vertex, other, keys, order, begun + left)
-            self._rows, self._spare = self._spare, self._rows
+            self._rows, self._spare, self._begun = self._spare, self._rows, self._first
+        self._move_begins()
         self._unmerged = 0
-        if 4 * len(self._entering[0]) > self._next - self._first + LEAST:
-            self._entering = self._new(np.uint32, 0, 0)
 
     def _launch_merge(self, vertex: Array, other: Array, keys: Array, order: Array, first: int) -> None:
         kernel, most, barrier = self._merger
@@ -289,7 +281,7 @@ class CudaIndex:
         expected = barrier.expected(blocks, BARRIERS)
         MERGING.packer.pack_into(
             kernel.buffer, 0, *(array.data.ptr for array in arrays), barrier.address, expected, len(keys), first & LOW,
-            self._half, self._both, self._vertices,
+            self._half, self._both, self._begun & LOW, self._leaving, self._vertices,
         )  # fmt: skip
         kernel.launch(blocks, MERGE_THREADS)
 

@@ -105,6 +105,14 @@ class Record:
             return self.sources[low:high], self.targets[low:high]
         return self.listed(self.sources, first, next), self.listed(self.targets, first, next)
 
+    def live_ends(self, first: int, next: int) -> tuple[Array, Array]:
+        """Return :meth:`ends` without removed events."""
+        ends = self.ends(first, next)
+        if self.alive is None:
+            return ends
+        alive = self.listed(self.alive, first, next) != 0
+        return ends[0][alive], ends[1][alive]
+
     def number_from(self, time: int) -> int:
         """Return the number of the first event kept with a time >= ``time``, on the host; ``next`` if there is none."""
         return self.first + sum(bisect_left(self.time[part], time) for part in self.parts(self.first, self.next))

@@ -43,7 +43,7 @@ class Taking:
         1. None, with nothing to tell why: an id is not below ``num_vertices``, times descend, or the first one is below
         ``limit``, or ids have another dtype than those in ``COMPILED``, or two.
         """
-        (time, src, dst), rings = given, (*record.ends(0, record.capacity), record.time)
+        (time, src, dst), rings = given, (record.sources, record.targets, record.time)
         if src.dtype != dst.dtype or src.dtype not in COMPILED:
             return None
         kernel, count = self._kernels.get(src.dtype), len(src)
@@ -54,8 +54,8 @@ class Taking:
             *(ring.data.ptr for ring in rings), record.next, record.capacity - 1, self._state.data.ptr,
             self._done.data.ptr, self._answer.address, self._answer.next(),
         )  # fmt: skip
-        largest, descends, *ends = self._answer.read()
-        first, last = np.array(ends, np.uint64).view(np.int64).tolist()
+        largest, descends, first, last = self._answer.read()
+        first, last = signed(first), signed(last)
         return last if largest < num_vertices and not descends and first >= limit else None
 
     @cached_property
@@ -69,3 +69,8 @@ class Taking:
             self._answer.next(),
         )  # fmt: skip
         return record.first + self._answer.read()[0]
+
+
+def signed(word: int) -> int:
+    """Return the number that a word of 64 bits is in two's complement."""
+    return word - (word >> 63 << 64)

@@ -79,7 +79,10 @@ class Followed:
                 self.index.expire(record, upto)
                 record.leave(upto)
             src, dst = self._entering(events)
-            self.index.append(src, dst, record.next)
+            if self.device.is_cuda:
+                self.index.enter(record, record.next, record.next + len(src))
+            else:
+                self.index.append(src, dst, record.next)
             if isinstance(ring, DeviceRing):  # both take the same arrays of the device
                 events = events._replace(src=src, dst=dst)
             try:
@@ -161,7 +164,7 @@ class Followed:
         src, dst = record.ends(record.first, record.next)
         if len(src):
             self.cover(max(int(end.max()) for end in (src, dst)) + 1)
-        self.index.append(src, dst, record.first)
+        self.index.enter(record, record.first, record.next)
         if record.alive is not None:
             gone = self.device.xp.flatnonzero(record.listed(record.alive, record.first, record.next) == 0)
             self.index.remove(src[gone], dst[gone], gone + record.first, record.first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from suricate.base.devices import resolve_device
 from suricate.errors import CapacityError
 from suricate.events import index_cuda
 from suricate.events.index_cuda import CudaIndex
+from suricate.events.record import Record
 from suricate.testing import measure
 
 pytestmark = [pytest.mark.gpu, pytest.mark.plain]
@@ -59,18 +59,26 @@ class Log:
     def __init__(self, over: str, num_vertices: int, first: int = 0, admit: Any = allow) -> None:
         self.device = resolve_device("cuda")
         self.index, self.model = CudaIndex(self.device, over, num_vertices, admit), Model(over, first)
-        self.num_vertices = num_vertices
+        self.num_vertices, self.record = num_vertices, Record(self.device)
+        self.record.first = self.record.next = first
+
+    def write(self, src: Any, dst: Any) -> tuple[Any, Any]:
+        """Write events to the record, behind the last one."""
+        put = self.device.xp.asarray
+        ends = put(np.asarray(src, np.uint32)), put(np.asarray(dst, np.uint32))
+        self.record.reserve(len(ends[0]), allow)
+        self.record.write({"src": ends[0], "dst": ends[1]})
+        return ends
 
     def append(self, src: Any, dst: Any) -> None:
-        src, dst = np.asarray(src, np.uint32), np.asarray(dst, np.uint32)
-        given = self.device.xp.asarray(src), self.device.xp.asarray(dst)
-        self.index.append(*given, self.model.next)
-        self.model.append(src, dst)
-        for array in given:
-            array.fill(0)  # the index has copies
+        self.write(src, dst)
+        self.index.enter(self.record, self.record.next, self.record.next + len(src))
+        self.model.append(np.asarray(src, np.uint32), np.asarray(dst, np.uint32))
+        self.record.next = self.model.next
 
     def expire(self, upto: int) -> None:
-        self.index.expire(SimpleNamespace(first=self.model.first, alive=None), upto)
+        self.index.expire(self.record, upto)
+        self.record.leave(upto)
         self.model.expire(upto)
 
     def remove(self, given: np.ndarray) -> None:
@@ -154,11 +162,11 @@ def test_all_leave_and_return() -> None:
 
 
 def test_withdrawn() -> None:
-    log, xp = Log("in", 3), resolve_device("cuda").xp
+    log = Log("in", 3)
     log.append([0, 1], [1, 2])
-    more = xp.asarray(np.zeros(4, np.uint32))
-    log.index.append(more, more, 2)
-    log.index.withdraw(more, more)
+    more = log.write(np.zeros(4), np.zeros(4))
+    log.index.enter(log.record, 2, 6)
+    log.index.withdraw(*more)
     log.append([2], [2])
     log.check()
 
@@ -186,7 +194,7 @@ def test_lack_of_memory_loses_nothing() -> None:
     allowed[0] = 100
     many = np.zeros(5000, np.uint32)
     with pytest.raises(CapacityError):
-        log.index.append(log.device.xp.asarray(many), log.device.xp.asarray(many), log.model.next)
+        log.append(many, many)
     allowed[0] = 1 << 20
     log.check()
     log.append(many, many)
@@ -194,20 +202,22 @@ def test_lack_of_memory_loses_nothing() -> None:
 
 
 def test_a_slide_is_one_merge_and_waits_for_nothing() -> None:
-    log, xp = Log("in", 100), resolve_device("cuda").xp
-    given = [xp.asarray(np.arange(60, dtype=np.uint32)) for _ in range(2)]
+    log = Log("in", 100)
     log.append(np.arange(100), np.arange(100))
     log.check()
 
-    def slide(first: int) -> None:
-        log.index.append(*given, 60 * first + 100)
-        log.index.expire(SimpleNamespace(first=60 * first, alive=None), 60 * first + 60)
+    def slide() -> None:
+        log.index.enter(log.record, log.record.next, log.record.next + 60)
+        log.record.next += 60
+        log.expire(log.record.first + 60)
         assert log.index.rows is log.index.rows
 
-    slide(0)
-    costs = measure(lambda: slide(1), log.device)
+    log.write(np.arange(60), np.arange(60))
+    slide()
+    log.write(np.arange(60), np.arange(60))
+    costs = measure(slide, log.device)
     assert not costs.waits
-    assert costs.kernels == {"launchKernel": 2, "launchCooperativeKernel": 2}  # rows, ids; the sort, the merge
+    assert costs.kernels == {"launchKernel": 1, "launchCooperativeKernel": 2}  # ids; the sort, the merge
 
 
 def test_memory_of_a_window_is_flat(monkeypatch: pytest.MonkeyPatch) -> None:
