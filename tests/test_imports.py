@@ -21,7 +21,7 @@ LAYERS = {
     "algorithms": "suricate.algorithms",
     "bench": "suricate.bench",
 }
-HEAVY = ("numba", "cupy", "scipy", "networkx", "pandas", "matplotlib")
+HEAVY = ("numba", "cupy", "scipy", "networkx", "pandas", "matplotlib", "distributed")
 BUILT_IN_NAMES = {
     entry.name
     for entry in metadata.entry_points(group="suricate")
@@ -108,6 +108,14 @@ def test_import_loads_nothing_heavy() -> None:
 )
 def test_neither_numba_nor_cupy_before_a_device_needs_them(code: str) -> None:
     assert not loaded_by(code) & {"numba", "cupy"}
+
+
+def test_plugins_load_without_what_their_extras_bring() -> None:
+    absent = "sys.modules.update(dict.fromkeys(('distributed', 'confluent_kafka', 'redis', 'torch')))"
+    code = (
+        f"{absent}; import warnings; warnings.simplefilter('error'); from suricate import plugins; plugins.installed()"
+    )
+    assert "suricate" in loaded_by(code)
 
 
 @pytest.mark.gpu

@@ -18,11 +18,11 @@ from suricate.base.errors import CommunicationError
 from suricate.comm.messages import limit
 from suricate.comm.peers import ENDED, Message, PeerComm
 from suricate.comm.protocol import Comm
-from suricate.engines.reservations import NAME
 
 if TYPE_CHECKING:
     from distributed import Worker
 
+NAME = "suricate"  #: of the plugin of the scheduler, and of what workers tell it
 OPERATION = "suricate_link"  #: what a worker calls the handler of connections from other ranks
 CALL = "suricate.engines.dask.run(client, job) starts job(comm) on the workers of a Dask client"
 SMALL = 1 << 12  #: bytes; arrays up to that go inside a message

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+from suricate.engines.links import NAME
+
 if TYPE_CHECKING:
     from distributed.scheduler import Scheduler
-
-NAME = "suricate"
 
 
 class Place(NamedTuple):
