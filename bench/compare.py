@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate.bench import constants
+from suricate.cli.grids import Grid
 from suricate.cli.sources import GRAPH_FILE
-from suricate.cli.terminal import Grid, show, table_format
+from suricate.cli.terminal import show, table_format
 
 if TYPE_CHECKING:
     from suricate.bench.reports.sides import Difference, Side

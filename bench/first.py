@@ -25,7 +25,7 @@ from typing import Any
 
 from suricate.base import packaged
 from suricate.base.devices import Device
-from suricate.cli.terminal import Grid
+from suricate.cli.grids import Grid
 
 STATES = "empty", "ahead", "warm"
 SCRIPTS = tomllib.loads((Path(__file__).parent / "data" / "first.toml").read_text())

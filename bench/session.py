@@ -23,7 +23,8 @@ from suricate.bench.reports.results import ResultsFile, Row, grid, latest_of_fil
 from suricate.bench.runner import Limits, Task, measure
 from suricate.bench.suites import Selection
 from suricate.bench.workloads.references import LIBRARIES
-from suricate.cli.terminal import MARKUPS, Grid, grid_of, show, show_rich
+from suricate.cli.grids import Grid
+from suricate.cli.terminal import MARKUPS, grid_of, show, show_rich
 
 Rows = list[dict[str, Any]]
 STYLES = {"FAIL": "bold red", "ERROR": "bold red"}

@@ -17,8 +17,8 @@ from typing import Any
 from suricate.bench import constants
 from suricate.bench.machine.sources import Identity, conflict, identities
 from suricate.bench.runner import Measurement, Task
+from suricate.cli.grids import Grid
 from suricate.cli.sources import STDOUT
-from suricate.cli.terminal import Grid
 
 
 @dataclass

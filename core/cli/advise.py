@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from suricate.cli.grids import Grid
 from suricate.cli.sources import FILE
-from suricate.cli.terminal import Grid, show, table_format
+from suricate.cli.terminal import show, table_format
 
 
 @click.command()

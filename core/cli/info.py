@@ -10,6 +10,7 @@ import click
 
 from suricate import __version__, plugins
 from suricate.cli.carry import shipped_code
+from suricate.cli.grids import Grid
 from suricate.cli.group import FAILED
 from suricate.cli.sources import (
     GRAPH_FILE,
@@ -20,7 +21,7 @@ from suricate.cli.sources import (
     read_file,
     reading_options,
 )
-from suricate.cli.terminal import Grid, show, table_format
+from suricate.cli.terminal import show, table_format
 from suricate.cli.warmup import kernel_cache
 from suricate.plugins.algorithm import UPDATE_KINDS
 

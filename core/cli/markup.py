@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from suricate.cli.terminal import Grid, rounded
+from suricate.cli.grids import Grid, rounded
 
 LATEX = str.maketrans(
     {name: f"\\{name}" for name in "&%$#_{}"}

@@ -15,6 +15,7 @@ from suricate import plugins
 from suricate.base.errors import SuricateError
 from suricate.base.files import check_writable
 from suricate.base.progress import working
+from suricate.cli.grids import Grid
 from suricate.cli.sources import (
     GRAPH_FILE,
     STDOUT,
@@ -27,7 +28,7 @@ from suricate.cli.sources import (
     read_file,
     reading_options,
 )
-from suricate.cli.terminal import Grid, show, table_format
+from suricate.cli.terminal import show, table_format
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -8,11 +8,12 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from suricate.base.visible import visible
+from suricate.cli.grids import Grid, printable, rounded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,15 +29,6 @@ table_format = click.option(
     "--format", "table_format", type=click.Choice(["table", "csv", "json", *MARKUPS]), default="table",
     show_default=True, help="Format of what is printed; csv and json have all digits.",
 )  # fmt: skip
-
-
-class Grid(NamedTuple):
-    """A table to print: its key in JSON, its columns, its rows of numbers and texts; whether it has names of users."""
-
-    name: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    has_names: bool = False
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -122,29 +114,10 @@ def _print_table(grid: Grid) -> None:
     show_rich(console(), table)
 
 
-def rounded(value: Any) -> str:
-    """Return ``value``, a cell of a table, as text: a float with six significant digits, None as nothing.
-
-    What would steer a terminal, and line breaks, are written out (``visible``).
-    """
-    import numpy as np
-
-    if value is None:
-        return ""
-    if isinstance(value, (float, np.floating)):
-        return f"{value:.6g}"
-    return visible(printable(value))
-
-
 def name_cell(value: Any) -> str:
     """Return :func:`rounded` ``value``; in a terminal cut to a third of its width, so that no name takes the screen."""
     text = rounded(value)
     return visible(text, max(24, console().width // 3)) if len(text) > 24 and sys.stdout.isatty() else text
-
-
-def printable(value: Any) -> str:
-    """Return ``value`` as text that any stream can print: bytes that were not UTF-8 become replacement characters."""
-    return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def printable_rows(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
