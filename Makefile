@@ -43,9 +43,9 @@ test: $(VENV)/.dev
 test-all: compile-cuda-all
 	$(TESTS) --tier=all $(ARGS)
 
-# What the quick tier leaves out, in parts; the commit picks one.
+# What the quick tier leaves out, in parts; the commit picks one. It finds what the quick tier has compiled.
 test-share: $(VENV)/.dev
-	$(TESTS) --share-of=$(COMMIT) $(ARGS)
+	$(QUICK) $(TESTS) --share-of=$(COMMIT) $(ARGS)
 
 # Whether the quick tier sees forty planted faults; ARGS="--tier all" asks all tests, which takes hours.
 faults: $(VENV)/.dev
