@@ -119,7 +119,7 @@ class Intake:
     def refuse(self, refusals: Refusals, events: Events, reason: str) -> None:
         """Count refused events, release their names, and write them with the ``reason`` to a file of ``refusals``."""
         rows: list[Any] = []
-        if refusals.path is not None and events.number:
+        if refusals.has_file and events.number:
             weights = [""] * events.number if events.weight is None else events.weight.tolist()
             kinds = [INSERT] * events.number if events.kind is None else events.kind.tolist()
             kinds = ["" if kind == NO_KIND else kind for kind in kinds]

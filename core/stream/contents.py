@@ -323,14 +323,17 @@ class Contents:
         most, number = len(waiting.time), number_before(waiting.time, end)
         left = waiting.taken(slice(number, None)) if number < most else None
         events = waiting if number == most else waiting.taken(slice(number))
+        return self._entering(self._facts(end, number), events, left, spent, begin)
+
+    def _facts(self, end: int, number: int) -> tuple[Any, ...]:
+        """Return the attributes of the :class:`Due` with this ``end`` up to ``scale``; ``number`` of events enter."""
         newest, size = self.counters.close(end), self.rule.grid.size
         lag, start = 0 if newest is None else max(newest - end, 0), None if size is None else end - size
         late, skipped = self.counters.counts
         reached = self.rule.has_reached(end)
         by = "idle" if end == self._by_clock else "events" if reached else "end"
         is_partial = not reached and end == self.rule.limit
-        facts = end, start, number, is_partial, lag, late, skipped, by
-        return self._entering(facts, events, left, spent, begin)
+        return end, start, number, is_partial, lag, late, skipped, by
 
     def close(self, entering: Entering) -> Due:
         """Close a slide, which slides the ring, and return it, on several ranks with this one's edges; collective."""
@@ -422,7 +425,7 @@ class Contents:
         if self._options.mode != TIME and len(self._waiting) == 1:
             return self._waiting[0]
         if self._sorted is None:
-            parts = self._waiting or [nothing(self.intake.weight_dtype, self.intake.attributes.dtype)]
+            parts = self._waiting or [self._nothing()]
             try:
                 events = self._there(in_time if self._options.mode == TIME else joined, parts)
             except MemoryError as error:
@@ -430,6 +433,10 @@ class Contents:
             self._waiting = [events] if len(events.time) else []
             self._sorted = events
         return self._sorted
+
+    def _nothing(self) -> Events:
+        """Return events without rows, with the columns of those that wait."""
+        return nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
 
     def _entering(
         self, facts: tuple[Any, ...], events: Events, left: Events | None, spent: float, begin: float
@@ -446,7 +453,7 @@ class Contents:
             events, cancelled, unmatched = self.names.named(events)
         self.entered = events
         if self.decay is not None:
-            halvings, self.scale = self.decay.advance(events, end), self.decay.scale(end)
+            halvings, self.scale = self.decay.advance(_newest(events), end), self.decay.scale(end)
             events = events._replace(weight=self.decay.weights(events))
         if self.division is not None:
             news, like = None if self.names is None else self.names.news(), self._columns_for_others()
@@ -520,6 +527,8 @@ class Contents:
         if entering.has_kinds:
             none = none._replace(kind=np.empty(0, np.int8))
         events = none if entering.events is None else entering.events
+        if events.position is not None:
+            none = none._replace(position=np.empty(0, np.int64))
         return self.division.slide(ring, events, none, entering.cutoff)
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -567,7 +576,7 @@ class Contents:
         self._set_columns(dtype, attributes, ())
         self.late.load(about["late"])
         if self.names is not None:
-            self.names.load(state_in(arrays, "names."), state_in(arrays, "tokens."), arrays["reserved"])
+            self.names.load(state_in(arrays, "names."), arrays["reserved"])
         saved, decay = state_in(arrays, "ring."), about.get("decay") or (None, None, None)
         self.scale = decay[2]
         if (parts or self.division is not None) and about["next"] is not None:
@@ -584,14 +593,31 @@ class Contents:
                 self.ring = self.ring if self.followed.record.alive is None else ring
             if self.decay is not None:
                 self.decay.base, self.decay.newest = decay[:2]
-            if waiting := state_in(arrays, "waiting."):
-                events = _events_of(waiting)
-                self._waiting = [events] if len(events.time) else []
-            if ahead := state_in(arrays, "ahead."):
-                self._ahead = _events_of(ahead)
+            self._load_waiting(parts or [arrays])
         self.rule.load(arrays["rule"], about["last"])
         self.counters.load(arrays["counters"])
         self.read = about["read"]
+
+    def _load_waiting(self, parts: Sequence[dict[str, np.ndarray]]) -> None:
+        """Take over the events that waited for their slide, or were in doubt, on the ranks with these ``parts``."""
+        for name in ("waiting.", "ahead."):
+            found = [self._adopted(_events_of(state_in(part, name)), part) for part in parts if f"{name}time" in part]
+            events = joined([each for each in found if each.number] or found[:1]) if found else None
+            if events is not None and events.position is not None:
+                events = events.taken(np.lexsort((events.position, times_of(events.time))))
+            events = None if events is None or not events.number else self._placed(events)
+            if name == "ahead.":
+                self._ahead = events
+            else:
+                self._waiting = [] if events is None else [events]
+
+    def _adopted(self, events: Events, part: dict[str, np.ndarray]) -> Events:
+        known = self.names is None or not events.number
+        return events if known else self.names.adopt(events, state_in(part, "tokens."))  # type: ignore[union-attr]
+
+    def _placed(self, events: Events) -> Events:
+        """Return events of a checkpoint with positions if those that come have some, else without."""
+        return events._replace(position=None)
 
     def _load_parts(self, parts: Sequence[dict[str, np.ndarray]], number: int) -> None:
         """Make the ring from the live events of several rings; ``number``: of the next slide."""
@@ -604,6 +630,11 @@ class Contents:
         events, slides = joined([each for each, _ in found]), np.concatenate([each for _, each in found])
         order = np.argsort(events.time, kind="stable")
         self.ring = ring.with_live(events.taken(order), slides[order], number)
+
+
+def _newest(events: Events) -> int | None:
+    """Return the newest time of events, which are in order of time; None if there are none."""
+    return int(events.time[-1]) if events.number else None
 
 
 def _arrays_of(events: Events) -> dict[str, np.ndarray]:

@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.errors import RequirementError
+from suricate.base.parameters import one_of
 from suricate.comm.messages import source_limit
 from suricate.intake.arrays import bits, on_host
+from suricate.io.sources.all_ranks import Stretches
 from suricate.state.locks import capacity_error
+from suricate.stream.options import STEP, WindowOptions
 from suricate.windows.ring import Change
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.comm.protocol import Comm
     from suricate.io.sources.refusals import Refusals
+    from suricate.io.sources.source import Source
     from suricate.stream.graphs import Graphs
 
 
@@ -116,10 +121,34 @@ class Ranks:
         """A context manager: an exception inside it on any rank is raised on all ranks at its end."""
         return nullcontext() if self.comm is None else self.comm.alike()
 
-    def mute(self, refusals: Sequence[Refusals]) -> None:
-        """Make all ranks but rank 0 write no files of refused events."""
-        for each in () if self.is_first else refusals:
-            each.path = None
+    def mute(self, refusals: Sequence[Refusals], *, all_read: bool) -> None:
+        """Make all ranks but rank 0 write no files of refused events; if all read, these are handed on to it."""
+        for each in refusals:
+            each.path = each.path if self.is_first else None
+            each.found = [] if all_read else None
+
+    def readable(self, source: Source, readers: Any, options: WindowOptions) -> Source:
+        """Return the source as it is, or in stretches if ``readers`` is ``"all"``; collective.
+
+        Raises:
+            UnknownNameError: ``readers`` is neither ``"first"`` nor ``"all"``.
+            ParameterError: ranks pass different ``readers``, or see different files.
+            RequirementError: the source cannot be read by all.
+        """
+        with self.alike():
+            one_of("readers", readers, ("first", "all"))
+        if self.comm is not None:
+            self.comm.same({"readers": readers})
+        if readers == "first":
+            return source
+        with self.alike():
+            if options.mode == STEP or options.at_end == "hold":
+                what = "slide='step'" if options.mode == STEP else "at_end='hold'"
+                raise RequirementError(f"readers='all': not with {what}, for which readers='first' reads")
+            source = Stretches(source)
+        if self.comm is not None:
+            self.comm.same({"the source (its files and their sizes)": source.told()})
+        return source
 
 
 def _memory_for(facts: Sequence[Any], dtype: np.dtype | None, xp: Any) -> tuple[Array, np.ndarray, list[Any]]:

@@ -24,6 +24,7 @@ from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.names import Names
+from suricate.io.sources.all_ranks import Stretches
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.positions import as_json
 from suricate.io.sources.refusals import with_held
@@ -33,6 +34,9 @@ from suricate.io.sources.source import MARK
 from suricate.state.column import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.alerts import EDGES, Alert, checked_alerts, rule_of
+from suricate.stream.all_ranks.contents import SharedContents
+from suricate.stream.all_ranks.names import SharedNames
+from suricate.stream.all_ranks.reading import ENOUGH, Readers
 from suricate.stream.attributes import columns_needed
 from suricate.stream.background import NOT_YET, Background, ReadAhead, next_of
 from suricate.stream.checkpoint import Checkpoints, restore, restore_graph, without_events
@@ -47,7 +51,7 @@ from suricate.stream.report import Report, of_history, picture_of, save
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
-from suricate.stream.window_names import vertex_names
+from suricate.stream.window_names import VertexNames, vertex_names
 from suricate.windows.division import EventDivision
 
 if TYPE_CHECKING:
@@ -55,7 +59,6 @@ if TYPE_CHECKING:
 
 ENDED = "ended"  #: in place of a slide: there are no more
 OF_SOURCE = "columns", "time_unit", "order", "prefetch", "on_error"
-ENOUGH = 1000  #: events of which so many may be late that it is told before the source ends
 
 
 class Window(Controls):
@@ -107,6 +110,8 @@ class Window(Controls):
             are these; an algorithm runs if a common factor of all weights does not change its result.
         events: also keep the events of each vertex, ``w.log``, a ``suricate.Events``: those that lead to it (``"in"``),
             that it sends (``"out"``), or ``"both"``, which undirected windows always have; None: only edges.
+        readers: which of several processes read the source: the ``"first"``, or ``"all"``: each parses its share of
+            files (``st.scan``) that all see.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
@@ -139,43 +144,45 @@ class Window(Controls):
         idle: Any = None,
         half_life: Any = None,
         events: str | None = None,
+        readers: str = "first",
     ) -> None:
         self._options = WindowOptions(
             size, slide, lateness, ahead, combine, late, origin, empty, at_end, attributes, idle, half_life, events,
         )  # fmt: skip
-        self._source = as_source(source)
+        options = dict(graph) if isinstance(graph, Mapping) else {}
+        self._ranks = Ranks(options.get("comm"))
+        self._source = self._ranks.readable(as_source(source), readers, self._options)
         self._source.demand_used(self._options.attributes)
         self.refusals = [copy.copy(each) for each in self._source.refusals]  #: the first one has invalid events
         if not isinstance(graph if graph is not None else {}, Mapping):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
-        options = dict(graph or {})
         if events is not None and options.get("comm") is not None:
             raise RequirementError("events: a window of several processes keeps no events by vertex yet")
-        self._ranks = Ranks(options.get("comm"))
         directed = bool(options.get("directed", True))
         comm = self._ranks.comm
         division = None if comm is None else EventDivision(comm, lambda: self.graph.partition, directed=directed)
-        vertices = vertex_names(names, directed=directed)
+        self._all_read = comm is not None and isinstance(self._source, Stretches)
+        vertices = vertex_names(names, directed=directed, kind=SharedNames if self._all_read else VertexNames)
         declared = checked_kinds(options.get("edge_columns") or {})
         dtype = options.get("weight_dtype", "float64")
         if combine == DECAY and (declared or getattr(dtype, "name", dtype) not in ("float64", float, np.float64)):
             raise ParameterError(f"combine={DECAY!r}: the graph has float64 weights, and no columns of edges")
         known = [name for name, kind in declared.items() if kind.dtype == TEXT]
         #: the events, and the edges that they make
-        self.contents = Contents(
+        self.contents: Contents = (SharedContents if self._all_read else Contents)(
             self._options, self._source.time_unit, self.refusals[0], vertices, known,
             directed=directed, device=lambda: self.graphs.device, division=division,
         )  # fmt: skip
-        self.graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
+        self.graphs: Graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
         refusals = self.contents.late, *self.refusals
-        self._ranks.mute(refusals)
+        self._ranks.mute(refusals, all_read=self._all_read)
         self._sinks: list[Sink] = []
         self.alerts: list[Alert] = []  #: in the order in which they were added
         self.record: Report | None = None  #: made by :meth:`report`
         self._pending: Due | None = None  # a slide that was not handed out yet,
         self._made: Slide | None = None  # what is handed out, once the graph and the trackers have it,
         self._has_lists = False  # and whether it has the lists of all processes, with weights of the graph
-        self._reader: Generator[Any, None, None] | ReadAhead | None = None  # of chunks
+        self._reader: Generator[Any, None, None] | ReadAhead | Readers | None = None  # of chunks
         self._is_rehearsed = False  # whether what later slides can call is compiled
         self._shows = False  # whether there is somebody to whom progress is shown
         self._slides: Generator[Slide, None, None] | None = None
@@ -189,12 +196,12 @@ class Window(Controls):
         self._background: Background | None = None  # what runs the loop in a thread
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
-        self.outputs = Outputs(self._source, self._checkpoints.folder if self._checkpoints else None, refusals)
+        self.outputs: Outputs = Outputs(self._source, self._checkpoints.folder if self._checkpoints else None, refusals)
         note = self._checkpoints.note if self._checkpoints else None
         self.silence = Silence(self._options.idle_seconds, note)  #: of the source
         self._inside = False  # a chunk that was taken in part
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
-        self.slides = 0  #: the number of slides so far
+        self.slides: int = 0  #: the number of slides so far
         if self._checkpoints:
             self._checkpoints.demand_seen(self._ranks)
         saved = self._checkpoints and self._ranks.first(self._checkpoints.load, without_events)
@@ -585,9 +592,11 @@ class Window(Controls):
             yield self._apply(self._pending)
         read = partial(next, self._closing(), ENDED)
         while True:
-            due = self._ranks.first(read, lambda found: self.contents.told(found, self.skipped))
-            if not self._ranks.is_first:
-                due = self.contents.heard(self.skipped, *due)
+            if self._all_read or not self._ranks.several:
+                due = read()
+            else:
+                due = self._ranks.first(read, lambda found: self.contents.told(found, self.skipped))
+                due = due if self._ranks.is_first else self.contents.heard(self.skipped, *due)
             if due == ENDED:
                 return
             if due is not None:
@@ -607,12 +616,10 @@ class Window(Controls):
                 attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds,
                 silence=self.silence,
             )  # fmt: skip
-            chunks = self._source.read(self._position)
-            if self.silence.closes:
-                chunks = self.silence.cut(self._position, chunks)
-            self._reader = with_held(chunks, self._source.refusals)
-            if self._source.prefetch:
-                self._reader = ReadAhead(self._reader)
+            self._reader = Readers(self) if self._all_read else self._chunks()
+        if isinstance(self._reader, Readers):
+            yield from self._reader.closing()
+            return
         begin, asked = time.perf_counter(), self.silence.clock()
         while (found := next_of(self._reader, self._background, self._ranks)) is not None:
             if found is NOT_YET:
@@ -656,6 +663,14 @@ class Window(Controls):
             self.contents.finish()
             yield from self._close(time.perf_counter() - begin)
         self.contents.warn_of_late()
+
+    def _chunks(self) -> Generator[Any, None, None] | ReadAhead:
+        """Return an iterator over the chunks of the source, with the malformed lines behind each."""
+        chunks = self._source.read(self._position)
+        if self.silence.closes:
+            chunks = self.silence.cut(self._position, chunks)
+        found = with_held(chunks, self._source.refusals)
+        return ReadAhead(found) if self._source.prefetch else found
 
     def _run_on(self, elapsed: float | None) -> Iterator[Entering]:
         """Yield the slides that the wall clock has reached ``elapsed`` seconds after the newest event came."""

@@ -98,7 +98,7 @@ class VertexNames:
     @property
     def kind(self) -> str | None:
         """``"text"``, ``"int64"`` or ``"uint64"``; None before the first name."""
-        return self._tokens.dtype
+        return self._tokens.dtype or self.names.dtype
 
     def drop(self, events: Events) -> None:
         """Release the tokens of events that enter no slide."""
@@ -123,7 +123,7 @@ class VertexNames:
         live, others = self._tokens.values_of(listed[:count]), listed[count:number]
         values = self._tokens.values_of(others) if number > count else None
         with self.names.exclusive():
-            ids[listed[:count]] = self._live = self._began().intern(live)
+            ids[listed[:count]] = self._live = self._given(live, events, lives, listed[:count])
             found = None if values is None else self.names._ids_of(values, adds=False)
         if found is not None:
             ids[others] = np.where(found == EMPTY, UNKNOWN, found.astype(np.int64))
@@ -137,6 +137,10 @@ class VertexNames:
         known = (src >= 0) & (dst >= 0)
         cancelled, unmatched = np.count_nonzero(~known & (events.kind >= 0)), np.count_nonzero(misses[~known])
         return kept.taken(known), int(cancelled), int(unmatched)
+
+    def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Return the ids of the ``names`` of live events, in order, which have these ``tokens``; new names get one."""
+        return self._began().intern(names)
 
     def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
         """Return two ``uint8[n]``: which events are live at the slide's end; which deletions and sets found none."""
@@ -231,14 +235,23 @@ class VertexNames:
         self.reserved = np.setdiff1d(self.reserved, left)
 
     def save(self) -> dict[str, np.ndarray]:
-        """Return everything that :meth:`load` needs, as arrays."""
-        maps = prefixed("names.", self.names.state()) | prefixed("tokens.", self._tokens.state())
-        return {**maps, "reserved": self.reserved}
+        """Return everything that :meth:`load` and :meth:`adopt` need, as arrays."""
+        return {**prefixed("names.", self.names.state()), **self.save_tokens(), "reserved": self.reserved}
 
-    def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray], reserved: np.ndarray) -> None:
-        """Restore what :meth:`save` returned: names of vertices, names of events that wait, and reserved ids."""
-        self.reserved = reserved
-        self.names, self._tokens = Names.restore(names), Names.restore(tokens)
+    def load(self, names: dict[str, np.ndarray], reserved: np.ndarray) -> None:
+        """Restore the names of vertices and the reserved ids that :meth:`save` returned."""
+        self.reserved, self.names = reserved, Names.restore(names)
+        self._tokens = Names(self.names.dtype)
+
+    def adopt(self, events: Events, tokens: dict[str, np.ndarray]) -> Events:
+        """Return events that wait with tokens of this map in place of those by which they were saved."""
+        saved = Names.restore(tokens)
+        src, dst = (self._tokens.add(saved.values_of(part)) for part in (events.src, events.dst))
+        return events._replace(src=src, dst=dst)
+
+    def save_tokens(self) -> dict[str, np.ndarray]:
+        """Return the tokens of the events that wait, for :meth:`adopt`."""
+        return prefixed("tokens.", self._tokens.state())
 
     @property
     def memory(self) -> int:
@@ -246,10 +259,12 @@ class VertexNames:
         return sum(sum(each.memory_usage().values()) for each in (self.names, self._tokens))
 
 
-def vertex_names(names: Names | bool | None, *, directed: bool) -> VertexNames | None:
+def vertex_names(
+    names: Names | bool | None, *, directed: bool, kind: type[VertexNames] = VertexNames
+) -> VertexNames | None:
     """Return the :class:`VertexNames` that the option ``names`` asks for; None if vertices have no names."""
     if names is None or names is False:
         return None
     if names is not True and not isinstance(names, Names):
         raise ParameterError(f"names must be True, a suricate.Names or None, got {shown(names)}")
-    return VertexNames(Names() if names is True else names, directed=directed)
+    return kind(Names() if names is True else names, directed=directed)

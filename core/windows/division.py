@@ -15,7 +15,7 @@ import numpy as np
 
 from suricate.base.devices import module_of
 from suricate.intake.arrays import on_host
-from suricate.windows.events import Events, times_of
+from suricate.windows.events import Events, in_order, times_of
 from suricate.windows.ring import Change
 
 if TYPE_CHECKING:
@@ -111,9 +111,12 @@ class EventDivision:
 
     def _with_owners(self, events: Events, like: Events, xp: Any) -> Events:
         """Return the events of all ranks that this one is to have, with ends in memory of ``xp``; collective."""
-        put = on_host if xp is np else xp.asarray
+        put = on_host if xp is np or events.position is not None else xp.asarray
         events = events._replace(src=put(events.src), dst=put(events.dst))
         owner, columns = self._owner_of(events), _columns_of(events._replace(time=times_of(events.time)))
+        if events.position is not None:  # of several ranks
+            found = in_order(_events_of(_exchanged(self.comm, columns, owner), like))
+            return found._replace(src=xp.asarray(found.src), dst=xp.asarray(found.dst))
         if xp is np:
             return _events_of(_exchanged(self.comm, columns, owner), like)
         (time,) = _exchanged(self.comm, columns[:1], on_host(owner))

@@ -25,6 +25,7 @@ class Events(NamedTuple):
         weight: ``float64[n]`` or ``int64[n]``, or None.
         kind: ``int8[n]``: 1: insertion, 0: set, -1: deletion; None if all are insertions.
         attributes: a structured array ``[n]`` with a field, ``int64`` or ``float64``, per attribute; or None.
+        position: ``int64[n]``: numbers that grow in the order of the source, if all ranks read it; else None.
     """
 
     time: np.ndarray | range
@@ -33,6 +34,7 @@ class Events(NamedTuple):
     weight: np.ndarray | None = None
     kind: np.ndarray | None = None
     attributes: np.ndarray | None = None
+    position: np.ndarray | None = None
 
     @property
     def number(self) -> int:
@@ -41,11 +43,12 @@ class Events(NamedTuple):
 
     def taken(self, which: Any) -> Events:
         """Return the events that ``which`` selects: an array of positions, a slice or a mask."""
-        time, src, dst, weight, kind, attributes = self
+        time, src, dst, weight, kind, attributes, position = self
         time = time if isinstance(which, slice) else times_of(time)
         return Events(
             time[which], src[which], dst[which], None if weight is None else weight[which],
             None if kind is None else kind[which], None if attributes is None else attributes[which],
+            None if position is None else position[which],
         )  # fmt: skip
 
 
@@ -80,6 +83,17 @@ def in_time(parts: Sequence[Events]) -> Events:
     if isinstance(time, range) or not np.logical_or.reduce(time[1:] < time[:-1]):
         return events
     return events.taken(np.argsort(time, kind="stable"))
+
+
+def in_order(events: Events) -> Events:
+    """Return events that all ranks have read in the order of (time, position), without their positions."""
+    times, positions = times_of(events.time), events.position
+    assert positions is not None
+    order = np.argsort(times, kind="stable")
+    time, position = times[order], positions[order]
+    if np.logical_or.reduce((time[1:] == time[:-1]) & (position[1:] < position[:-1])):
+        order = np.lexsort((positions, times))
+    return events._replace(position=None).taken(order)
 
 
 def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:

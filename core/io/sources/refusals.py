@@ -34,12 +34,14 @@ class Refusals:
         is_text = isinstance(choice, str)
         self.raises, self.count = is_text and choice == "raise", 0
         self.path: Path | None = None  #: the file that refused rows are written to
+        self.has_file = False  #: whether there is one, on whatever process
+        self.found: list[Any] | None = None  #: where all ranks read: what :meth:`put` got on this one, to be handed on
         self.held: list[list[str]] = []  #: rows of malformed lines whose chunk has not been used
         if is_text and choice in ("raise", silent):
             return
         if not (is_text or isinstance(choice, os.PathLike)) or (is_text and choice in CHOICES):
             raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
-        self.path = as_path(choice)
+        self.path, self.has_file = as_path(choice), True
 
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
         """Append the malformed ``lines`` of a chunk of the file ``path`` to ``held``, until the chunk is used."""
@@ -47,9 +49,23 @@ class Refusals:
 
     def put(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
         """Add ``number`` to the count, and write the rows (with the columns of :data:`HEADER`) if there is a file."""
+        if self.found is not None:
+            self.found += rows
+            return
         self.count += number
         if self.path is not None and rows:
             write_rows(self.path, HEADER, rows)
+
+    def taken(self) -> list[Any]:
+        """Return the rows that are to be handed on, once, where all ranks read."""
+        found, self.found = self.found, []
+        return found or []
+
+    def add(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
+        """Do what :meth:`put` does with ``rows`` of all ranks."""
+        self.found = None
+        self.put(number, rows)
+        self.found = []
 
     def save(self) -> tuple[int, str, tuple[int, int]]:
         """Flush the file to disk; return the count, the name of the file or ``""``, and where it ends."""

@@ -75,6 +75,7 @@ class Scan(Source):
         self._first, self._lines = FirstRow(), LineCount()
         self._begin: tuple[Path | None, Any] = None, None  # of the last file: what all its stretches need
         self._table_open: tuple[Path | None, Any] = None, None
+        self.format, self.at = format, 0  #: the number of the file of which :meth:`by_rank` has read last
 
     def _files_of(self, path: Any) -> list[Path]:
         if isinstance(path, list | tuple):
@@ -131,12 +132,14 @@ class Scan(Source):
         self._first, self._lines = self.first or FirstRow(), LineCount()
         self._begin, self._table_open = (None, None), (None, None)
         form = self._format, self._encoding, self._groups_of
-        for number, stretch in enumerate(each for path in self._paths for each in stretches_of(path, *form)):
+        stretches = ((at, each) for at, path in enumerate(self._paths) for each in stretches_of(path, *form))
+        for number, (at, stretch) in enumerate(stretches):
             is_own = number >= first and number % size == rank
             if number == 0 and not is_own and self._first.texts is None:
                 self._learn(stretch)
             if not is_own:
                 continue
+            self.at = at
             for chunk in self._stretch(stretch):
                 yield number, chunk
             yield number, None

@@ -33,13 +33,12 @@ class Decay:
         self.newest: int | None = None
         self.is_renewed = False
 
-    def advance(self, events: Events, end: int) -> int:
+    def advance(self, newest: int | None, end: int) -> int:
         """Take notice of a slide with this ``end``; return by how many half-lives the base moves on, mostly 0.
 
-        ``events``: those that enter, in order of time. If none come for long, the base stays at the newest one.
+        ``newest``: the newest time of those that enter, or None. If none come for long, the base stays at the newest.
         """
-        if events.number:
-            self.newest = int(events.time[-1])
+        self.newest = self.newest if newest is None else newest
         newest = (end if self.newest is None else self.newest) // self._half_life
         if self.base is None:
             self.base = newest

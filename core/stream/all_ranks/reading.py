@@ -1,0 +1,198 @@
+"""The loop of a job whose source all ranks read: each parses its stretches of the files, and all take them in order.
+
+A stretch has a number, and the rank with this number, modulo their number, reads it. At a meeting each rank says what
+it has read of its next stretch; what follows without a gap on the chunks that were taken is taken, by all ranks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import FileFormatError, RequirementError
+from suricate.io.sources.all_ranks import START, Stretches
+from suricate.io.sources.refusals import with_held
+from suricate.stream.all_ranks.contents import Part, SharedContents
+from suricate.stream.background import NOT_YET, ReadAhead
+from suricate.windows.events import Events, times_of
+
+if TYPE_CHECKING:
+    from suricate.stream.contents import Entering
+    from suricate.stream.window import Window
+
+MOST = 1 << 20  #: rows that a rank offers at a meeting; a stretch with more is taken in parts
+ENOUGH = 1000  #: events of which so many may be late that it is told before the source ends
+_NONE = np.empty(0, np.int64)
+
+
+class _Chunk:
+    """A chunk that this rank has read: what it says to all, its events, and rows for the file of refused ones."""
+
+    def __init__(self, position: Any, chunk: Mapping[str, Any], malformed: list[Any]) -> None:
+        self.position, self.chunk, self.malformed = position, chunk, malformed
+        self.rows = len(chunk["src"])
+        self.events: Events | None = None
+        self.invalid: list[Any] = []
+        self.part: Part | None = None  # None: it was not converted yet
+
+
+class Readers:
+    """What this rank reads for a job, and what all have read and not taken yet."""
+
+    def __init__(self, job: Window) -> None:
+        assert isinstance(job.contents, SharedContents)
+        assert isinstance(job._source, Stretches)
+        assert job._ranks.comm is not None
+        self._job, self._contents, self._comm, self._source = job, job.contents, job._ranks.comm, job._source
+        self._turn = int((job._position or START)[0])  # the stretch that is taken next, or goes on
+        self._knows_columns = job.contents.intake.begun
+        self._offered = deque[_Chunk]()  # what this rank has read of its next stretch,
+        self._is_whole = self._is_over = False  # whether this is all of it, and whether there is no such stretch
+        self._error: Exception | None = None  # behind what is offered
+        self._agreed = deque[tuple[Part, np.ndarray, _Chunk | None]]()  # what all have to take
+        self._has_ended = False
+        chunks = with_held(self._source.of_rank(self._comm.rank, self._comm.size, job._position), self._source.refusals)
+        self._chunks: Any = ReadAhead(chunks) if self._source.prefetch else chunks
+        self._most = 0  # rows of the longest chunk
+
+    def close(self) -> None:
+        """Read no further."""
+        self._chunks.close()
+
+    def closing(self) -> Iterator[Entering | None]:
+        """Take chunks, and yield the slides that they close; None after a meeting. Collective."""
+        job, contents, spent = self._job, self._contents, 0.0
+        while True:
+            while self._agreed:
+                self._take(*self._agreed.popleft())
+                yield from job._close(spent)
+                spent = 0.0
+            if job._ranks.is_first and (self._has_ended or contents.read >= ENOUGH):
+                contents.warn_of_late()
+            if self._has_ended:
+                break
+            spent = self._meet()
+            yield None
+        if job._options.at_end == "close":
+            contents.finish()
+            yield from job._close(spent)
+
+    def _take(self, part: Part, times: np.ndarray, own: _Chunk | None) -> None:
+        if part.columns is not None:
+            self._contents.hear_columns(*part.columns)
+        rows = ([], []) if own is None else (own.invalid, own.malformed)
+        self._contents.take_part(part, times, None if own is None else own.events, rows)
+        self._job._position = part.position
+
+    # -- meetings ------------------------------------------------------------------------------------------------------
+
+    def _meet(self) -> float:
+        """Read, and agree with the other ranks on what all take next; return the seconds that reading took."""
+        begin, comm = time.perf_counter(), self._comm
+        with self._job._ranks.waiting():
+            self._read()
+            self._convert()
+        spent = time.perf_counter() - begin
+        parts = [each.part for each in self._offered if each.part is not None]
+        is_whole = self._is_whole and len(parts) == len(self._offered)
+        everybody = comm.together(None, (parts, is_whole, self._is_over, self._error is not None))
+        found, own = list[Part](), list[_Chunk]()
+        for _ in range(comm.size):
+            rank = self._turn % comm.size
+            parts, is_whole, is_over, has_error = everybody[rank]
+            if has_error and not found and not parts:
+                self._raise(rank)
+            found += parts
+            if rank == comm.rank:
+                own = [self._offered.popleft() for _ in parts]
+                self._is_whole &= not is_whole
+            if not is_whole:
+                self._has_ended = is_over
+                break
+            self._turn += 1
+        self._knows_columns |= any(part.columns is not None for part in found)
+        self._share(found, own)
+        return spent
+
+    def _share(self, found: list[Part], own: list[_Chunk]) -> None:
+        """Get the times of the events of all parts ``found``, of which this rank has the chunks ``own``."""
+        times = [_NONE] * self._comm.size
+        if self._contents.has_times and any(part.valid for part in found):
+            given = [times_of(each.events.time) for each in own if each.events is not None]
+            times = self._comm.allgatherv(np.concatenate([_NONE, *given]))
+        chunks = deque(own)
+        for part in found:
+            chunk = chunks.popleft() if part.rank == self._comm.rank else None
+            self._agreed.append((part, times[part.rank][: part.valid], chunk))
+            times[part.rank] = times[part.rank][part.valid :]
+
+    def _raise(self, rank: int) -> None:
+        """Raise the error of a ``rank`` on all."""
+        error = self._error if rank == self._comm.rank else None
+        is_of_file = isinstance(error, FileFormatError)
+        told = (error.path, error.line, error.reason) if isinstance(error, FileFormatError) else None
+        everybody = self._comm.together(None if is_of_file else error, told)
+        raise FileFormatError(*everybody[rank]) from error
+
+    # -- what this rank reads ------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """Read on in the stretch that this rank offers, or the next one, to its end or until it is much."""
+        rows = sum(each.rows for each in self._offered)
+        while not (self._is_whole or self._is_over or self._error) and rows < MOST:
+            try:
+                found = next(self._chunks, None)
+            except Exception as error:
+                self._error = error
+                return
+            if found is None:
+                self._is_over = True
+            elif found is not NOT_YET:
+                (position, chunk), (malformed,) = found
+                if chunk is None:
+                    self._is_whole = True
+                    continue
+                self._offered.append(_Chunk(position, chunk, malformed))
+                rows += self._offered[-1].rows
+                self._most = max(self._most, self._offered[-1].rows)
+                if isinstance(self._chunks, ReadAhead):
+                    self._chunks.allow(self._most + 1)  # two chunks
+
+    def _convert(self) -> None:
+        """Convert what is offered; before all know the columns, the first chunk with rows only."""
+        knows = self._knows_columns
+        if not knows and self._turn % self._comm.size != self._comm.rank:
+            return
+        for at, each in enumerate(self._offered):
+            if each.part is None:
+                try:
+                    each.part = self._part_of(each)
+                except Exception as error:
+                    self._error, self._is_whole = error, False
+                    while len(self._offered) > at:
+                        self._offered.pop()
+                    return
+            if not knows and each.rows:
+                return
+
+    def _part_of(self, each: _Chunk) -> Part:
+        """Convert a chunk, and return what all are told of it."""
+        contents, gaps, columns, left_out = self._contents, _NONE, None, False
+        if each.rows:
+            try:
+                each.events, gaps = contents.converted(each.chunk), contents.intake.gaps
+                each.invalid = contents.bad.taken()
+                columns = None if self._knows_columns else contents.columns_told()
+            except RequirementError as error:  # of its columns, by which one file may differ from others
+                why = f"{self._source.place(each.position)}: {error}"
+                if not self._knows_columns or contents.bad.raises:
+                    raise RequirementError(why) from error
+                left_out, each.invalid = True, [[""] * 5 + [f"{why} ({each.rows} rows)"]]
+        each.chunk = {}
+        count = 0 if each.events is None else each.events.number
+        refused, malformed = each.rows - count, len(each.malformed)
+        return Part(each.position, self._comm.rank, each.rows, count, gaps, refused, left_out, malformed, columns)
