@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from suricate.io.sources.refusals import Refusals
     from suricate.io.sources.source import Source
     from suricate.stream.graphs import Graphs
+    from suricate.stream.window import Window
 
 
 class Ranks:
@@ -77,6 +78,13 @@ class Ranks:
         if not self.is_first:
             found = copy.deepcopy(everybody[0][0])  # processes that are threads share what they are given
         return found, [flag for _, flag in everybody]
+
+    def due(self, read: Callable[[], Any], job: Window) -> Any:
+        """Return what ``read`` returns: on all ranks if all read the source, else on rank 0, which tells the others."""
+        if job._all_read:
+            return read()
+        found = self.first(read, lambda due: job.contents.told(due, job.skipped))
+        return found if self.is_first else job.contents.heard(job.skipped, *found)
 
     def change(self, found: Change, graphs: Graphs) -> Change:
         """Return the net change of all ranks, of which each passes a part, with weights of the graph's dtype.

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from suricate.stream.window import Window
 
 
+BY_RANK = "by rank"  #: what a checkpoint has of a folder to which all ranks write
+
+
 class Sink:
     """Takes tables (dicts of columns, or frames), and passes their columns to a function; base of other sinks.
 
@@ -149,6 +152,42 @@ class _Parquet(Sink):
         self._number += 1
 
 
+class _PartsOfRanks(Sink):
+    """A folder with a Parquet file per table and rank, with a share of its rows.
+
+    ``saved``: what :meth:`save` returned at the checkpoint, or None: the folder is emptied. Parts of later slides are
+    removed whatever rank has written them: it may be gone.
+    """
+
+    def __init__(self, job: Window, folder: Path, saved: Any) -> None:
+        from suricate.io.table_reading import load_pyarrow
+
+        super().__init__(job)
+        self._arrow, self._folder, self.target = load_pyarrow(), folder, str(folder)
+        self._slide, self._table = -1, 0  # that were written last
+        folder.mkdir(parents=True, exist_ok=True)
+        if not job._ranks.is_first:
+            return
+        for path in folder.glob("slide-*.parquet"):
+            number = path.name.split("-")[1]
+            if number.isdecimal() and int(number) > (0 if saved is None else job.slides):
+                path.unlink()
+
+    def save(self) -> str:
+        """Return that there is a file for each rank."""
+        return BY_RANK
+
+    def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
+        slide, (rank, size) = self._job.slides, (self._job._ranks.rank, self._job._ranks.size)
+        self._slide, self._table = slide, self._table + 1 if slide == self._slide else 0
+        rows = len(next(iter(columns.values()), ()))
+        begin, stop = rows * rank // size, rows * (rank + 1) // size
+        with utf8_only():
+            table = self._arrow.table({"end": np.full(rows, end), **columns})
+        with replacing(self._folder / f"slide-{slide:08}-{self._table:02}-rank-{rank:04}.parquet") as file:
+            self._arrow.parquet.write_table(table.slice(begin, stop - begin), file)
+
+
 class Outputs:
     """Which files a job writes and reads: each has one owner, or one would overwrite what the other writes.
 
@@ -181,26 +220,46 @@ class Outputs:
         self._owners[os.path.realpath(path)] = owner
 
 
-def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink:
+def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None, *, by_rank: bool = False) -> Sink:
+    """Return the sink for a ``target`` on this rank, see :func:`_sink`; others than the first write nothing.
+
+    ``by_rank``: it is a folder to which all ranks write, each its share of the rows; collective.
+    """
+    if not by_rank:
+        return _sink(target, job, saved, by_rank=False) if job._ranks.is_first else Sink(job)
+    with job._ranks.alike():
+        return _sink(target, job, saved, by_rank=True)
+
+
+def _sink(target: Any, job: Window, saved: Mapping[str, Any] | None, *, by_rank: bool) -> Sink:
     """Return the sink for a file's name (``.csv``, ``.jsonl``), a folder, or a function of (end, columns).
 
     ``saved``: by target, what :meth:`Sink.save` returned at the checkpoint from which the job continues; None for a
     new job, which overwrites an existing target. A continued job raises ``ParameterError`` if the target has content
     but is not in ``saved``.
     """
-    if callable(target):
+    if callable(target) and not by_rank:
         return Sink(job, target)
-    path = as_path(target)
-    kinds: dict[str, Callable[[Window, Path, Any], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
+    path = None if callable(target) else as_path(target)
+    if path is None or (by_rank and path.suffix):
+        raise ParameterError(f"a sink with by_rank=True is a folder for Parquet parts, got {shown(target)}")
+    parts = _PartsOfRanks if by_rank else _Parquet
+    kinds: dict[str, Callable[[Window, Path, Any], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": parts}
     if path.suffix not in kinds:
         raise ParameterError(f"a sink is a .csv or .jsonl file, a folder or a function, got {shown(target)}")
     job.outputs.demand_free(path, parts=not path.suffix)
     has_bytes = path.is_file() and not is_special(path) and path.stat().st_size > 0
-    if saved is not None and str(path) not in saved and (has_bytes or part_name(path, 0).exists()):
+    has_parts = part_name(path, 0).exists() or (not path.suffix and any(path.glob("slide-*.parquet")))
+    if saved is not None and str(path) not in saved and (has_bytes or has_parts):
         known = ", ".join(saved) or "none"
         raise ParameterError(f"checkpoint: {path} is there, but no sink of the job that goes on (those are: {known})")
+    found = (saved or {}).get(str(path))
+    if found is not None and not path.suffix and (found == BY_RANK) != by_rank:
+        raise ParameterError(
+            f"checkpoint: {path} was written with by_rank={not by_rank}: give the same, or another folder"
+        )
     job._claim()  # an earlier job over the same checkpoints writes no more rows
-    sink = kinds[path.suffix](job, path, (saved or {}).get(str(path)))
+    sink = kinds[path.suffix](job, path, found)
     job.outputs.add(path, "another sink")
     return sink
 

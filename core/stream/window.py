@@ -317,8 +317,10 @@ class Window(Controls):
         """
         self.graphs.add_column(VertexColumn(name, frame, on, missing))
 
-    def sink(self, target: Any) -> Sink:
+    def sink(self, target: Any, *, by_rank: bool = False) -> Sink:
         """Return a writer of tables: to a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function.
+
+        ``by_rank``: all processes write to the folder, each its share of the rows of the same table; all call this.
 
         Raises:
             ParameterError: ``target`` is none of these, or the job reads or writes it already; or the job continues
@@ -336,7 +338,7 @@ class Window(Controls):
             2,2,0
         """
         saved = None if self._saved is None else self._saved[0]["sinks"]
-        sink = make_sink(target, self, saved) if self._ranks.is_first else Sink(self)
+        sink = make_sink(target, self, saved, by_rank=flag("by_rank", by_rank))
         self._sinks.append(sink)
         return sink
 
@@ -592,11 +594,7 @@ class Window(Controls):
             yield self._apply(self._pending)
         read = partial(next, self._closing(), ENDED)
         while True:
-            if self._all_read or not self._ranks.several:
-                due = read()
-            else:
-                due = self._ranks.first(read, lambda found: self.contents.told(found, self.skipped))
-                due = due if self._ranks.is_first else self.contents.heard(self.skipped, *due)
+            due = self._ranks.due(read, self) if self._ranks.several else read()
             if due == ENDED:
                 return
             if due is not None:

@@ -214,3 +214,43 @@ def test_each_rank_has_its_share_of_what_waits(tmp_path: Path, monkeypatch: pyte
     whole, parts = share(None), run(share, 4)
     assert [each[:2] for each in parts[0]] == [each[:2] for each in whole]
     assert max(part[-2][2] for part in parts) <= 0.45 * whole[-2][2]
+
+
+def test_parts_of_ranks_have_the_rows_of_one_process_also_when_a_rank_is_gone(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    events = written(tmp_path / "in", 6, files=6, kinds=False, named=True, bad=False)
+
+    def work(comm: Comm | None, out: Path, readers: str, most: int, **options: Any) -> None:
+        window = job(comm, events, out, readers, names=True, checkpoint_every=1, **options)
+        groups, rows = window.track("wcc"), window.sink(out / "parts", by_rank=True)
+        for at, w in enumerate(window, 1):
+            rows.write(groups.to_pandas())
+            rows.write({"edges": [w.graph.num_edges]})
+            if at == most:
+                break
+
+    def rows_in(out: Path, table: int) -> list[Any]:
+        found = [
+            parquet.read_table(path).to_pylist() for path in sorted((out / "parts").glob(f"slide-*-0{table}-rank-*"))
+        ]
+        return [tuple(row.items()) for part in found for row in part]
+
+    one, many = tmp_path / "one", tmp_path / "many"
+    one.mkdir()
+    many.mkdir()
+    work(None, one, "first", 99)
+    for ranks, readers, most in ((3, "all", 3), (2, "all", 4), (4, "all", 2), (1, "all", 2), (2, "all", 99)):
+        given = {"checkpoint": tmp_path / "state"}
+        run(lambda comm, r=readers, m=most, given=given: work(comm, many, r, m, **given), ranks)
+    assert len(rows_in(one, 0)) > 100
+    assert all(rows_in(many, table) == rows_in(one, table) for table in (0, 1))
+    assert any("rank-0002" in path.name for path in (many / "parts").iterdir())
+
+    def refused(comm: Comm) -> None:
+        window = job(comm, events, many, "all", names=True, checkpoint=tmp_path / "state")
+        with pytest.raises(ParameterError, match="was written with by_rank=True"):
+            window.sink(many / "parts")
+        with pytest.raises(ParameterError, match="is a folder for Parquet parts"):
+            window.sink(many / "rows.csv", by_rank=True)
+
+    run(refused, 1)
