@@ -7,19 +7,25 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import queued_ranks
 from dask_clusters import cluster, distributed
+from mpi_jobs import start
 from slow_faults import SlowFaults
 
 import suricate as su
 from suricate.engines import dask as engine
 from suricate.engines.partitions import Partitions
 from suricate.errors import CommunicationError, ParameterError, RequirementError
-from suricate.parallel import Comm, connect
+from suricate.parallel import Comm, SelfComm, connect, run
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples" / "engines"))
+import accounts
 
 pd = pytest.importorskip("pandas")
 from_pandas = pytest.importorskip("dask.dataframe").from_pandas
@@ -61,6 +67,40 @@ def tasks_of_jobs(client: Any) -> list[str]:
         return [key for key in dask_scheduler.tasks if str(key).startswith("suricate-")]
 
     return client.run_on_scheduler(keys)  # type: ignore[no-any-return]
+
+
+# -- the job of the page -----------------------------------------------------------------------------------------------
+
+
+def by_name(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(parts).set_index("name").sort_index()
+
+
+@cache
+def of_one_process() -> pd.DataFrame:
+    return by_name([accounts.job(SelfComm())])
+
+
+def assert_answers(parts: list[pd.DataFrame]) -> None:
+    """The same rows by name as those of one process; ids depend on the number of ranks."""
+    alone, found = of_one_process(), by_name(parts)
+    assert found["value"].to_dict() == alone["value"].to_dict()
+    np.testing.assert_allclose(found["rank"], alone["rank"], rtol=0, atol=1e-12)
+
+
+def test_one_job_has_the_same_answers_on_every_engine(client: Any) -> None:
+    made = engine.run(client, accounts.job, ranks=3, frames=True)
+    for parts in (run(accounts.job, 3), queued_ranks.run(accounts.job, 3), [made.compute()]):
+        assert_answers(parts)
+
+
+@pytest.mark.slow
+def test_that_job_has_the_same_answers_by_mpi(tmp_path: Path) -> None:
+    done = start(Path(accounts.__file__), str(tmp_path), ranks=2)
+    assert done.returncode == 0, done.stderr
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 2
+    assert_answers([pd.read_csv(file, dtype={"name": str}) for file in files])
 
 
 def test_outside_of_a_job_the_call_is_shown() -> None:
@@ -246,12 +286,12 @@ def test_a_worker_that_goes_on_with_a_failed_job_is_left_alone(client: Any, tmp_
     os.mkfifo(pipe := tmp_path / "pipe")
     with pytest.raises(ValueError, match="of the job"):
         engine.run(client, lambda comm: stays(comm, pipe), ranks=2)
-    busy = {*client.run(os.getpid).values()} - {process for _, process in engine.run(client, numbers, ranks=3)}
+    others = {process for _, process in engine.run(client, numbers, ranks=3)}
+    (busy,) = {*client.run(os.getpid).values()} - others
     with ThreadPoolExecutor(1) as pool:
         all_four = pool.submit(engine.run, client, numbers)
-        assert not busy & {process for _, process in engine.run(client, numbers, ranks=3)} or all_four.done()
         pipe.write_text("")
-        assert len(all_four.result()) == 4
+        assert {process for _, process in all_four.result()} == {busy, *others}
 
 
 # -- several runs, and clients -----------------------------------------------------------------------------------------
