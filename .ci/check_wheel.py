@@ -121,6 +121,9 @@ def use(folder: Path, wheel: Path, versions: list[str]) -> None:
     subprocess.run([bin_folder / "pip", "install", "--quiet", str(wheel), *versions], check=True)
     subprocess.run([bin_folder / "suricate", "plugins"], check=True, cwd=folder)
     subprocess.run([*python, "-c", SCRIPT], check=True, cwd=folder)
+    for kind in ("algorithm", "backend"):
+        subprocess.run([bin_folder / "suricate", "new", kind, "mine", "--folder", kind], check=True, cwd=folder)
+        subprocess.run([*python, "-c", "import suricate_mine"], check=True, cwd=folder / kind)
     if versions:
         print(f"with {', '.join(versions)}")
 
