@@ -183,24 +183,6 @@ class BFS(Algorithm):
         """Return parameters for the benchmark: the source is ``centre``, a vertex that reaches much of the graph."""
         return {"source": centre}
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return SciPy's breadth-first order and predecessors by the CSR ``matrix``, for the benchmark to time.
-
-        The search starts from the parameter ``source`` in ``params``, by default from vertex 0.
-        """
-        from scipy.sparse import csgraph
-
-        return csgraph.breadth_first_order(matrix, params.get("source", 0))
-
-    @classmethod
-    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return igraph's breadth-first order and parents in its own ``graph``, for the benchmark to time.
-
-        The search starts from the parameter ``source`` in ``params``, by default from vertex 0.
-        """
-        return graph.bfs(params.get("source", 0), mode="out")
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes are moved at least: out-edges of reached vertices, and two levels for each of these."""
         reached = self.result.level >= 0

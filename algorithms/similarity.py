@@ -338,30 +338,6 @@ class Similarity(Algorithm):
         """Return parameters for the benchmark: 45,000 random pairs."""
         return {"pairs": tuple(np.random.default_rng(0).integers(0, max(num_vertices, 1), (2, 45_000)))}
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> np.ndarray:
-        """Return the similarities by products of the rows in SciPy's adjacency ``matrix``, pair by pair."""
-        asked = cls(**params)
-        src, dst = ends_of(asked._keys)
-        simple = matrix.astype(np.int64)
-        simple.data[:] = 1
-        rows, loops, both = np.diff(simple.indptr), simple.diagonal(), simple[src].multiply(simple[dst])
-        near = np.asarray(simple[src, dst]).ravel() if len(src) else rows[:0]
-        one, two = near * loops[src], near * loops[dst] * (src != dst)  # ends that are common neighbours
-        if asked.kind in BY_DEGREE:
-            worth = worth_of(np, asked.kind, rows + loops)
-            return np.asarray(both @ worth).ravel() - np.where(one, worth[src], 0) - np.where(two, worth[dst], 0)
-        common = np.asarray(both.sum(axis=1)).ravel() + (LOOP - 1) * (one + two)
-        return share_of(np, asked.kind, common, rows[src], rows[dst])
-
-    @classmethod
-    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return what igraph computes of its own graph for the same pairs, or for all where it knows no pairs."""
-        asked = cls(**params)
-        if asked.kind != "jaccard":
-            return graph.similarity_inverse_log_weighted()
-        return graph.similarity_jaccard(pairs=list(zip(*(part.tolist() for part in ends_of(asked._keys)), strict=True)))
-
     def traffic(self, graph: Graph) -> int | None:
         """Return how many bytes are moved at least: of each pair two ids, two degrees, the smaller row, and a value."""
         if not self.of_pairs:

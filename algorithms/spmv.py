@@ -151,15 +151,6 @@ class SpMV(Algorithm):
         """Return parameters for the benchmark: a vector of seven numbers by turns; ``centre`` is not read."""
         return {"x": np.arange(num_vertices) % 7 + 0.5}
 
-    @classmethod
-    def peer(cls, matrix: Any, *, x: Any = 1.0, over: str = "out", **_: Any) -> np.ndarray:
-        """Return the product of the CSR adjacency ``matrix`` and ``x``, for the benchmark to time.
-
-        With ``over="in"`` the matrix is transposed.
-        """
-        vector = VertexValues("x", x).on_host(matrix.shape[0], grown=True)
-        return matrix @ vector if over == "out" else matrix.T @ vector
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes one pull moves at least."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 8, self.weighting.bytes_per_edge(graph))

@@ -305,16 +305,6 @@ class SSSP(Algorithm):
         """Return parameters for the benchmark: the source is ``centre``, a vertex that reaches much of the graph."""
         return {"source": centre}
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return distances and predecessors by SciPy's Dijkstra on the CSR ``matrix``, for the benchmark to time.
-
-        The search starts from the parameter ``source`` in ``params``, by default from vertex 0.
-        """
-        from scipy.sparse import csgraph
-
-        return csgraph.dijkstra(matrix, indices=params.get("source", 0), return_predecessors=True)
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes are moved at least: out-edges of reached vertices, and two words for each of these."""
         reached = self.result.parent >= 0

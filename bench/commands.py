@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate.bench import constants
-from suricate.bench.defaults import SUITES
+from suricate.bench.defaults import KERNELS, SUITES
 from suricate.cli.run import literal
 from suricate.cli.sources import FILE, STDOUT, TargetType
 from suricate.cli.terminal import table_format
@@ -39,6 +39,7 @@ ALGORITHM = click.option(
 QUIET_CORE = click.option(
     "--quiet-core", is_flag=True, help="Besides, time each row of a CUDA device on a core that is quiet at the moment."
 )
+LIBRARIES = "scipy", "networkx", "igraph", "networkit", "graphtool"  #: that a suite can be measured against
 SCALING = "scaling"  #: the suite on graphs of several processes, which all of them run together
 FIRST = "first"  #: the suite of first calls, each in a process of its own
 FITTING = {  #: option -> the suites that it applies to; options that are not here apply to all
@@ -61,7 +62,19 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     ),
     "edges": ("window",),
     "knobs": ("sweep", "ablations"),
-    "algorithms": ("algorithms", "methods", "quality", "crossover", "short", "ablations", "stream", "replay", SCALING),
+    "algorithms": (
+        "algorithms",
+        "methods",
+        "quality",
+        "crossover",
+        "short",
+        "ablations",
+        "stream",
+        "replay",
+        SCALING,
+        *KERNELS,
+    ),
+    "against": ("algorithms", *KERNELS),
     "quick": ("stream",),
     "ranks": (SCALING,),
 }
@@ -72,7 +85,8 @@ SUITABLE = {  #: what does not run workloads -> the options that go with it
 }
 
 OUTPUTS = "plot", "html", "page", "save_map"  #: options that say where a report goes
-SELECTED = "seed", "pairs", "weighted", "checks", "hints", "scenario", "knobs", "quick"  #: those of ``Selection``
+SELECTED = "seed", "pairs", "weighted", "checks", "hints", "scenario", "knobs", "quick", "against", "processor_time"
+"""Those of ``Selection``."""
 
 SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
     ("crossover", "repeats"): constants.CROSSOVER_REPEATS,
@@ -182,6 +196,10 @@ def demo(
 @click.option("--edges", type=click.IntRange(16), help="Size of the stream that suite window draws in pieces.")
 @BACKEND
 @ALGORITHM
+@click.option(
+    "--against", multiple=True, type=click.Choice(LIBRARIES),
+    help="Only algorithms from scratch, verified, then timed by turns with this library; repeatable.",
+)  # fmt: skip
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")
 @BATCH
 @click.option(
@@ -245,6 +263,8 @@ def bench(
         raise click.UsageError("--resume needs a file that can be read: it does not go with --output -")
     if options["edges"] and graphs:
         raise click.UsageError("--edges stands for graphs of that size: give it or --graph")
+    if options["against"] and not is_given("suite"):
+        suite = "algorithms"
     check_fitting(suite)
     if suite == SCALING and not listing:
         return run_scaling(graphs, device, backends, algorithms, output, options)

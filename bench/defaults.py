@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 
 class Suite(NamedTuple):
@@ -16,6 +18,7 @@ class Suite(NamedTuple):
         edges_per_vertex: of the uniform stream that it draws in pieces, see ``suricate.bench.drawn``; 0: it draws none.
         on_cuda: specifications of further graphs, for runs on a GPU.
         quick: specifications of the graphs of a short run.
+        algorithms: those that it measures, with parameters by name; empty: those that join it.
         temporal: whether it is also measured on the temporal graphs present here; in a short run on the bundled one.
     """
 
@@ -25,6 +28,7 @@ class Suite(NamedTuple):
     on_cuda: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
     temporal: bool = False
+    algorithms: Mapping[str, dict[str, Any]] = MappingProxyType({})
 
 
 _data = tomllib.loads((Path(__file__).parent / "data" / "defaults.toml").read_text())
@@ -38,7 +42,9 @@ SUITES = {
         tuple(suite.get("on_cuda", ())),
         tuple(suite.get("quick", ())),
         suite.get("temporal", False),
+        suite.get("algorithms", {}),
     )
     for name, suite in _data["suites"].items()
 }
+KERNELS = tuple(name for name, suite in SUITES.items() if suite.algorithms)  #: suites of algorithms from scratch
 ALL = tuple(name for name, suite in SUITES.items() if suite.in_all)

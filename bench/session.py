@@ -210,6 +210,10 @@ def grids_of(rows: Rows, table_format: str) -> list[Grid]:
 def tables_of(rows: list[dict[str, Any]]) -> list[Table]:
     """Return every kind of table for which ``rows`` have measurements."""
     compared = [row for row in rows if row.get("suite") not in tables.SUITES]
-    makers = comparison.matrix(compared), comparison.ratios(compared), dynamic.of(compared), tables.of(rows)
+    makers = comparison.against, comparison.matrix, comparison.ratios, dynamic.of
     shares = comparison.bandwidths(compared)
-    return [*chain(*makers), *crossover.of(rows), *([] if shares is None else [shares])]
+    return [
+        *chain(*(make(compared) for make in makers), tables.of(rows)),
+        *crossover.of(rows),
+        *([] if shares is None else [shares]),
+    ]

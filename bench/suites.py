@@ -9,12 +9,13 @@ from typing import Any
 from suricate.base.devices import Device
 from suricate.base.types import Checks
 from suricate.bench import constants
-from suricate.bench.defaults import ALL, BASELINE, SUITES
+from suricate.bench.defaults import ALL, BASELINE, KERNELS, SUITES
 from suricate.bench.drawn import DrawnFixture, DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
 from suricate.bench.logs.passes import EarliestArrival, TimeWalks, WindowWithLog
 from suricate.bench.logs.tasks import LogAppend, LogBuild, LogSample, LogSingles, LogSlide
+from suricate.bench.peers import libraries_of
 from suricate.bench.runner import Task
 from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.streams.events import shares, slide_of
@@ -65,6 +66,8 @@ class Selection:
         knobs: names of the options that the sweep varies; empty: all that the backend declares.
         dummy: whether to measure the store that does nothing, too.
         quick: whether to run the short version of the suite on streams.
+        against: other libraries that algorithms take turns with; empty: none.
+        processor_time: whether seconds are those of the processor.
     """
 
     backends: tuple[str, ...]
@@ -82,6 +85,8 @@ class Selection:
     scenario: str = "fresh"
     knobs: tuple[str, ...] = ()
     quick: bool = False
+    against: tuple[str, ...] = ()
+    processor_time: bool = False
 
     def fixture(self, backend: str, data: Input, *, hints: bool | None = None) -> Fixture:
         """Return a fixture of ``backend`` on ``data``; ``hints``: whether with degree hints, None: as selected."""
@@ -108,8 +113,13 @@ class Selection:
         return {"seed": self.seed, "weighted": self.weighted, "checks": self.checks}
 
     def algorithms_of(self, suite: str) -> tuple[str, ...]:
-        """Return the names of the selected algorithms; if none are, of those whose ``suites`` include ``suite``."""
-        return self.algorithms or tuple(name for name, kind in algorithms().items() if suite in kind.suites)
+        """Return the names of the selected algorithms; if none are, those of the suite, or that join it."""
+        fixed = tuple(SUITES[suite].algorithms) if suite in SUITES else ()
+        return self.algorithms or fixed or tuple(name for name, kind in algorithms().items() if suite in kind.suites)
+
+    def params_of(self, suite: str, name: str) -> dict[str, Any]:
+        """Return the parameters that ``suite`` gives an algorithm besides its sample parameters."""
+        return SUITES[suite].algorithms.get(name, {})
 
     def update_sizes(self, data: Input) -> tuple[int, ...]:
         """Return the batch sizes for algorithms kept current: the selected ones, else small shares of the edges."""
@@ -175,7 +185,10 @@ def demo_tasks(selection: Selection, data: Input) -> list[Task]:
         tasks += [operation(fixture, batch, selection.pairs) for batch in selection.batches for fixture in fixtures]
     tasks += [Stream(fixture) for fixture in fixtures]
     for name in selection.algorithms_of(DEMO):
-        tasks += [*_peers(host, name), *(FromScratch(fixture, name) for fixture in fixtures)]
+        tasks += [
+            *_peers(host, name, (references.SCIPY, references.IGRAPH)),
+            *(FromScratch(fixture, name) for fixture in fixtures),
+        ]
         tasks += [Stream(fixture, name) for fixture in fixtures]
     return tasks
 
@@ -186,6 +199,8 @@ def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
     The tasks of the crossover map are ordered by form of the graph first. "all" stands for several suites, whose tasks
     share no graphs. ``data`` is an ``Input``, or a ``DrawnInput`` for suites that draw their graphs in pieces.
     """
+    if selection.against:
+        return against(suite, selection, data)
     tasks: list[Task] = []
     for name in selection.backends:
         for part in parts_of(suite):
@@ -312,9 +327,36 @@ def _algorithm_references(selection: Selection, data: Input) -> list[Task]:
     return [task for name in selection.algorithms_of("algorithms") for task in _peers(fixture, name)]
 
 
-def _peers(fixture: Fixture, name: str) -> list[Task]:
-    found: list[Task] = [references.Peer(fixture, name)] if algorithm(name).has_peer() else []
-    return found + [references.LibraryPeer(fixture, name, each) for each in references.libraries_of(algorithm(name))]
+def _peers(fixture: Fixture, name: str, libraries: tuple[str, ...] = references.USUAL) -> list[Task]:
+    return [references.Peer(fixture, name, each) for each in libraries_of(algorithm(name), libraries)]
+
+
+def _kernels(suite: str) -> Callable[[Selection, Fixture], list[Task]]:
+    """Return the tasks of a ``suite`` of algorithms from scratch."""
+    return lambda selection, fixture: [
+        FromScratch(fixture, name, selection.params_of(suite, name)) for name in selection.algorithms_of(suite)
+    ]
+
+
+def against(suite: str, selection: Selection, data: Input) -> list[Task]:
+    """Return the tasks of ``--against``: algorithms of ``suite`` from scratch, by turns with each library selected.
+
+    Raises:
+        ValueError: a library has none of the algorithms.
+    """
+    pairs = [
+        (name, each)
+        for name in selection.algorithms_of(suite)
+        for each in libraries_of(algorithm(name), selection.against)
+        if not selection.params_of(suite, name)
+    ]
+    if lacking := set(selection.against) - {each for _, each in pairs}:
+        raise ValueError(f"{min(lacking)} has none of these algorithms, or is not installed")
+    fixtures = [selection.fixture(name, data) for name in selection.backends]
+    tasks: list[Task] = [
+        references.Against(fixture, *pair, selection.processor_time) for fixture in fixtures for pair in pairs
+    ]
+    return _of(suite, tasks)
 
 
 def _reduce(selection: Selection, fixture: Fixture) -> list[Task]:
@@ -463,7 +505,7 @@ BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "sweep": _sweep,
     "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window,
     "usage": _usage, "short": _short, "ablations": _ablations, "stream": _stream,
-    "replay": _replay, "quality": _quality, "events": _events,
+    "replay": _replay, "quality": _quality, "events": _events, **{suite: _kernels(suite) for suite in KERNELS},
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

@@ -21,7 +21,7 @@ import suricate as su
 
 DOCUMENTED = documented()
 MISSING = {  #: what has no example yet: nothing is added here
-    "su.Algorithm.networkit_peer", "su.EdgeFunction.typed", "su.Forest.event_step", "su.Forest.levels",
+    "su.EdgeFunction.typed", "su.Forest.event_step", "su.Forest.levels",
     "su.Graph.from_pyg", "su.Graph.to_pyg", "su.Scalar.slots", "su.Store.query", "su.stream.Window.alert",
     "su.stream.Window.serve",
 }  # fmt: skip

@@ -206,12 +206,6 @@ class EdgeBetweenness(Algorithm):
         """Return parameters for the benchmark, for every graph the same: 16 sources."""
         return {"k": 16}
 
-    @classmethod
-    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return what igraph computes of its own graph with the same sources."""
-        sources = cls(**params).sample.drawn(graph.vcount())
-        return graph.edge_betweenness(directed=graph.is_directed(), sources=sources)
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes all searches and shares move at least: of each source all arcs, twice."""
         searches = graph.num_live if self.sample.k is None else self.sample.k

@@ -177,17 +177,6 @@ class KCore(KeptCores):
             there = there[left[there] >= 0]
         return KCoreResult(core, int(core.max(initial=0)))
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return the core numbers of the CSR ``matrix`` by :meth:`reference`, as SciPy has no function for them."""
-        rows = matrix.tocoo().coords
-        return cls.reference(rows[0], rows[1], None, matrix.shape[0], False)
-
-    @classmethod
-    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return igraph's core numbers of its own ``graph``, for the benchmark to time."""
-        return graph.coreness()
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes are moved at least: an id and a number per arc, an offset and two numbers a vertex."""
         edges = int(graph.degrees().sum(dtype=np.int64))

@@ -294,29 +294,6 @@ class Leiden(Algorithm):
         return float(reference.best_gain(result.label, resolution))
 
     @classmethod
-    def igraph_peer(cls, graph: Any, *, resolution: float = 1.0, refine: bool = True, **params: Any) -> Any:
-        """Return the labels that igraph's Leiden method finds in two iterations, without ``refine`` its Louvain."""
-        weights = "weight" if "weight" in graph.es.attributes() else None
-        if not refine:
-            return np.array(graph.community_multilevel(weights, resolution=resolution).membership)
-        found = graph.community_leiden("modularity", weights, resolution=resolution, n_iterations=2)
-        return np.array(found.membership)
-
-    @classmethod
-    def networkit_peer(
-        cls, graph: Any, *, resolution: float = 1.0, seed: int = 0, refine: bool = True, **params: Any
-    ) -> Any:
-        """Return the labels that NetworKit's ``ParallelLeiden`` finds by one thread, without ``refine`` its ``PLM``."""
-        import networkit
-
-        networkit.setNumberOfThreads(1)
-        networkit.setSeed(seed, False)
-        method = networkit.community.ParallelLeiden if refine else networkit.community.PLM
-        found = method(graph, gamma=resolution)
-        found.run()
-        return np.array(found.getPartition().getVector())
-
-    @classmethod
     def variants(cls) -> Mapping[str, Mapping[str, Any]]:
         """Return sets of parameters for the benchmark's suite of methods."""
         return {"leiden": {}, "without the last moves": {"stable": False}, "louvain": {"refine": False}}

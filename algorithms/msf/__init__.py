@@ -147,28 +147,6 @@ class MSF(Algorithm):
         taken = taken[np.lexsort((dst[taken], src[taken]))]
         return MSFResult(src[taken], dst[taken], weight[taken], float(weight[taken].sum(dtype=np.float64)))
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return SciPy's minimum spanning tree of the CSR adjacency ``matrix``, for the benchmark to time."""
-        from scipy.sparse import csgraph
-
-        return csgraph.minimum_spanning_tree(matrix)
-
-    @classmethod
-    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return the edges of igraph's minimum spanning tree of its ``graph``, for the benchmark to time."""
-        weights = "weight" if "weight" in graph.es.attributes() else None
-        return graph.spanning_tree(weights=weights, return_tree=False)
-
-    @classmethod
-    def networkit_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return NetworKit's spanning forest of its ``graph``, for the benchmark to time; it reads no weights."""
-        import networkit
-
-        found = networkit.graph.SpanningForest(graph)
-        found.run()
-        return found.getForest()
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes are moved at least: all arcs and their weights, read once."""
         return 2 * graph.num_edges * (ID_BYTES + (0 if graph.weight_dtype is None else graph.weight_dtype.itemsize))

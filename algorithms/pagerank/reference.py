@@ -111,22 +111,3 @@ class VerifiedRanks(Algorithm):
     def error(cls, result: Any, reference: Any) -> float:
         """Return the L1 distance of the ranks ``result`` to the exact ranks ``reference``."""
         return float(np.abs(result - reference).sum())
-
-    @classmethod
-    def peer(
-        cls,
-        matrix: Any,
-        alpha: float = ALPHA,
-        tol: float = TOL,
-        max_iter: int | None = None,
-        personalization: Any = None,
-        dangling: Any = None,
-        **_: Any,
-    ) -> np.ndarray:
-        """Return the ranks by power iteration with the SciPy ``matrix``; other parameters are those of ``PageRank``."""
-        return power_iteration(matrix, alpha, tol, max_iter or EXACT_ITERATIONS, personalization, None, dangling)
-
-    @classmethod
-    def igraph_peer(cls, graph: Any, alpha: float = ALPHA, **_: Any) -> Any:
-        """Return ranks by igraph's PRPACK, to the precision of doubles: its tolerance cannot be chosen."""
-        return graph.pagerank(damping=alpha)

@@ -343,16 +343,6 @@ class StronglyConnectedComponents(Algorithm):
         smallest = np.unique(component, return_index=True)[1].astype(np.uint32)
         return SCCResult(smallest[component], count - deleted_among(live))
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return SciPy's strongly connected components of the CSR adjacency ``matrix``, for the benchmark to time.
-
-        The result is SciPy's: the number of components, and the label of each vertex. ``params`` are not read.
-        """
-        from scipy.sparse import csgraph
-
-        return csgraph.connected_components(matrix, connection="strong")
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes one pass over all out-edges and one over all in-edges move at least."""
         return 2 * pull_bytes(graph.num_vertices, graph.num_edges, 4)

@@ -93,15 +93,7 @@ class SquareClustering(Algorithm):
     ) -> np.ndarray:
         """Return the result by products of SciPy's matrix with slices of itself."""
         proper = src != dst
-        return cls.peer(adjacency(src[proper], dst[proper], np.ones(int(proper.sum())), num_vertices))
-
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> np.ndarray:
-        """Return the result by products of SciPy's adjacency ``matrix`` with slices of itself."""
-        simple = matrix.astype(np.float64)
-        simple.setdiag(0)
-        simple.eliminate_zeros()
-        simple.data[:] = 1
+        simple = adjacency(src[proper], dst[proper], np.ones(int(proper.sum())), num_vertices)
         degrees = np.asarray(simple.sum(axis=1)).ravel()
         paths, found = simple @ degrees, np.zeros((2, len(degrees)))
         for begin, end in _slices(paths.astype(np.int64)):

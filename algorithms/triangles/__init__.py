@@ -48,7 +48,6 @@ WEIGHTED = ("", "geometric", "barrat")
 #: CUDA it takes several launches, an update only one, which is worth 1.4 million slots
 SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (-1_400_000, 55)}
 ABSENT: Any = None  #: arrays per vertex that are not wanted
-CHUNK = 1 << 24  #: look-ups per product in SciPy, which bounds its memory
 
 
 class TrianglesResult(NamedTuple):
@@ -300,14 +299,6 @@ class Triangles(Algorithm):
             return TrianglesResult(total // 3, ABSENT, ABSENT, math.nan)
         return TrianglesResult(total // 3, found, clustering, total / int(pairs.sum()) if pairs.any() else 0.0)
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> int:
-        """Return the number of triangles in SciPy's adjacency ``matrix``, by masked products."""
-        entries = matrix.tocoo()
-        degrees = np.bincount(entries.row, minlength=matrix.shape[0])
-        upward = _upward(entries.row, entries.col, degrees)
-        return sum(int((upward[a:b] @ upward).multiply(upward[a:b]).sum()) for a, b in _parts(upward))
-
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes are moved at least: all arcs read, half written and reread, one count per vertex."""
         arcs, n = 2 * graph.num_edges, graph.num_vertices
@@ -358,29 +349,6 @@ def _weighted_reference(src: np.ndarray, dst: np.ndarray, weight: np.ndarray, n:
         return (held @ held).multiply(held).sum(axis=1) / np.maximum(degrees * (degrees - 1), 1)
     possible = held.sum(axis=1) * (degrees - 1)
     return (ones @ ones).multiply(held).sum(axis=1) / np.where(possible > 0, possible, 1) * (possible > 0)
-
-
-def _upward(src: np.ndarray, dst: np.ndarray, degrees: np.ndarray) -> Any:
-    """Return the SciPy matrix of the arcs ``src`` to ``dst`` that lead to a vertex of higher degree (ties by id).
-
-    Its entries are int64; self-loops are left out.
-    """
-    from scipy import sparse
-
-    n, low, high = len(degrees), degrees[src], degrees[dst]
-    up = (low < high) | ((low == high) & (src < dst))
-    return sparse.csr_array((np.ones(np.count_nonzero(up), np.int64), (src[up], dst[up])), shape=(n, n))
-
-
-def _parts(upward: Any) -> list[tuple[int, int]]:
-    """Return ranges ``(first, end)`` that cover all rows of ``upward``, a CSR matrix, in order.
-
-    The product of the rows of a range and the whole matrix takes about ``CHUNK`` steps.
-    """
-    steps = np.cumsum(upward @ np.diff(upward.indptr))
-    count = int(steps[-1]) // CHUNK + 1 if len(steps) else 1
-    ends = [*np.searchsorted(steps, np.arange(1, count) * CHUNK), len(steps)]
-    return [(first, end) for first, end in zip([0, *ends], ends, strict=False) if first < end]
 
 
 @hookimpl

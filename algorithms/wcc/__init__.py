@@ -277,24 +277,6 @@ class WCC(Algorithm):
         np.minimum.at(smallest, component, np.arange(num_vertices))
         return WCCResult(smallest[component].astype(np.uint32), count - deleted_among(live))
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return SciPy's weakly connected components of the CSR adjacency ``matrix``, for the benchmark to time.
-
-        The result is SciPy's: the number of components, and the label of each vertex. ``params`` are not read.
-        """
-        from scipy.sparse import csgraph
-
-        return csgraph.connected_components(matrix, directed=True, connection="weak")
-
-    @classmethod
-    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return the weakly connected components of igraph's ``graph`` by igraph, for the benchmark to time.
-
-        The result is a list: the number of each vertex's component. ``params`` are not read.
-        """
-        return graph.connected_components(mode="weak").membership
-
     def traffic(self, graph: Graph) -> int:
         """Return the bytes that Afforest must move: per vertex sampled ids, an offset, and a label read and written."""
         return graph.num_vertices * (SAMPLED * ID_BYTES + OFFSET_BYTES + 2 * ID_BYTES)

@@ -14,9 +14,10 @@ from suricate.bench.workloads.base import FixtureTask
 class ByTurns(FixtureTask):
     """Times :meth:`ours`, as :meth:`action`, and :meth:`other`, untimed by the runner: before and after it by turns.
 
-    Seconds of both are of the processor on the CPU, and of the clock on CUDA.
+    Seconds of both are of the processor on the CPU, and of the clock on CUDA or with :attr:`wall`.
     """
 
+    wall = False
     beside = True  #: whether the other call is made
 
     def start(self) -> None:
@@ -52,7 +53,7 @@ class ByTurns(FixtureTask):
             self._take(1, given)
 
     def _take(self, which: int, given: Any) -> Any:
-        clock = time.perf_counter if self.device.is_cuda else time.process_time
+        clock = time.perf_counter if self.wall or self.device.is_cuda else time.process_time
         begin = clock()
         result = (self.ours, self.other)[which](given)
         self.device.synchronize()

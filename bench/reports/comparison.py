@@ -14,7 +14,7 @@ from rich.table import Table
 from suricate.bench import constants
 from suricate.bench.defaults import BASELINE
 from suricate.bench.reports.results import what
-from suricate.bench.reports.text import backends_of, count, label, new_table, time_and_rate
+from suricate.bench.reports.text import backends_of, count, label, new_table, seconds, time_and_rate
 from suricate.bench.workloads.references import DUMMY, LIBRARIES, SCIPY
 from suricate.cli.terminal import plain_table
 
@@ -54,6 +54,31 @@ def ratios(rows: Rows) -> list[Table]:
         if table.row_count:
             tables.append(table)
     return tables
+
+
+def against(rows: Rows) -> list[Table]:
+    """Return a table per graph and device of algorithms by turns with other libraries.
+
+    A column is of a backend and a library. It shows both times, and how many times as fast the backend is.
+    """
+    tables = []
+    for title, group in _groups([row for row in rows if "times_beside" in row["extra"] and "against" in row["extra"]]):
+        columns = [*dict.fromkeys((row["backend"], row["extra"]["against"]) for row in group)]
+        heads = [f"{backend} / {other}" for backend, other in columns]
+        table = new_table(f"{title}: from scratch by turns, backend / library (times as fast)", "algorithm", heads)
+        for name in dict.fromkeys(row["algorithm"] for row in group):
+            found = {
+                (row["backend"], row["extra"]["against"]): row["extra"] for row in group if row["algorithm"] == name
+            }
+            table.add_row(name, *(_turns(found.get(column)) for column in columns))
+        tables.append(table)
+    return tables
+
+
+def _turns(extra: dict[str, Any] | None) -> str:
+    if extra is None:
+        return ""
+    return f"{seconds(extra['ours_s'])} / {seconds(extra['beside_s'])} ({extra['times_beside']:.3g})"
 
 
 def overview(rows: Rows) -> list[str]:

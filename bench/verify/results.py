@@ -31,14 +31,26 @@ def check_result(
     computed once per set of edges and live vertices, for all batches and backends. ``live``: the mask of live vertices,
     None: all are; a mask needs a reference that takes one (:func:`takes_live`).
     """
+    right = reference_of(kind, params, model, num_vertices, live)
+    found = on_host(result, device)
+    wrong = kind.mismatch(found, right, **params)
+    expect(wrong is None, f"{kind.name}: {wrong}")
+    return kind.error(found, right)
+
+
+def reference_of(
+    kind: type[Algorithm],
+    params: Mapping[str, Any],
+    model: EdgeModel,
+    num_vertices: int,
+    live: np.ndarray | None = None,
+) -> Any:
+    """Return the ``reference()`` of an algorithm, which is computed once; the arguments are those of `check_result`."""
     told: dict[str, Any] = {**params} if live is None else {**params, "live": live}
     key = (kind, num_vertices, repr(params), model.content, None if live is None else live.tobytes())
     if key not in model.references:
         model.references[key] = kind.reference(*model.arcs(), num_vertices, model.directed, **told)
-    found = on_host(result, device)
-    wrong = kind.mismatch(found, model.references[key], **params)
-    expect(wrong is None, f"{kind.name}: {wrong}")
-    return kind.error(found, model.references[key])
+    return model.references[key]
 
 
 def takes_live(kind: type[Algorithm]) -> bool:

@@ -9,8 +9,9 @@ Whatever their names, the argument of ``action`` is what ``prepare`` returned fo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,20 @@ from suricate.plugins.algorithm import Algorithm
 class Subject:
     """An algorithm with the parameters that it is measured with on one input.
 
-    ``variant``: one of the algorithm's ``variants()``, whose parameters are added; None: none. ``weighted``,
-    ``directed``: whether the graphs that it runs on are.
+    ``variant``: one of the algorithm's ``variants()``, whose parameters are added; None: none. ``params``: further
+    parameters. ``weighted``, ``directed``: whether the graphs that it runs on are.
     """
 
-    def __init__(self, fixture: Fixture, name: str, variant: str | None = None) -> None:
+    def __init__(
+        self, fixture: Fixture, name: str, variant: str | None = None, params: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         if fixture.silent:
             raise ValueError("a store that does nothing has no algorithms")
         self.fixture, self.kind = fixture, algorithm_named(name)
         self.params = self.kind.sample_params(fixture.data.num_vertices, fixture.data.source)
         if variant is not None:
             self.params = {**self.params, **self.kind.variants()[variant]}
+        self.params = {**self.params, **params}
         self.weighted = self.kind.requires.weighted is True
         self.directed = self.kind.requires.undirected is not True
         self.oracle = f"reference() of {name}"
@@ -89,10 +93,11 @@ class FromScratch(FixtureTask):
     workload = "from scratch"
     does = "computes the algorithm on the whole graph"
 
-    def __init__(self, fixture: Fixture, algorithm: str) -> None:
+    def __init__(self, fixture: Fixture, algorithm: str, params: Mapping[str, Any] = MappingProxyType({})) -> None:
         super().__init__(fixture)
-        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
+        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm, params=params)
         self.oracle = self.subject.oracle
+        self.label_row(*(f"{name}={value}" for name, value in params.items()))
 
     def setup(self) -> None:
         """Get the shared graph with in-edges, weighted and directed as the algorithm needs."""

@@ -5,8 +5,6 @@ The argument of ``action`` is the seed of the repeat, those of ``check`` and ``r
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,10 +12,11 @@ import numpy as np
 
 from suricate.base.types import edge_keys, ends_of
 from suricate.bench.fixtures import Fixture
+from suricate.bench.peers import libraries_of
 from suricate.bench.verify.edges import EdgeModel
 from suricate.bench.workloads.algorithms import Subject
 from suricate.bench.workloads.base import FixtureTask
-from suricate.bench.workloads.references import libraries_of
+from suricate.bench.workloads.references import USUAL, Asked
 from suricate.graph import Graph
 
 SEEDS = 10  #: least repeats
@@ -80,26 +79,24 @@ class Quality(FixtureTask):
 
 
 class QualityPeer(Quality):
-    """The same by another library, whose method of the algorithm takes a graph of its own and returns labels."""
+    """The same by another library, whose answer is labels of vertices."""
 
     def __init__(self, fixture: Fixture, algorithm: str, library: str, counts: bool) -> None:
         super().__init__(fixture, algorithm, next(iter(Subject(fixture, algorithm).kind.variants())), counts)
-        self.backend, self.library, self.oracle = library, library, None
+        self.backend, self.oracle, self.asked = library, None, Asked(self.subject, library)
         self.label_row(COUNTS if counts else "")
 
     def setup(self) -> None:
-        """Convert the graph."""
+        """Make the library's graph."""
         super().setup()
-        convert: Callable[[], Any] = getattr(self.graph, f"to_{self.library}")
-        self.there = convert()
+        self.asked.build(self.model, self.fixture.data.num_vertices)
 
     def action(self, seed: int) -> Any:
         """Return the labels that the library finds."""
-        random.seed(seed)  # of which igraph takes its numbers
-        return getattr(self.subject.kind, f"{self.library}_peer")(self.there, **{**self.subject.params, "seed": seed})
+        return self.asked.compute(seed=seed)
 
     def check(self, seed: int, result: Any) -> None:
-        """Do nothing: references are not verified."""
+        """Do nothing: many answers are right, and their quality is noted."""
 
     def restore(self, seed: int, result: Any) -> None:
         """Note the quality of the labels, of every repeat."""
@@ -117,5 +114,6 @@ def tasks_of(fixture: Fixture, algorithm: str, *, peers: bool) -> list[Quality]:
         return []
     counts = (False, True) if fixture.data.temporal and kind.uses_weights else (False,)
     if peers:
-        return [QualityPeer(fixture, algorithm, name, each) for each in counts for name in libraries_of(kind)]
+        names = libraries_of(kind, USUAL, labels=True)
+        return [QualityPeer(fixture, algorithm, name, each) for each in counts for name in names]
     return [Quality(fixture, algorithm, variant, each) for each in counts for variant in kind.variants()]

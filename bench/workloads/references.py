@@ -1,6 +1,8 @@
-"""Reference rows: the same work by SciPy and others on the CPU, and a store that does nothing. They are not verified.
+"""Reference rows: the same work by SciPy and others on the CPU, and a store that does nothing.
 
-The store that does nothing shows what the driver and the graph cost themselves (the ``Dummy`` of the GFE driver).
+Answers of algorithms are verified, and timed by turns with those of a backend if the user names a library (``bench
+--against``); the other rows are not. The store that does nothing shows what the driver and the graph cost themselves
+(the ``Dummy`` of the GFE driver).
 
 Whatever their names, the argument of ``action`` is what ``prepare`` returned for the repeat, and the arguments of
 ``check`` and ``restore`` are that and what ``action`` returned.
@@ -8,7 +10,6 @@ Whatever their names, the argument of ``action`` is what ``prepare`` returned fo
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -17,22 +18,20 @@ from scipy.sparse import csgraph
 
 from suricate.base.devices import Array
 from suricate.base.types import EdgeList, Outcome
+from suricate.bench import peers
 from suricate.bench.fixtures import Fixture
+from suricate.bench.logs.turns import ByTurns
 from suricate.bench.runner import Task
-from suricate.bench.workloads.algorithms import Subject
+from suricate.bench.verify.edges import EdgeModel, Mismatch
+from suricate.bench.verify.results import reference_of
+from suricate.bench.workloads.algorithms import FromScratch, Subject
 from suricate.bench.workloads.operators import Propagate, Reduce
-from suricate.graph import Graph
-from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 
 SCIPY, IGRAPH, NETWORKIT = "scipy", "igraph", "networkit"
-LIBRARIES = SCIPY, IGRAPH, NETWORKIT
+USUAL = SCIPY, IGRAPH, NETWORKIT  #: libraries that have rows where nobody names one
+LIBRARIES = tuple(peers.MODULES)
 DUMMY = "dummy"
-
-
-def libraries_of(kind: type[Algorithm]) -> list[str]:
-    """Return the libraries besides SciPy that are installed and have the algorithm: it brings a method for each."""
-    return [name for name in LIBRARIES[1:] if kind.has_peer(f"{name}_peer") and importlib.util.find_spec(name)]
 
 
 class ScipyTask(Task):
@@ -65,43 +64,98 @@ class ScipyBuild(ScipyTask):
         return sparse.coo_array((np.ones(self.items, np.int8), index), shape=(n, n)).tocsr()
 
 
-class Peer(ScipyTask):
-    """Compute an algorithm by SciPy (its ``peer()``), with the same parameters as the backends' rows."""
+class Asked:
+    """An algorithm as a library computes it: its graph of an input, made before the clock runs, and its answer."""
 
-    workload = "from scratch"
+    def __init__(self, subject: Subject, library: str) -> None:
+        self.subject, self.library = subject, library
+        self.answer: peers.Answer = peers.library(library).ANSWERS[subject.kind.name]
 
-    def __init__(self, fixture: Fixture, algorithm: str) -> None:
-        super().__init__(fixture)
-        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
+    def build(self, model: EdgeModel, num_vertices: int) -> None:
+        """Make the library's graph."""
+        self.model, self.num_vertices = model, num_vertices
+        self.graph = peers.build(self.library, self.answer, model, num_vertices)
 
-    def setup(self) -> None:
-        """Build the adjacency matrix in CSR form, weighted if the algorithm needs weights."""
-        model = self.subject.model
-        dtype = np.float32 if self.subject.weighted else np.int8
-        self.items, self.matrix = len(model), model.csr(self.data.num_vertices, dtype)
+    def compute(self, **params: Any) -> Any:
+        """Return what the library computes; ``params``: further ones."""
+        return self.answer.compute(self.graph, **{**self.subject.params, **params})
 
-    def action(self, prepared: Any) -> Any:
-        """Return the result of the algorithm's ``peer()`` on the matrix."""
-        return self.subject.kind.peer(self.matrix, **self.subject.params)
+    def check(self, found: Any) -> None:
+        """Raise ``Mismatch``, which names the library, unless ``found`` agrees with the algorithm's reference."""
+        right = reference_of(self.subject.kind, self.subject.params, self.model, self.num_vertices)
+        try:
+            peers.check(self.subject.kind, self.answer, found, right, self.subject.params)
+        except Mismatch as wrong:
+            raise Mismatch(f"{self.library}: {wrong}") from None
 
 
-class LibraryPeer(Peer):
-    """Compute an algorithm by igraph or NetworKit (its ``igraph_peer()``, ...) on a graph of theirs, made before."""
+class Peer(Task):
+    """Compute an algorithm by another library, with the same parameters as the backends' rows."""
+
+    workload = FromScratch.workload
 
     def __init__(self, fixture: Fixture, algorithm: str, library: str) -> None:
-        super().__init__(fixture, algorithm)
-        self.backend = library
+        self.fixture, self.backend, self.algorithm = fixture, library, algorithm
+        self.subject = Subject(fixture, algorithm)
+        self.asked, self.oracle = Asked(self.subject, library), self.subject.oracle
 
     def setup(self) -> None:
-        """Make the library's graph, weighted if the algorithm needs weights."""
-        model, n = self.subject.model, self.data.num_vertices
-        kind: dict[str, Any] = {"directed": self.subject.directed, "device": "cpu"}
-        graph = Graph.from_coo(model.src, model.dst, model.weight, num_vertices=n, **kind)
-        self.items, self.graph = len(model), getattr(graph, f"to_{self.backend}")()
+        """Make the library's graph, weighted and directed as the algorithm needs."""
+        self.subject.demand()
+        self.items = len(self.subject.model)
+        self.asked.build(self.subject.model, self.fixture.data.num_vertices)
 
     def action(self, prepared: Any) -> Any:
-        """Return the result of the algorithm's method for the library on the graph."""
-        return getattr(self.subject.kind, f"{self.backend}_peer")(self.graph, **self.subject.params)
+        """Return the library's answer."""
+        return self.asked.compute()
+
+    def check(self, prepared: Any, result: Any) -> None:
+        """Compare the answer with the algorithm's reference."""
+        self.asked.check(result)
+
+
+class Against(ByTurns):
+    """Compute an algorithm by a backend from scratch, by turns with another library on the same edges."""
+
+    workload = FromScratch.workload
+    does = "computes the algorithm on the whole graph; before or after it, by turns, another library does"
+
+    def __init__(self, fixture: Fixture, algorithm: str, library: str, processor_time: bool) -> None:
+        super().__init__(fixture)
+        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
+        self.asked, self.oracle, self.wall = Asked(self.subject, library), self.subject.oracle, not processor_time
+        self.library = library
+        self.label_row(f"against {library}")
+
+    def setup(self) -> None:
+        """Get the shared graph, and make the library's."""
+        self.subject.demand()
+        self.start()
+        self.graph = self.fixture.graph(in_edges=True, **self.subject.form)
+        self.items = len(self.subject.model)
+        self.asked.build(self.subject.model, self.fixture.data.num_vertices)
+
+    def draw(self) -> Any:
+        """Return a new instance of the algorithm."""
+        return self.subject.new()
+
+    def ours(self, given: Any) -> Any:
+        """Compute it on the graph."""
+        given.compute(self.graph)
+        return given.result
+
+    def other(self, given: Any) -> Any:
+        """Compute it by the library."""
+        self.there = self.asked.compute()
+
+    def check(self, given: Any, result: Any) -> None:
+        """Compare both answers with the algorithm's reference."""
+        self.subject.check(result, self.subject.model)
+        self.asked.check(self.there)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the library, and the seconds of both."""
+        return {"against": self.library, **self.compared()}
 
 
 class ScipyLevels(ScipyTask):

@@ -516,44 +516,6 @@ class Algorithm(ABC):
         return None
 
     @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        """Return the result, computed by SciPy from a CSR adjacency matrix: ``suricate bench`` times this as well.
-
-        Example:
-            >>> import scipy.sparse as sp
-            >>> matrix = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
-            >>> su.algorithm("wcc").peer(matrix)
-            (1, array([0, 0, 0], dtype=int32))
-        """
-        raise NotImplementedError(f"{cls.name} brings no peer()")
-
-    @classmethod
-    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return the result, computed by igraph from an ``igraph.Graph``: ``suricate bench`` times this as well.
-
-        Example:
-            >>> import igraph as ig
-            >>> su.algorithm("bfs").igraph_peer(ig.Graph([(0, 1), (1, 2)], directed=True), source=0)
-            ([0, 1, 2], [0, 1, 2, 3], [-1, 0, 1])
-        """
-        raise NotImplementedError(f"{cls.name} brings no igraph_peer()")
-
-    @classmethod
-    def networkit_peer(cls, graph: Any, **params: Any) -> Any:
-        """Return the result, computed by NetworKit from a ``networkit.Graph``, for ``suricate bench``."""
-        raise NotImplementedError(f"{cls.name} brings no networkit_peer()")
-
-    @classmethod
-    def has_peer(cls, kind: str = "peer") -> bool:
-        """Return whether the algorithm overrides the method named ``kind``, such as :meth:`igraph_peer`.
-
-        Example:
-            >>> su.algorithm("bfs").has_peer(), su.algorithm("pagerank").has_peer("igraph_peer")
-            (True, True)
-        """
-        return getattr(cls, kind).__func__ is not getattr(Algorithm, kind).__func__
-
-    @classmethod
     def programs(cls, view: StoreView) -> list[Program]:
         """Return the CUDA programs of the algorithm's own kernels over ``view``, to be compiled without a GPU in CI.
 

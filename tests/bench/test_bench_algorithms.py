@@ -1,6 +1,7 @@
 """Algorithms in the benchmark: built in or from a plugin, weighted or not, right, wrong, or impossible to verify."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,11 +14,11 @@ from turns import few
 import suricate as su
 from suricate import bench, plugins
 from suricate.base.devices import CPU
-from suricate.bench import inputs, suites
-from suricate.bench.reports import dynamic
+from suricate.bench import inputs, peers, suites
+from suricate.bench.reports import comparison, dynamic
 from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
-from suricate.bench.verify.edges import EdgeModel
+from suricate.bench.verify.edges import EdgeModel, Mismatch
 from suricate.bench.verify.results import check_result
 from suricate.bench.workloads import qualities
 from suricate.bench.workloads.algorithms import (
@@ -29,7 +30,7 @@ from suricate.bench.workloads.algorithms import (
     UpdateAlone,
 )
 from suricate.bench.workloads.operators import Propagate, Reduce
-from suricate.bench.workloads.references import LibraryPeer, Peer, libraries_of
+from suricate.bench.workloads.references import USUAL, Against, Peer
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.vertices import KeptCurrentWithout
 
@@ -58,10 +59,6 @@ class Strength(su.Algorithm):
         assert directed
         matrix = EdgeModel(src, dst, weight).csr(num_vertices, np.float64)
         return matrix @ np.ones(num_vertices)
-
-    @classmethod
-    def peer(cls, matrix, **params):
-        return matrix @ np.ones(matrix.shape[0], np.float32)
 
 
 class Frozen(Strength):
@@ -304,31 +301,70 @@ def test_variants_are_compared_by_time_and_error(data, temporal_file):
         plugins.unregister(name)
 
 
-@pytest.mark.parametrize("name", [name for name in BUILT_IN_ALGORITHMS if plugins.algorithm(name).has_peer()])
-def test_peers_of_built_in_algorithms_run(data, name):
-    task = Peer(fixture_of("scipy", data), name)
-    found = measure(task, QUICK)
-    assert (found.status, found.reason, task.oracle) == ("ok", "", None)
-
-
-@pytest.mark.parametrize("library", ["igraph", "networkit"])
-@pytest.mark.parametrize("name", BUILT_IN_ALGORITHMS)
-def test_peers_of_other_libraries_run(data, name, library, monkeypatch):
-    """They are rows where the library is installed, and left out elsewhere."""
-    kind = plugins.algorithm(name)
-    if not kind.has_peer(f"{library}_peer"):
-        assert library not in libraries_of(kind)
-        return
+@pytest.mark.parametrize("library", peers.MODULES)
+def test_answers_of_other_libraries_are_right(data, library, monkeypatch):
+    """They are verified like ours, on the same edges; a library that is not installed has none."""
     with monkeypatch.context() as absent:
         absent.setattr("importlib.util.find_spec", lambda name: None)
-        assert libraries_of(kind) == []
-    pytest.importorskip(library)
-    assert library in libraries_of(kind)
-    task = LibraryPeer(fixture_of("scipy", data), name, library)
-    found = measure(task, QUICK)
-    assert (found.status, found.reason, task.oracle) == ("ok", "", None)
-    edges = task.graph.ecount() if library == "igraph" else task.graph.numberOfEdges()
-    assert edges == len(task.subject.model)
+        assert peers.libraries_of(plugins.algorithm("bfs"), (library,)) == []
+        with pytest.raises(su.errors.MissingLibraryError, match=f"{library} is not installed"):
+            peers.library(library)
+    pytest.importorskip(peers.MODULES[library])
+    answers = peers.library(library).ANSWERS
+    assert answers.keys() <= {*BUILT_IN_ALGORITHMS}
+    for name, answer in answers.items():
+        assert peers.libraries_of(plugins.algorithm(name), (library,)) == [library] * (not answer.labels)
+        if not answer.labels:
+            task = Peer(fixture_of("csr_baseline", data), name, library)
+            found = measure(task, Limits(1, 1, warmups=0))
+            assert (name, found.status, found.reason, task.oracle) == (name, "ok", "", f"reference() of {name}")
+
+
+def test_a_wrong_answer_of_another_library_fails(data, monkeypatch):
+    fixture, known = fixture_of("csr_baseline", data), peers.library("scipy").ANSWERS
+    for wrong, told in ((lambda found, params: {"level": found[1]}, "values of its level differ from the reference"),
+                        (lambda found, params: {"level": found[0][:3]}, "its level has shape")):  # fmt: skip
+        monkeypatch.setitem(known, "bfs", known["bfs"]._replace(fields=wrong))
+        for task in (Peer(fixture, "bfs", "scipy"), Against(fixture, "bfs", "scipy", False)):
+            found = measure(task, QUICK)
+            assert found.status == "FAIL"
+            assert found.reason.startswith("scipy: ")
+            assert told in found.reason
+    kind = plugins.algorithm("pagerank")
+    with pytest.raises(Mismatch, match="the L1 distance to the exact ranks"):
+        peers.check(kind, peers.Answer(min, peers.field()), np.full(2, 0.5), np.array([0.4, 0.6]), {})
+
+
+def test_algorithms_take_turns_with_a_library(data):
+    """Both are timed at every repeat, by the same clock; a backend and a library have a cell of the table."""
+    pytest.importorskip("igraph")
+    selection = suites.Selection(("csr_baseline",), CPU, against=("scipy", "igraph"), algorithms=("bfs", "kcore"))
+    tasks = suites.bench_tasks("algorithms", selection, data)
+    assert [(task.algorithm, task.detail) for task in tasks] == [
+        ("bfs", "against scipy"), ("bfs", "against igraph"), ("kcore", "against igraph"),
+    ]  # fmt: skip
+    lines = [to_line(Row.of("r", data.name, task, measure(task, QUICK))) for task in tasks]
+    assert [(line["status"], line["reason"]) for line in lines] == [("ok", "")] * 3
+    for line in lines:
+        extra = line["extra"]
+        assert extra["times_beside"] == extra["beside_s"] / extra["ours_s"]
+    (table,) = comparison.against(lines)
+    assert [column.header for column in table.columns][1:] == ["csr_baseline / scipy", "csr_baseline / igraph"]
+    assert [*table.columns[0].cells] == ["bfs", "kcore"]
+    assert [*table.columns[1].cells][1] == ""
+    with pytest.raises(ValueError, match="scipy has none of these algorithms"):
+        suites.bench_tasks("algorithms", replace(selection, algorithms=("kcore",)), data)
+
+
+@pytest.mark.parametrize("suite", ["gapbs", "graphalytics"])
+def test_suites_of_kernels_measure_six_algorithms(data, suite):
+    tasks = suites.bench_tasks(suite, suites.Selection(("csr_baseline",), CPU), data)
+    assert len(tasks) == 6
+    assert {"bfs", "pagerank", "wcc", "sssp", "triangles"} < {task.algorithm for task in tasks}
+    assert {task.workload for task in tasks} == {"from scratch"}
+    last = next(task for task in tasks if task.algorithm in ("betweenness", "label_propagation"))
+    assert last.detail == ("synchronous=True, max_iter=10" if suite == "graphalytics" else "")
+    assert measure(last, QUICK).status == "ok"
 
 
 @pytest.mark.slow
@@ -339,7 +375,7 @@ def test_qualities_are_means_over_seeds(counts, temporal_file):
     fixture, graph = fixture_of("slabhash", data), nx.Graph()
     for u, v in zip(data.src.tolist(), data.dst.tolist(), strict=True):
         graph.add_edge(u, v, weight=1 + (graph.get_edge_data(u, v, {"weight": 0})["weight"] if counts else 0))
-    libraries = libraries_of(kind)
+    libraries = peers.libraries_of(kind, USUAL, labels=True)
     for library in (None, *libraries):
         made = qualities.tasks_of(fixture, "leiden", peers=library is not None)
         task = made[counts * (len(made) // 2) + (libraries.index(library) if library else 0)]
@@ -350,29 +386,36 @@ def test_qualities_are_means_over_seeds(counts, temporal_file):
         assert len(task.found) == 1 + qualities.SEEDS
         assert task.extra() == {"quality": pytest.approx(np.mean(task.found)), "lowest": min(task.found)}
         result = task.action(0)
-        label = result.label if library is None else result
+        label = np.asarray(result.label if library is None else result)
         groups = [{*np.flatnonzero(label == each).tolist()} & {*graph} for each in np.unique(label)]
         task.restore(0, result)
         assert task.found[-1] == pytest.approx(nx.community.modularity(graph, [each for each in groups if each]))
 
 
-def test_peers_without_refinement_are_other_methods():
-    pytest.importorskip("networkit")
+def test_communities_of_libraries_are_good_with_refinement_and_without():
     club = nx.karate_club_graph()
-    graph = su.Graph.from_networkx(club, device="cpu").to_networkit()
-    for refine in (True, False):
-        label = plugins.algorithm("leiden").networkit_peer(graph, refine=refine)
-        groups = [set(np.flatnonzero(label == each).tolist()) for each in np.unique(label)]
-        assert 0.37 < nx.community.modularity(club, groups, weight="weight" if graph.isWeighted() else None) < 0.46
-    forest = plugins.algorithm("msf").networkit_peer(graph)
-    assert (forest.numberOfNodes(), forest.numberOfEdges()) == (34, 33)
+    src, dst = np.array(club.edges, np.uint32).T
+    for library in ("igraph", "networkit"):
+        pytest.importorskip(library)
+        graph = peers.library(library).build(src, dst, None, 34, False)
+        for refine in (True, False):
+            label = np.array(peers.library(library).ANSWERS["leiden"].compute(graph, refine=refine))
+            groups = [set(np.flatnonzero(label == each).tolist()) for each in np.unique(label)]
+            assert 0.37 < nx.community.modularity(club, groups, weight=None) < 0.46
 
 
-def test_peers_get_the_matrix_that_the_algorithm_needs(data, strange):
-    for name, dtype in (("bfs", np.int8), ("strength", np.float32), ("undirected", np.float32)):
-        task = Peer(fixture_of("scipy", data), name)
-        assert measure(task, QUICK).status == "ok"
-        assert task.matrix.dtype == dtype
+def test_graphs_of_libraries_have_all_edges_and_weights(data):
+    for directed in (True, False):
+        model = data.model_of(weighted=True, directed=directed)
+        matrix = peers.library("scipy").build(model.src, model.dst, model.weight, data.num_vertices, directed)
+        assert (matrix != model.csr(data.num_vertices, np.float32)).nnz == 0
+        for library in ("networkx", "igraph", "networkit"):
+            pytest.importorskip(library)
+            graph = peers.library(library).build(model.src, model.dst, model.weight, data.num_vertices, directed)
+            count = {"networkx": "size", "igraph": "ecount", "networkit": "numberOfEdges"}[library]
+            assert getattr(graph, count)() == len(model)
+    bare = peers.without_loops(model)
+    assert len(bare) == len(model) - np.count_nonzero(model.src == model.dst)
 
 
 def test_references_are_computed_once(data, monkeypatch):

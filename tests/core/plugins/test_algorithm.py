@@ -40,10 +40,6 @@ class Verified(Degree):
     def reference(cls, src: Any, dst: Any, weight: Any, num_vertices: int, directed: bool, **params: Any) -> Any:
         return np.bincount(src, minlength=num_vertices) * params["scale"]
 
-    @classmethod
-    def peer(cls, matrix: Any, **params: Any) -> Any:
-        return matrix.sum(axis=1)
-
 
 def test_unknown_and_missing_parameters_are_named() -> None:
     assert Degree.create({"scale": 2}).scale == 2
@@ -62,16 +58,12 @@ def test_unknown_and_missing_parameters_are_named() -> None:
 
 def test_what_an_algorithm_brings() -> None:
     assert not Degree.has_reference()
-    assert not Degree.has_peer()
     assert Verified.has_reference()
-    assert Verified.has_peer()
     assert Degree.suites == ("algorithms",)
     assert Degree.sample_params(9, 4) == {}
     nothing = np.zeros(0, np.uint32)
     with pytest.raises(NotImplementedError, match=r"degree brings no reference\(\)"):
         Degree.reference(nothing, nothing, None, 0, True)
-    with pytest.raises(NotImplementedError, match=r"degree brings no peer\(\)"):
-        Degree.peer(None)
     assert Degree(1).traffic(su.Graph(3, device="cpu")) is None
 
 
