@@ -34,6 +34,7 @@ class Suite(NamedTuple):
 _data = tomllib.loads((Path(__file__).parent / "data" / "defaults.toml").read_text())
 
 BASELINE: str = _data["report"]["baseline"]  #: the backend that tables of ratios compare with
+COLOURS: dict[str, str] = _data["report"]["colours"]  #: of backends, ``"#rrggbb"``
 SUITES = {
     name: Suite(
         suite["all"],

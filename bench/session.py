@@ -170,9 +170,10 @@ def _write_html(path: Path, headers: Rows, rows: Rows) -> list[Path]:
     from suricate.bench.reports import html
     from suricate.bench.reports.plot import pictures
 
-    recorder = html.recorder()
-    _print_report(recorder, headers, rows)
-    html.write(path, recorder, pictures(rows, maps.machines(headers), _peaks(headers)))
+    names = text.backends_of(rows)
+    titles = maps.machines(headers)
+    made = {**maps.choices(rows, titles), **pictures(rows, titles, _peaks(headers))}
+    html.write(path, text.environments(headers), names, map(grid_of, tables_of(rows)), made)
     return [path]
 
 

@@ -6,17 +6,20 @@ The argument ``found`` is a list of cells of the map; ``rows`` are rows of resul
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from suricate.bench.reports.colours import PANELS_IN_A_ROW, colour
+from suricate.bench.reports.colours import GREY, NO_DIFFERENCE, PANELS_IN_A_ROW, pale, shade
 from suricate.bench.reports.text import label, new_table, seconds
 from suricate.bench.workloads.crossover import UPDATE, USES, Crossing, power_near
+from suricate.plugins.advice import REBUILD
 
 Rows = list[dict[str, Any]]
-SHADES = 10.0  #: the lead that has the full colour
+EVERY = "all graphs"  #: the family of cells that are means
+PLAIN, KEPT = "without an algorithm", "an algorithm kept current"  #: uses of such cells
 POWER = 1.15  #: a number that differs by this factor from a power of two is written as that
 
 
@@ -164,8 +167,8 @@ def _families(found: list[Cell]) -> list[str]:
 def picture(found: list[Cell], title: str = "") -> Any:
     """Return the heat map of the cells of one device as a figure, with a panel per family of graphs and use.
 
-    Colours show the fastest backend, numbers its lead; a larger lead has a stronger colour. ``title`` is
-    that of the figure. Needs matplotlib.
+    Colours show the fastest backend, grey that there is no difference, numbers its lead. ``title`` is that of the
+    figure. Needs matplotlib.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
@@ -174,29 +177,51 @@ def picture(found: list[Cell], title: str = "") -> Any:
     columns = min(max(map(len, uses.values())), PANELS_IN_A_ROW)
     rows = [(family, some[k : k + columns]) for family, some in uses.items() for k in range(0, len(some), columns)]
     height = 0.75 + 0.3 * max(len({cell.num_edges for cell in found if cell.family == family}) for family in uses)
-    figure = Figure(figsize=(3.2 * columns, height * len(rows) + 1), layout="constrained")
+    figure = Figure(figsize=(3.2 * max(2, columns), height * len(rows) + 1.3), layout="constrained")
     panels = figure.subplots(len(rows), columns, squeeze=False)
     places = {(family, use): panels[i][j] for i, (family, some) in enumerate(rows) for j, use in enumerate(some)}
     for axes in set(panels.flat) - set(places.values()):
         axes.set_axis_off()
     for (_, family, use), group in _groups(found).items():
         _panel(places[family, use], f"{use}, {family}", group)
-    winners = sorted({cell.times[0][1] for cell in found if cell.times})
-    handles = [Patch(color=colour(name), label=label(name)) for name in winners]
-    handles += [Patch(facecolor="white", edgecolor="grey", hatch="///", label="over the limit")]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
+    winners = sorted({cell.times[0][1] for cell in found if cell.times and cell.lead >= NO_DIFFERENCE})
+    handles = [Patch(color=pale(name), label=label(name)) for name in winners]
+    handles += [
+        Patch(color=GREY, label=f"no difference (less than {NO_DIFFERENCE:g})"),
+        Patch(facecolor="white", edgecolor="grey", hatch="///", label="over the limit"),
+        Patch(facecolor="white", edgecolor="grey", label="empty: batch larger than the graph, or not measured"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, columns), fontsize=8)
     told = (
-        "by edges in the batch (across) and in the graph (up): colour: the fastest backend; "
-        "number: how many times as long the next one takes"
+        "colour: the fastest backend; number: how many times as long the next one takes; batch across, graph up (edges)"
     )
-    figure.suptitle(f"{title}\n{told}" if title else told, fontsize=10)
+    told = textwrap.fill(told, 45 * columns)
+    figure.suptitle(f"{title}\n{told}" if title else told, fontsize=9)
     for axes in panels[:, 0]:
         axes.set_ylabel("graph", fontsize=8)
     return figure
 
 
+def choice(found: list[Cell]) -> list[Cell]:
+    """Return what to choose: a cell per size of graph and batch, without an algorithm and with one.
+
+    A time is how many times as long as the fastest a backend takes, the geometric mean over uses and families of
+    graphs. Backends that lack one of these times, and rebuilding, are left out.
+    """
+    groups: dict[tuple[str, str, int, int], list[Cell]] = {}
+    for cell in found:
+        use = PLAIN if cell.use in USES else KEPT
+        groups.setdefault((cell.device, use, power_near(cell.num_edges), cell.batch), []).append(cell)
+    made = []
+    for (device, use, edges, batch), group in groups.items():
+        timed = [cell for cell in group if cell.times]
+        names = [name for name in backends_of(timed) if name != REBUILD and all(cell.behind(name) for cell in timed)]
+        means = [(math.exp(sum(math.log(cell.behind(name)) for cell in timed) / len(timed)), name) for name in names]
+        made.append(Cell(device, EVERY, use, 0, edges, batch, sorted(means), [], {}))
+    return sorted(made, key=lambda cell: (cell.device, cell.use != PLAIN, cell.num_edges, cell.batch))
+
+
 def _panel(axes: Any, title: str, group: list[Cell]) -> None:
-    from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
     batches, sizes = sorted({cell.batch for cell in group}), sorted({cell.num_edges for cell in group})
@@ -205,10 +230,8 @@ def _panel(axes: Any, title: str, group: list[Cell]) -> None:
         if not cell.times:
             axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="grey", hatch="///"))
             continue
-        strength = 0.35 + 0.65 * math.log(min(cell.lead, SHADES)) / math.log(SHADES)
-        shade = tuple(1 - strength * (1 - part) for part in to_rgb(colour(cell.times[0][1])))
-        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=shade, edgecolor="white"))
-        text = f"{cell.lead:.2g}" if len(cell.times) > 1 else "alone"
+        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=shade(cell.times[0][1], cell.lead), edgecolor="white"))
+        text = f"{cell.lead:.3g}" if len(cell.times) > 1 else "alone"
         axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7)
     axes.set(xlim=(0, len(batches)), ylim=(0, len(sizes)))
     axes.set_title(title, fontsize=9)

@@ -1,4 +1,4 @@
-"""The crossover map as files: data for ``suricate advise``, and a page on where each backend loses.
+"""The crossover map as files: data for ``suricate advise``, what to choose, and a page on where each backend loses.
 
 The argument ``found`` is a list of cells of the map, all of one device.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from suricate.bench import constants
+from suricate.bench.reports.colours import NO_DIFFERENCE
 from suricate.bench.reports.crossover import (
     Cell,
     backends_of,
     cells,
+    choice,
     contested_of,
     entry,
     picture,
@@ -90,39 +92,71 @@ def _rounded(number: float | None, digits: int = 4) -> float | None:
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Path]:
-    """Write the crossover maps of all devices as a Markdown page at ``path``, and pictures beside it; return the files.
+def choices(rows: Rows, titles: Mapping[str, str]) -> dict[str, Any]:
+    """Return a small picture of what to choose by name, one per device; ``titles``: by device."""
+    found = cells(rows)
+    return {
+        f"choice-{device.replace(':', '')}": picture(
+            choice([cell for cell in found if cell.device == device]), titles.get(device, "")
+        )
+        for device in dict.fromkeys(cell.device for cell in found)
+    }
 
-    ``headers`` and ``rows`` are those of results files. A picture is written as PNG and as SVG.
+
+def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Path]:
+    """Write the crossover maps of all devices as two Markdown pages with pictures beside them; return the files.
+
+    The page at ``path`` says what to choose, and the other, whose name ends in ``-cells``, has all cells of the map,
+    and where each backend loses. ``headers`` and ``rows`` are those of results files. A picture is written as PNG and
+    as SVG.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from matplotlib import rc_context
-
-    found, told, written = cells(rows), machines(headers), [path]
-    parts = [PAGE.read_text()]
+    found, told, rest = cells(rows), machines(headers), path.with_name(f"{path.stem}-cells{path.suffix}")
+    written, first, second = [path, rest], [PAGE.read_text()], [f"# Cells of the crossover map\n\n{_back(path)}\n"]
     for device in dict.fromkeys(cell.device for cell in found):
         own = [cell for cell in found if cell.device == device]
-        figure = picture(own, told.get(device, device))
-        for ending, facts in ((".svg", {"Date": None}), (".png", {})):
-            written.append(path.with_name(f"{path.stem}-{device.partition(':')[0]}{ending}"))
-            with rc_context({"svg.hashsalt": path.stem}):  # the same file for the same map
-                figure.savefig(written[-1], metadata=facts)
+        title, name = told.get(device, device), device.partition(":")[0]
+        pictures = [
+            _save(path, path.with_name(f"{page.stem}-{name}"), picture(some, title))
+            for page, some in ((path, choice(own)), (rest, own))
+        ]
+        written += [file for files in pictures for file in files]
         dates = sorted({header["date"][:10] for header in headers if header["device"] == device})
         missing = [f"`{label(name)}`" for name in backends_of(found) if name not in backends_of(own)]
         lacking = f" Without {' and '.join(missing)}, not measured here yet." if missing else ""
         days = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-        parts.append(f"## {told.get(device, device)}\n\nMeasured {days}.{lacking}\n")
-        parts.append(f"![the fastest backend and its lead]({written[-1].name})\n")
-        parts += [
+        first += [
+            f"## {title}\n\nMeasured {days}.{lacking}\n",
+            f"![what to choose]({pictures[0][-1].name})\n",
             _summary(contested_of(own)),
-            _rebuilding(own),
-            *(_losses(contested_of(own), name) for name in backends_of(own) if name != REBUILD),
         ]
-        parts += ["### All cells\n", *_all(own)]
-    path.write_text("\n".join(parts))
+        losses = (_losses(contested_of(own), name) for name in backends_of(own) if name != REBUILD)
+        second += [f"## {title}\n", f"![the fastest backend and its lead]({pictures[1][-1].name})\n"]
+        second += [_rebuilding(own), *losses, "### All cells\n", *_all(own)]
+    path.write_text("\n".join(first))
+    rest.write_text("\n".join(second))
     return written
+
+
+def _back(path: Path) -> str:
+    return (
+        f"What to choose, and how this was measured: [the crossover map]({path.name}). By use and family of graphs, "
+        f"the fastest\nbackend of each cell, its time and how many times as long the next one takes; less than "
+        f"{NO_DIFFERENCE:g} is no difference (grey).\n"
+    )
+
+
+def _save(page: Path, stem: Path, figure: Any) -> list[Path]:
+    """Write a figure as SVG and PNG, the same file for the same map; return both."""
+    from matplotlib import rc_context
+
+    files = [stem.with_suffix(ending) for ending in (".svg", ".png")]
+    for file, facts in zip(files, ({"Date": None}, {}), strict=True):
+        with rc_context({"svg.hashsalt": page.stem}):
+            figure.savefig(file, metadata=facts)
+    return files
 
 
 def _summary(found: list[Cell]) -> str:

@@ -1,6 +1,7 @@
 """The crossover map: cells are verified, those over the limit are results, and tables and pictures name the winner."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from suricate.base.devices import CPU
 from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants, runner, suites
 from suricate.bench.defaults import BASELINE
-from suricate.bench.reports import crossover, maps, plot
+from suricate.bench.reports import colours, crossover, maps, plot
 from suricate.bench.reports.results import measured
 from suricate.bench.runner import Limits, measure
 from suricate.bench.verify.edges import EdgeModel, ExpectedChange, Mismatch, check_content, check_digest, digest
@@ -295,11 +296,14 @@ def test_the_page_states_what_each_loses(tmp_path):
     pytest.importorskip("matplotlib")
     won = [row(REBUILD, 1e-3, 65536), row("slabhash", 2e-3, 65536)]
     files = maps.write_page(tmp_path / "map.md", [HEADER], [*ROWS, *won])
-    assert [file.name for file in files] == ["map.md", "map-cpu.svg", "map-cpu.png"]
-    text = files[0].read_text()
+    assert [file.name for file in files] == [
+        "map.md", "map-cells.md", "map-cpu.svg", "map-cpu.png", "map-cells-cpu.svg", "map-cells-cpu.png",
+    ]  # fmt: skip
+    text = files[0].read_text() + files[1].read_text()
     for part in (
         "## an abacus, 2 cores",
-        "](map-cpu.png)",
+        "![what to choose](map-cpu.png)",
+        "](map-cells-cpu.png)",
         "| `slabhash` | 1; 1.82x |",
         "- update only, rmat, 2^20 edges: batches of 2^16; at most 2 times ahead.",
         "### Where `csr_baseline` loses",
@@ -308,6 +312,18 @@ def test_the_page_states_what_each_loses(tmp_path):
         "| 2^4 | slabhash 2 us, 4x |",
     ):
         assert part in text
+
+
+def test_what_to_choose_is_a_mean_of_uses_and_small_leads_are_grey():
+    rows = [row("slabhash", 1e-3), row("csr_baseline", 1e-3 * 1.1), row("slabhash", 2e-3, use=QUERY)]
+    rows += [row("csr_baseline", 2e-3 * 1.21, use=QUERY), row(REBUILD, 1e-6), row("slabhash", 1e-3, use="bfs")]
+    plain, kept = crossover.choice(crossover.cells(rows))
+    assert (plain.use, kept.use) == (crossover.PLAIN, crossover.KEPT)
+    assert [name for _, name in plain.times] == ["slabhash", "csr_baseline"]  # without rebuilding
+    assert plain.lead == pytest.approx((1.1 * 1.21) ** 0.5)
+    assert colours.shade("slabhash", plain.lead) == colours.GREY
+    assert colours.shade("slabhash", kept.lead) == colours.pale("slabhash") != colours.GREY
+    assert all(re.fullmatch("#[0-9a-f]{6}", colours.pale(name)) for name in ("slabhash", REBUILD, "of a third party"))
 
 
 def test_run_resume_report_and_page(tmp_path):
@@ -328,8 +344,10 @@ def test_run_resume_report_and_page(tmp_path):
     done = CliRunner().invoke(cli, ["bench", "--report", str(output), "--html", str(page)])
     assert done.exit_code == 0, done.output
     text = page.read_text()
-    assert "csr_baseline" in text
-    assert "<svg" in text
+    assert text.count("<svg") == 2
+    assert 'th")) head.onclick' in text
+    assert f'<td style="background: {colours.GREY}">' in text or colours.pale("csr_baseline") in text
+    assert not re.search("(?:src|href)=", re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)), "one file"
     assert CliRunner().invoke(cli, ["bench", "--html", str(page)]).exit_code == 2
 
 
