@@ -19,6 +19,7 @@ class Suite(NamedTuple):
         on_cuda: specifications of further graphs, for runs on a GPU.
         quick: specifications of the graphs of a short run.
         algorithms: those that it measures, with parameters by name; empty: those that join it.
+        weighted: those of them whose graphs have weights.
         temporal: whether it is also measured on the temporal graphs present here; in a short run on the bundled one.
     """
 
@@ -29,6 +30,7 @@ class Suite(NamedTuple):
     quick: tuple[str, ...] = ()
     temporal: bool = False
     algorithms: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    weighted: tuple[str, ...] = ()
 
 
 _data = tomllib.loads((Path(__file__).parent / "data" / "defaults.toml").read_text())
@@ -44,6 +46,7 @@ SUITES = {
         tuple(suite.get("quick", ())),
         suite.get("temporal", False),
         suite.get("algorithms", {}),
+        tuple(suite.get("weighted", ())),
     )
     for name, suite in _data["suites"].items()
 }

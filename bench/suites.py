@@ -121,6 +121,10 @@ class Selection:
         """Return the parameters that ``suite`` gives an algorithm besides its sample parameters."""
         return SUITES[suite].algorithms.get(name, {})
 
+    def weighs(self, suite: str, name: str) -> bool:
+        """Return whether ``suite`` gives the graphs of an algorithm weights."""
+        return name in SUITES[suite].weighted
+
     def update_sizes(self, data: Input) -> tuple[int, ...]:
         """Return the batch sizes for algorithms kept current: the selected ones, else small shares of the edges."""
         if self.updates is not None:
@@ -334,7 +338,8 @@ def _peers(fixture: Fixture, name: str, libraries: tuple[str, ...] = references.
 def _kernels(suite: str) -> Callable[[Selection, Fixture], list[Task]]:
     """Return the tasks of a ``suite`` of algorithms from scratch."""
     return lambda selection, fixture: [
-        FromScratch(fixture, name, selection.params_of(suite, name)) for name in selection.algorithms_of(suite)
+        FromScratch(fixture, name, selection.params_of(suite, name), weighted=selection.weighs(suite, name))
+        for name in selection.algorithms_of(suite)
     ]
 
 
@@ -353,8 +358,11 @@ def against(suite: str, selection: Selection, data: Input) -> list[Task]:
     if lacking := set(selection.against) - {each for _, each in pairs}:
         raise ValueError(f"{min(lacking)} has none of these algorithms, or is not installed")
     fixtures = [selection.fixture(name, data) for name in selection.backends]
+    how, weighs = {"processor_time": selection.processor_time}, selection.weighs
     tasks: list[Task] = [
-        references.Against(fixture, *pair, selection.processor_time) for fixture in fixtures for pair in pairs
+        references.Against(fixture, name, each, weighted=weighs(suite, name), **how)
+        for fixture in fixtures
+        for name, each in pairs
     ]
     return _of(suite, tasks)
 

@@ -34,12 +34,14 @@ class Subject:
     """An algorithm with the parameters that it is measured with on one input.
 
     ``variant``: one of the algorithm's ``variants()``, whose parameters are added; None: none. ``params``: further
-    parameters. ``weighted``, ``directed``: whether the graphs that it runs on are.
+    parameters. ``weighted``, ``directed``: whether the graphs that it runs on are; True may be given where the
+    algorithm needs no weights.
     """
 
     def __init__(
-        self, fixture: Fixture, name: str, variant: str | None = None, params: Mapping[str, Any] = MappingProxyType({})
-    ) -> None:
+        self, fixture: Fixture, name: str, variant: str | None = None, params: Mapping[str, Any] = MappingProxyType({}),
+        *, weighted: bool = False,
+    ) -> None:  # fmt: skip
         if fixture.silent:
             raise ValueError("a store that does nothing has no algorithms")
         self.fixture, self.kind = fixture, algorithm_named(name)
@@ -47,7 +49,7 @@ class Subject:
         if variant is not None:
             self.params = {**self.params, **self.kind.variants()[variant]}
         self.params = {**self.params, **params}
-        self.weighted = self.kind.requires.weighted is True
+        self.weighted = weighted or self.kind.requires.weighted is True
         self.directed = self.kind.requires.undirected is not True
         self.oracle = f"reference() of {name}"
 
@@ -93,11 +95,14 @@ class FromScratch(FixtureTask):
     workload = "from scratch"
     does = "computes the algorithm on the whole graph"
 
-    def __init__(self, fixture: Fixture, algorithm: str, params: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def __init__(
+        self, fixture: Fixture, algorithm: str, params: Mapping[str, Any] = MappingProxyType({}),
+        *, weighted: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(fixture)
-        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm, params=params)
+        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm, params=params, weighted=weighted)
         self.oracle = self.subject.oracle
-        self.label_row(*(f"{name}={value}" for name, value in params.items()))
+        self.label_row(*["with weights"] * weighted, *(f"{name}={value}" for name, value in params.items()))
 
     def setup(self) -> None:
         """Get the shared graph with in-edges, weighted and directed as the algorithm needs."""

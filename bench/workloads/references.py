@@ -120,12 +120,14 @@ class Against(ByTurns):
     workload = FromScratch.workload
     does = "computes the algorithm on the whole graph; before or after it, by turns, another library does"
 
-    def __init__(self, fixture: Fixture, algorithm: str, library: str, processor_time: bool) -> None:
+    def __init__(
+        self, fixture: Fixture, algorithm: str, library: str, *, processor_time: bool = False, weighted: bool = False
+    ) -> None:
         super().__init__(fixture)
-        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
+        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm, weighted=weighted)
         self.asked, self.oracle, self.wall = Asked(self.subject, library), self.subject.oracle, not processor_time
         self.library = library
-        self.label_row(f"against {library}")
+        self.label_row(*["with weights"] * weighted, f"against {library}")
 
     def setup(self) -> None:
         """Get the shared graph, and make the library's."""

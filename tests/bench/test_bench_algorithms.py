@@ -325,7 +325,7 @@ def test_a_wrong_answer_of_another_library_fails(data, monkeypatch):
     for wrong, told in ((lambda found, params: {"level": found[1]}, "values of its level differ from the reference"),
                         (lambda found, params: {"level": found[0][:3]}, "its level has shape")):  # fmt: skip
         monkeypatch.setitem(known, "bfs", known["bfs"]._replace(fields=wrong))
-        for task in (Peer(fixture, "bfs", "scipy"), Against(fixture, "bfs", "scipy", False)):
+        for task in (Peer(fixture, "bfs", "scipy"), Against(fixture, "bfs", "scipy")):
             found = measure(task, QUICK)
             assert found.status == "FAIL"
             assert found.reason.startswith("scipy: ")
@@ -352,6 +352,9 @@ def test_algorithms_take_turns_with_a_library(data):
     assert [column.header for column in table.columns][1:] == ["csr_baseline / scipy", "csr_baseline / igraph"]
     assert [*table.columns[0].cells] == ["bfs", "kcore"]
     assert [*table.columns[1].cells][1] == ""
+    paths = suites.bench_tasks("gapbs", replace(selection, algorithms=("sssp",)), data)
+    assert [measure(task, QUICK).status for task in paths] == ["ok", "ok"]
+    assert {task.detail.partition(",")[0] for task in paths} == {"with weights"}
     with pytest.raises(ValueError, match="scipy has none of these algorithms"):
         suites.bench_tasks("algorithms", replace(selection, algorithms=("kcore",)), data)
 
@@ -363,6 +366,9 @@ def test_suites_of_kernels_measure_six_algorithms(data, suite):
     assert {"bfs", "pagerank", "wcc", "sssp", "triangles"} < {task.algorithm for task in tasks}
     assert {task.workload for task in tasks} == {"from scratch"}
     last = next(task for task in tasks if task.algorithm in ("betweenness", "label_propagation"))
+    paths = next(task for task in tasks if task.algorithm == "sssp")
+    assert (paths.subject.weighted, paths.detail) == (True, "with weights")
+    assert measure(paths, QUICK).status == "ok"
     assert last.detail == ("synchronous=True, max_iter=10" if suite == "graphalytics" else "")
     assert measure(last, QUICK).status == "ok"
 
