@@ -51,13 +51,16 @@ def field(name: str = RESULT) -> Callable[[Any, Mapping[str, Any]], dict[str, An
 def library(name: str) -> Any:
     """Return the module here of the library ``name``; raise ``MissingLibraryError`` if that is not installed."""
     if not installed(name):
-        raise MissingLibraryError(f"{name} is not installed: there is no module {MODULES[name]}")
+        raise MissingLibraryError(f"{name} is not installed: module {MODULES[name]} cannot be imported")
     return importlib.import_module(f"{__name__}.{name}")
 
 
 def installed(name: str) -> bool:
-    """Return whether the library ``name`` can be imported."""
-    return importlib.util.find_spec(MODULES[name]) is not None
+    """Return whether the library ``name`` can be imported: that of Debian only beside Debian's NumPy."""
+    try:
+        return importlib.util.find_spec(MODULES[name]) is not None and bool(importlib.import_module(MODULES[name]))
+    except (ImportError, AttributeError):  # compiled for another NumPy
+        return False
 
 
 def libraries_of(kind: type[Algorithm], among: tuple[str, ...] = tuple(MODULES), *, labels: bool = False) -> list[str]:

@@ -309,7 +309,8 @@ def test_answers_of_other_libraries_are_right(data, library, monkeypatch):
         assert peers.libraries_of(plugins.algorithm("bfs"), (library,)) == []
         with pytest.raises(su.errors.MissingLibraryError, match=f"{library} is not installed"):
             peers.library(library)
-    pytest.importorskip(peers.MODULES[library])
+    if not peers.installed(library):
+        pytest.skip(f"{library} is not installed")
     answers = peers.library(library).ANSWERS
     assert answers.keys() <= {*BUILT_IN_ALGORITHMS}
     for name, answer in answers.items():
