@@ -46,6 +46,7 @@ function value(cell) {{
   const text = cell.innerText.trim(), found = text.match(/^([-+]?[\\d,]*\\.?\\d+(?:e[-+]?\\d+)?)\\s*([a-zA-Z]*)/);
   const power = text.match(/^2\\^(\\d+)$/);
   if (power) return 2 ** Number(power[1]);
+  if (text === "-") return "";
   return found ? Number(found[1].replaceAll(",", "")) * (units[found[2]] ?? 1) : text;
 }}
 function order(a, b, sign) {{
