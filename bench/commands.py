@@ -39,7 +39,6 @@ ALGORITHM = click.option(
 QUIET_CORE = click.option(
     "--quiet-core", is_flag=True, help="Besides, time each row of a CUDA device on a core that is quiet at the moment."
 )
-LIBRARIES = "scipy", "networkx", "igraph", "networkit", "graphtool"  #: that a suite can be measured against
 SCALING = "scaling"  #: the suite on graphs of several processes, which all of them run together
 FIRST = "first"  #: the suite of first calls, each in a process of its own
 FITTING = {  #: option -> the suites that it applies to; options that are not here apply to all
@@ -197,7 +196,7 @@ def demo(
 @BACKEND
 @ALGORITHM
 @click.option(
-    "--against", multiple=True, type=click.Choice(LIBRARIES),
+    "--against", multiple=True, type=click.Choice([*constants.LIBRARIES]),
     help="Only algorithms from scratch, verified, then timed by turns with this library; repeatable.",
 )  # fmt: skip
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")

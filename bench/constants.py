@@ -102,6 +102,10 @@ ACROSS = ("machine", "version", "backend", "device", "detail")  #: in what sides
 
 CHECK_EACH_BATCH = 1_000_000  #: graphs with at most this many edges are verified after every batch of a stream
 
+LIBRARIES = {  #: that algorithms are compared with -> the module that is imported
+    "scipy": "scipy", "networkx": "networkx", "igraph": "igraph", "networkit": "networkit", "graphtool": "graph_tool",
+}  # fmt: skip
+
 # -- memory bandwidth --------------------------------------------------------------------------------------------------
 
 COPY_BYTES = 2**30  #: size of the device copy that measures the peak

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.bench import constants
 from suricate.bench.verify.edges import EdgeModel, expect
 from suricate.errors import MissingLibraryError
 from suricate.plugins.algorithm import Algorithm
 
-MODULES = {
-    "scipy": "scipy", "networkx": "networkx", "igraph": "igraph", "networkit": "networkit", "graphtool": "graph_tool",
-}  # fmt: skip
+MODULES = constants.LIBRARIES
 RTOL = 1e-4  #: of floats, which a library may keep in 32 bits
 RESULT = "result"  #: the name of the only field of a result that is an array
 
