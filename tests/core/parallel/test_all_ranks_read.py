@@ -254,3 +254,35 @@ def test_parts_of_ranks_have_the_rows_of_one_process_also_when_a_rank_is_gone(tm
             window.sink(many / "rows.csv", by_rank=True)
 
     run(refused, 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("named", [False, True])
+def test_slides_on_cuda_are_those_of_one_process(named: bool, tmp_path: Path) -> None:
+    events = written(tmp_path / "in", 5, files=5, kinds=False, named=named, bad=False)
+
+    def work(comm: Comm | None, device: str, readers: str) -> list[Any]:
+        graph = {"device": device} | ({} if comm is None else {"comm": comm})
+        window = st.Window(st.scan(events), size="12s", slide="4s", lateness="5s", names=named or None, graph=graph,
+                           readers=readers)  # fmt: skip
+        parts = window.track("wcc")
+        return [(w.end, w.events, w.late, w.delta.num_inserted, w.delta.num_deleted, w.graph.num_edges,
+                 parts.result.num_components) for w in window]  # fmt: skip
+
+    expected = work(None, "cpu", "first")
+    assert len(expected) > 9
+    assert run(lambda comm: work(comm, "cuda", "all"), 2) == [expected] * 2
+
+
+def test_merged_sources_have_the_watermark_of_one_process(tmp_path: Path) -> None:
+    """Of two sources without a common order the smaller watermark counts, whatever process reads them."""
+    first, second = (written(tmp_path / name, seed, files=2, kinds=False, named=False, bad=False)
+                     for name, seed in (("a", 1), ("b", 2)))  # fmt: skip
+
+    def ends(comm: Comm | None) -> list[Any]:
+        graph = {"device": "cpu", "threads": 1} | ({} if comm is None else {"comm": comm})
+        source = st.merge(st.scan(first), st.scan(second))
+        window = st.Window(source, size="12s", slide="4s", lateness="5s", graph=graph)
+        return [(w.end, w.events, w.late, w.lag, w.graph.num_edges) for w in window]
+
+    assert run(ends, 3) == [ends(None)] * 3
