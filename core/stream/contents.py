@@ -576,7 +576,7 @@ class Contents:
         self._set_columns(dtype, attributes, ())
         self.late.load(about["late"])
         if self.names is not None:
-            self.names.load(state_in(arrays, "names."), arrays["reserved"])
+            self.names.load(state_in(arrays, "names."), state_in(arrays, "tokens."), arrays["reserved"])
         saved, decay = state_in(arrays, "ring."), about.get("decay") or (None, None, None)
         self.scale = decay[2]
         if (parts or self.division is not None) and about["next"] is not None:

@@ -238,10 +238,10 @@ class VertexNames:
         """Return everything that :meth:`load` and :meth:`adopt` need, as arrays."""
         return {**prefixed("names.", self.names.state()), **self.save_tokens(), "reserved": self.reserved}
 
-    def load(self, names: dict[str, np.ndarray], reserved: np.ndarray) -> None:
-        """Restore the names of vertices and the reserved ids that :meth:`save` returned."""
+    def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray], reserved: np.ndarray) -> None:
+        """Restore names of vertices and reserved ids that :meth:`save` returned; of the ``tokens`` their kind only."""
         self.reserved, self.names = reserved, Names.restore(names)
-        self._tokens = Names(self.names.dtype)
+        self._tokens = Names(Names.restore(tokens).dtype)
 
     def adopt(self, events: Events, tokens: dict[str, np.ndarray]) -> Events:
         """Return events that wait with tokens of this map in place of those by which they were saved."""

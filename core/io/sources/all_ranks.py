@@ -26,8 +26,10 @@ class Stretches(Source):
     resumes, live = True, False
 
     def __init__(self, source: Source) -> None:
-        if not isinstance(source, Scan) or not divides(source) or source.format == "events":
-            reason = "all processes read files (st.scan) that are no pipes and no event files"
+        if not isinstance(source, Scan) or not divides(source) or source.format == "events" or source.restarts:
+            reason = (
+                "all processes read files (st.scan) that are no pipes, no event files and not read again if replaced"
+            )
             raise RequirementError(f"readers='all': {reason}; readers='first' takes any source")
         self._scan, self.time_unit, self.prefetch = source, source.time_unit, source.prefetch
         self.want, self.reads = source.want, source.reads  # type: ignore[method-assign]

@@ -71,7 +71,7 @@ class Scan(Source):
     ) -> None:
         super().__init__(**options)
         self._given, self._paths, self._format, (self._bad,) = path, self._files_of(path), format, self.refusals
-        self._texts, self._encoding, self._restarts = texts, checked_encoding(encoding), restarts
+        self._texts, self._encoding, self.restarts = texts, checked_encoding(encoding), restarts
         self._first, self._lines = FirstRow(), LineCount()
         self._begin: tuple[Path | None, Any] = None, None  # of the last file: what all its stretches need
         self._table_open: tuple[Path | None, Any] = None, None
@@ -99,7 +99,7 @@ class Scan(Source):
         records = _records_of(position)
         names, known = self._names(), dict[str, Any]((record[0], record) for record in records)
         moved = [at for at, record in enumerate(records) if names[at : at + 1] != [record[0]]]
-        if moved and not self._restarts:
+        if moved and not self.restarts:
             was, now = records[moved[0]][0], "".join(names[moved[0] : moved[0] + 1]) or "missing"
             reason = "add files behind those that were read, and keep these"
             raise ParameterError(f"scan: file {moved[0]} was {was} when the position was taken, and is {now}: {reason}")
@@ -109,7 +109,7 @@ class Scan(Source):
             ended = record is not None and record is not records[-1]
             if record is None or not ended or state is None or record[1] != state:
                 for read, chunk, bad in self._continued(path, record):
-                    if ended and not self._restarts:
+                    if ended and not self.restarts:
                         raise ParameterError(f"scan: {path} has grown, but files behind it were read since")
                     self._bad.hold(path, bad)
                     record = name, state, *read
@@ -225,7 +225,7 @@ class Scan(Source):
         try:
             ahead = [*itertools.islice(reader, 1)]  # what was read is checked before this
         except ChangedError as error:
-            if not self._restarts:
+            if not self.restarts:
                 advice = "on_replaced='restart' reads it from its beginning"
                 raise ParameterError(f"scan: {path} {error} before: {advice}") from None
             reader, ahead = self._file(path, None), []

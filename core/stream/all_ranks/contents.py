@@ -85,15 +85,17 @@ class SharedContents(Contents):
         intake = self.intake
         dtype, attributes = intake.weight_dtype, intake.attributes.dtype
         told = dtype and dtype.name, attributes and attributes.descr, [*intake.attributes.texts]
-        return intake.has_unit, *told
+        return intake.has_unit, *told, None if self.names is None else self.names.kind
 
-    def hear_columns(self, has_unit: bool, dtype: Any, attributes: Any, texts: Sequence[str]) -> None:
+    def hear_columns(self, has_unit: bool, dtype: Any, attributes: Any, texts: Sequence[str], kind: str | None) -> None:
         """Take over what the first chunk says of all chunks; raise ``RequirementError`` if attributes are texts."""
         if texts:
             told = f"the attribute {texts[0]!r} has texts, which"
             raise RequirementError(f"readers='all': {told} only readers='first' takes")
         self.intake.has_unit, self.intake.begun = has_unit, True
         self._set_columns(dtype, attributes, ())
+        if isinstance(self.names, SharedNames):
+            self.names.hear_kind(kind)
 
     def take_part(self, part: Part, times: Any, events: Events | None, rows: Sequence[list[Any]]) -> None:
         """Take a chunk on all ranks: judge its ``times``; the rank that has read it stores its ``events``; collective.

@@ -39,6 +39,10 @@ class SharedNames(VertexNames):
     comm: Comm
     has_kinds = False  #: whether events of the slide have kinds on any rank
 
+    def hear_kind(self, kind: str | None) -> None:
+        """Take over of which kind the first names of the source are."""
+        self._tokens = Names(kind) if self._tokens.dtype is None else self._tokens
+
     def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         change = self._began()
         found = self.names._ids_of(names, adds=False)

@@ -12,7 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as hs
 
 import suricate.stream as st
-from suricate.errors import FileFormatError, LateEventError, ParameterError, RequirementError, UnknownNameError
+from suricate.errors import (
+    DTypeError,
+    FileFormatError,
+    LateEventError,
+    ParameterError,
+    RequirementError,
+    UnknownNameError,
+)
 from suricate.io import files as io_files
 from suricate.parallel import Comm, run
 
@@ -147,6 +154,20 @@ def test_what_is_wrong_is_raised_on_all_ranks_behind_the_slides_before_it(tmp_pa
     assert run(lambda comm: ends(comm, "all", late="raise", lateness="1s"), 3) == [late] * 3
 
 
+def test_names_of_another_kind_are_the_error_of_one_process(tmp_path: Path) -> None:
+    for at, end in enumerate((2, 2**63 + 5, 3)):
+        (tmp_path / f"p{at}.csv").write_text("time,src,dst\n" + "".join(f"{9 * at + i},1,{end}\n" for i in range(9)))
+
+    def ends(comm: Comm | None, readers: str) -> list[Any]:
+        graph = {"device": "cpu", "threads": 1} | ({} if comm is None else {"comm": comm})
+        window = st.Window(st.scan(tmp_path), size="8s", slide="4s", names=True, graph=graph, readers=readers)
+        with pytest.raises(DTypeError, match="the names are int64 and cannot be 9223372036854775813"):
+            list(window)
+        return [window.slides, window.current and window.current.end]
+
+    assert run(lambda comm: ends(comm, "all"), 2) == [ends(None, "first")] * 2
+
+
 def test_a_source_that_not_all_can_read_is_refused_at_the_start(tmp_path: Path) -> None:
     events = written(tmp_path / "in", 8, files=2, kinds=False, named=False, bad=False)
     table = {"time": [1], "src": [0], "dst": [1]}
@@ -154,7 +175,8 @@ def test_a_source_that_not_all_can_read_is_refused_at_the_start(tmp_path: Path) 
     def refused(comm: Comm | None) -> None:
         graph = {"device": "cpu"} if comm is None else {"device": "cpu", "comm": comm}
         given: dict[str, Any] = {"size": "2s", "slide": "1s", "graph": graph, "readers": "all"}
-        for source in (table, st.merge(st.scan(events), st.scan(events)), st.scan(events, order="time")):
+        for source in (table, st.merge(st.scan(events), st.scan(events)), st.scan(events, order="time"),
+                       st.scan(events, on_replaced="restart")):  # fmt: skip
             with pytest.raises(RequirementError, match="readers='all': all processes read files"):
                 st.Window(source, **given)
         with pytest.raises(RequirementError, match="at_end='hold'"):
