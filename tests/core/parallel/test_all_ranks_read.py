@@ -78,7 +78,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=hs.integers(0, 2**20), ranks=hs.integers(2, 4), files=hs.integers(1, 9), kinds=hs.booleans(),
     named=hs.booleans(), bad=hs.booleans(), directed=hs.booleans(), counted=hs.booleans(),
