@@ -19,7 +19,7 @@ from suricate.algorithms.time.limits import FIRST, LAST, NONE
 from suricate.base.html import result_html
 from suricate.base.parameters import flag, shown
 from suricate.errors import ParameterError, RequirementError
-from suricate.operators.sampling import roots_of
+from suricate.graph.naming import vertices_of
 
 if TYPE_CHECKING:
     from suricate.base.devices import ReturnedArray
@@ -95,7 +95,7 @@ def earliest_arrival(
     with _checked(log, "earliest_arrival")._lock:
         vertex, through = _vertex(log, "source", source), flag("through", through)
         time, event = _arrived(log, vertex, start, end, through, backwards=False)
-        time[vertex] = (log.oldest or 0) if start is None else start
+        time[vertex : vertex + 1] = _oldest(log) if start is None else start
     return Arrivals(time, event)
 
 
@@ -174,11 +174,18 @@ def _checked(log: Events, name: str) -> Events:
     return log
 
 
-def _vertex(log: Events, name: str, vertex: Any) -> int:
+def _vertex(log: Any, name: str, vertex: Any) -> int:
     """Return the id of ``vertex``, the parameter ``name``, checked."""
     if np.ndim(vertex):
         raise ParameterError(f"{name} is one vertex, got {shown(vertex)}")
-    return int(roots_of(log, [vertex], name)[0])
+    return int(vertices_of(log, [vertex], name)[0])
+
+
+def _oldest(log: Events) -> Any:
+    """Return the time of the oldest event, where it is, ``int64[1]``; 0 if there is none."""
+    record = log._record
+    at = record.first & (record.capacity - 1)
+    return record.time[at : at + 1] if record.next > record.first else 0
 
 
 def _passed(log: Events, start: int | None, end: int | None, through: bool) -> Passed:

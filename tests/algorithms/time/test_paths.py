@@ -21,6 +21,7 @@ from suricate.algorithms.time.correcting import arrived
 from suricate.base.devices import CPU, Device
 from suricate.errors import ParameterError, RequirementError, UnknownNameError, VertexRangeError
 from suricate.io import read
+from suricate.testing import measure
 
 NEVER, TOO_LATE = 2**63 - 1, -(2**63)
 Row = tuple[int, int, int, int]  #: number, time, source, destination
@@ -223,6 +224,15 @@ def test_what_is_refused() -> None:
         latest_departure(log, 0, start=0.5)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="through"):
         latest_departure(log, 0, through=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.gpu
+def test_arrivals_wait_for_nothing() -> None:
+    log = su.Events(5, device="cuda", over="out")
+    log.append([1, 2, 3], [0, 1, 2], [1, 2, 3])
+    su.earliest_arrival(log, 0)
+    assert not measure(lambda: su.earliest_arrival(log, 0), log.device).waits
+    assert su.earliest_arrival(log, 0).time.get().tolist() == [1, 1, 2, 3, 2**63 - 1]
 
 
 @pytest.mark.gpu
