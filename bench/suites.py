@@ -176,7 +176,10 @@ def joining(names: Collection[str]) -> tuple[str, ...]:
     return tuple(
         name
         for name, kind in algorithms().items()
-        if set(kind.suites) & set(names) or ("methods" in names and kind.variants()) or set(names) >= SUITES.keys()
+        if set(kind.suites) & set(names)
+        or ("methods" in names and kind.variants())
+        or set(names) >= SUITES.keys()
+        or any(name in SUITES[suite].algorithms for suite in names if suite in SUITES)
     )
 
 

@@ -191,7 +191,7 @@ def picture(found: list[Cell], title: str = "") -> Any:
         Patch(facecolor="white", edgecolor="grey", hatch="///", label="over the limit"),
         Patch(facecolor="white", edgecolor="grey", label="empty: batch larger than the graph, or not measured"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, columns), fontsize=8)
+    figure.legend(handles=handles, loc="outside lower center", ncols=max(2, min(4, columns)), fontsize=8)
     told = (
         "colour: the fastest backend; number: how many times as long the next one takes; batch across, graph up (edges)"
     )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from rich.markup import escape
 from rich.table import Table
 
+from suricate.bench.defaults import KERNELS
 from suricate.bench.logs import passes, tasks
 from suricate.bench.runner import Task
 from suricate.bench.scaling.capacity import Capacity
@@ -42,6 +43,7 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
         algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches,
         vertices.KeptCurrentWithout, streams.Stream, streams.Window,
     ),
+    **dict.fromkeys(KERNELS, (algorithms.FromScratch,)),
     "methods": (methods.Method, methods.StreamedMethod),
     "quality": (qualities.Quality,),
     "crossover": (crossover.Crossing,),
