@@ -4,7 +4,7 @@ Usage: ``python .ci/compile_cuda.py [--share-of COMMIT] [BACKEND ...]`` (default
 options are those it declares in ``Store.knobs``: each is varied alone, unweighted and with float32 weights. With
 default options and these weights, each backend's own programs, and all over the cursor of the default backend, are
 compiled to machine code for the oldest and the newest architecture, and to PTX for the one in between; what other
-cursors, options and weights change is compiled to PTX for the oldest one, which takes a sixth of the time. Texts that
+cursors, options and weights change is compiled to PTX for the oldest one, which takes a tenth of the time. Texts that
 come out equal are compiled once. With ``--share-of`` the former are compiled to PTX for the oldest architecture, a
 quarter of them to machine code for the newest as well, and of all the rest one of twelve parts; a hash of the commit
 picks.

@@ -35,6 +35,13 @@ def library(path: str) -> ctypes.CDLL:
     return ctypes.CDLL(path)
 
 
+def version_of(path: str) -> tuple[int, int]:
+    """Return the version of the library at ``path`` as (major, minor)."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library(path).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return major.value, minor.value
+
+
 def compile_text(path: str, text: str, name: str, options: tuple[str, ...]) -> bytes:
     """Return the binary of a program: machine code, or PTX if the option ``-arch`` names a ``compute_`` architecture.
 
