@@ -75,14 +75,6 @@ def test_reference_agrees_with_networkx(seed: int) -> None:
     assert "1 of 50 values of triangles differ" in str(Triangles.mismatch(right._replace(triangles=off), right))
 
 
-def test_reference_takes_large_graphs_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    src, dst = (np.concatenate(pair) for pair in (np.triu_indices(40, 1), np.triu_indices(40, 1)[::-1]))
-    whole = Triangles.reference(src, dst, None, 40, False)
-    monkeypatch.setattr("suricate.algorithms.triangles.CHUNK", 50)
-    assert Triangles.mismatch(Triangles.reference(src, dst, None, 40, False), whole) is None
-    assert whole.total == 40 * 39 * 38 // 6
-
-
 @pytest.mark.parametrize("n", [3, 4, 30])
 def test_complete_graphs_edge_by_edge(backend: str, device: Device, n: int) -> None:
     """The graph grows by batches, all of it inserted at once included, and is taken apart again."""

@@ -63,8 +63,8 @@ def test_what_is_no_source_is_refused(x: Any) -> None:
         list(st.source(x).read())
 
 
-def test_a_window_has_eighteen_parameters_and_old_ones_name_the_source() -> None:
-    assert len(inspect.signature(st.Window).parameters) == 18
+def test_a_window_has_nineteen_parameters_and_old_ones_name_the_source() -> None:
+    assert len(inspect.signature(st.Window).parameters) == 19
     for name in OF_SOURCE:
         with pytest.raises(ParameterError, match=rf"Window\({name}=...\) is written st.source\(x, {name}=...\) now"):
             st.Window(PAYMENTS, size=1, slide=1, **{name: None})  # type: ignore[arg-type]
