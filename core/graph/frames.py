@@ -184,6 +184,13 @@ def _rows(graph: Graph, result: Any) -> tuple[Array, Callable[[Array], dict[str,
     }
 
 
+def _vertices_at(graph: Graph, result: Any, places: Array) -> Array:
+    """Return the vertex, or the source of the edge, of each of the places that :func:`_rows` gives."""
+    if is_of_sources(result):
+        return places // len(result.source)
+    return _picked(graph, result.src, places) if is_of_edges(result) else places
+
+
 def _sources_of(graph: Graph, source: Array, places: np.ndarray) -> dict[str, np.ndarray]:
     """Return the columns ``source`` and ``vertex``, with names where the graph has some, of flat ``places``."""
     sources = _on_host(graph, source)
@@ -258,12 +265,15 @@ def of_one(result: Any) -> Any:
     return of_fields(result, parts)
 
 
-def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
+def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], *, own: bool = False) -> Frame:
     """Return a frame of the result of algorithm ``kind``: a row per live vertex, ascending by id, or per edge.
 
-    Of a result of several sources, a row per live vertex for each of these.
+    Of a result of several sources, a row per live vertex for each of these. ``own``: without vertices, or sources of
+    edges, that other ranks own.
     """
     columns, (places, called) = entries(graph, result, kind, edges=True), _rows(graph, result)
+    if own and graph.partition is not None:
+        places = places[graph.partition.owns(_vertices_at(graph, result, places))]
     rows = {name: _on_host(graph, _picked(graph, part, places)) for name, part in columns.items()}
     return Frame({**called(places), **_with_names(graph, rows, kind)})
 

@@ -18,7 +18,7 @@ import numpy as np
 from suricate import plugins
 from suricate.base.devices import copied
 from suricate.base.errors import ParameterError, RequirementError, SuricateError
-from suricate.base.parameters import real
+from suricate.base.parameters import flag, real
 from suricate.cuda.compiler import LOCAL
 from suricate.graph import frames
 from suricate.graph.ahead import REHEARSALS, Unpaced, rehearse_tracking
@@ -373,16 +373,20 @@ class Tracker(Generic[R]):
         self._seen = now
         return frame
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, *, own: bool = False) -> Any:
         """Return a ``pandas.DataFrame`` of live vertices: vertex, name (if the graph has names), the result's arrays.
 
         Of values per edge it has a row per edge: src and dst, as names if there are any, and the result's arrays.
 
         Ids are null where the result has none, -1 or ``su.EMPTY``; such a column has a nullable dtype.
 
+        Args:
+            own: of a graph of several processes, only vertices that this one owns, or edges from these: the frames of
+                all processes are together the whole one.
+
         Raises:
             MissingLibraryError: pandas is not installed.
-            ParameterError: the algorithm gives no value per vertex.
+            ParameterError: the algorithm gives no value per vertex, or ``own`` is no bool.
 
         Example:
             >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
@@ -392,21 +396,21 @@ class Tracker(Generic[R]):
             1       1      1       0
             2       2      2       1
         """
-        return self._frame().to_pandas()
+        return self._frame(own).to_pandas()
 
-    def to_arrow(self) -> Any:
-        """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors.
+    def to_arrow(self, *, own: bool = False) -> Any:
+        """Return a ``pyarrow.Table`` with the columns and rows of :meth:`to_pandas`; raises the same errors.
 
         Example:
             >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
             >>> g.track("bfs", source=0).to_arrow().column_names
             ['vertex', 'level', 'parent']
         """
-        return self._frame().to_arrow()
+        return self._frame(own).to_arrow()
 
     @on_device_of("graph")
-    def _frame(self) -> frames.Frame:
-        return frames.full(self.graph, self._current(), self.algorithm)
+    def _frame(self, own: bool = False) -> frames.Frame:
+        return frames.full(self.graph, self._current(), self.algorithm, own=flag("own", own))
 
     def _current(self) -> R:
         """Return the result; raises ``ParameterError`` if it is not that of the graph as it is now."""

@@ -12,13 +12,12 @@ PAYMENTS = np.random.default_rng(3).integers(0, 20, (90, 2)).astype(str)
 
 
 def job(comm):
-    """Return a share of the accounts: how many each has paid, and its PageRank, by name."""
+    """Return the accounts that this rank owns: how many each has paid, and its PageRank, by name."""
     graph = su.Graph(0, device="cpu", names=su.Names(), comm=comm)
     degrees, ranks = graph.track("degree"), graph.track("pagerank", tol=1e-14)
     for batch in np.split(PAYMENTS, 3):
         graph.insert_edges(*batch[comm.rank :: comm.size].T)
-    rows = degrees.to_pandas().assign(rank=ranks.to_pandas()["value"])  # all of them, on every rank
-    return rows.iloc[comm.rank :: comm.size]
+    return degrees.to_pandas(own=True).assign(rank=ranks.to_pandas(own=True)["value"])
 
 
 if __name__ == "__main__":  # a process of MPI

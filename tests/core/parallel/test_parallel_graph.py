@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from turns import few
 
@@ -490,3 +491,37 @@ def test_self_loops_of_one_rank_count_on_all() -> None:
         assert len(graph.edges().src) == 2
 
     run(job, 2)
+
+
+def test_own_frames_of_all_ranks_are_the_whole_one() -> None:
+    """Of vertices in ranges and in blocks, of edges, and of vertices for each of two sources."""
+    src, dst = np.random.default_rng(4).integers(0, 30, (2, 80))
+
+    def job(comm: Comm | None) -> list[tuple[Any, Any]]:
+        graph = su.Graph(20, device="cpu", directed=False, weight_dtype="float32", threads=1, comm=comm)
+        share = slice(None) if comm is None else slice(comm.rank, None, comm.size)
+        trackers = [graph.track("degree"), graph.track("msf"), graph.track("personalized_pagerank", sources=[3, 7])]
+        for high in (20, 30):
+            graph.insert_vertices(high - graph.num_vertices)
+            known = (src < high) & (dst < high)
+            ends = src[known][share], dst[known][share]
+            graph.insert_edges(*ends, (ends[0] * ends[1] % 7 + 1).astype(np.float32))
+        graph.delete_vertices([5])
+        if graph.partition is not None:
+            assert not graph.partition.ownership.is_ranges
+            assert set(trackers[0].to_pandas(own=True)["vertex"]) == {*graph.partition.own.tolist()} - {5}
+        return [(each.to_pandas(own=True), each.to_pandas()) for each in trackers]
+
+    alone, ranks = job(None), run(job, 3)
+    for number, (own, whole) in enumerate(alone):
+        pandas.testing.assert_frame_equal(own, whole)
+        keys = list(whole.columns[:2])
+        parts = [rank[number][0] for rank in ranks]
+        assert sum(map(len, parts)) == len(ranks[0][number][1])
+        found = pandas.concat(parts).sort_values(keys, ignore_index=True)
+        pandas.testing.assert_frame_equal(found, ranks[0][number][1].sort_values(keys, ignore_index=True))
+
+
+def test_own_is_a_flag() -> None:
+    with pytest.raises(ParameterError, match="own"):
+        su.Graph(3, device="cpu").track("degree").to_pandas(own="yes")  # type: ignore[arg-type]
