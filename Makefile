@@ -98,7 +98,9 @@ gpu-test-all: $(VENV)/.dev
 # CuPy's own kernels are left out: racecheck warns about the warp-synchronous code of its nonzero().
 SANITIZE = SURICATE_LINE_INFO=1 compute-sanitizer --kernel-name-exclude kernel_substring=cupy_ --error-exitcode 9 --tool
 
+# Without the tool first: under it compiling takes many times as long.
 sanitize: $(VENV)/.dev
+	SURICATE_LINE_INFO=1 $(BIN)/python .ci/sanitize.py
 	$(SANITIZE) memcheck $(BIN)/python .ci/sanitize.py
 	$(SANITIZE) racecheck $(BIN)/python .ci/sanitize.py --part tour --part answers
 
