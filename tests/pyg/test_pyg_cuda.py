@@ -30,7 +30,6 @@ def log_on(device: str) -> su.Events:
 
 def assert_equal(one: Data, other: Data, fields: tuple[str, ...]) -> None:
     for name in fields:
-        assert one[name].is_cuda, name
         assert torch.equal(one[name].cpu(), other[name]), name
 
 
@@ -43,7 +42,9 @@ def test_the_loader_of_a_log_on_cuda(where: str, strategy: str) -> None:
     own = loader(log_on("cuda"), roots.to(where), [10, 5], input_time=at.to(where), x=x.to("cuda"), **options)
     seen = 0
     for data, right in zip(own, loader(log_on("cpu"), roots, [10, 5], input_time=at, x=x, **options), strict=True):
-        assert_equal(data, right, (*FIELDS, "x", "edge_attr", "edge_time", "seed_time"))
+        fields = *FIELDS, "x", "edge_attr", "edge_time", "seed_time"
+        assert all(data[name].is_cuda for name in fields)
+        assert_equal(data, right, fields)
         seen += len(data.e_id)
     assert seen > 1000
 
@@ -60,6 +61,17 @@ def test_loaders_of_pytorch_geometric_over_a_log_on_cuda() -> None:
         for data, right in zip(*loaders, strict=True):
             assert len(right.e_id) > 50
             assert_equal(data, right, FIELDS)
+
+
+def test_forked_workers_use_a_log_on_the_cpu_after_cuda_has_begun() -> None:
+    torch.zeros(1, device="cuda")
+    empty = Data(edge_index=torch.empty((2, 0), dtype=torch.long), num_nodes=SIZE)
+    options: Any = {"input_time": torch.full((SIZE,), 200), "batch_size": 50}
+    batches = [
+        NodeLoader(empty, sampler(log_on("cpu"), [4]), torch.arange(SIZE), num_workers=k, **options) for k in (0, 2)
+    ]
+    for data, right in zip(*batches, strict=True):
+        assert_equal(data, right, FIELDS)
 
 
 def test_forked_workers_cannot_use_a_log_on_cuda() -> None:

@@ -10,7 +10,7 @@ import pytest
 from suricate.errors import SelfLoopError, VertexRangeError, WeightError
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake import ingest
-from suricate.intake.arrays import as_array
+from suricate.intake.arrays import as_array, is_cuda_array
 from suricate.intake.ingest import Ingest, UnvalidatedBatch
 
 
@@ -193,6 +193,16 @@ def test_the_key_orders_errors_as_the_host_does():
 
 def test_a_batch_is_a_tuple_of_five():
     assert UnvalidatedBatch._fields == ("operation", "variant", "size", "words", "waits")
+
+
+def test_a_tensor_says_itself_where_it_is():
+    class Tensor:  # of a process forked after CUDA began
+        is_cuda = False
+
+        def __dlpack_device__(self):
+            raise RuntimeError("CUDA error: initialization error")
+
+    assert not is_cuda_array(Tensor())
 
 
 def test_an_array_that_dlpack_refuses_is_on_the_host():
