@@ -80,6 +80,8 @@ class KeptCores(Algorithm):
         arcs = graph.most_arcs * (2 if graph.directed else 1)
         row = arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
         level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
+        if self._has_loops(graph) and not graph.device.is_cuda:  # they give up before much is lost
+            row = level = row / 2
         if self.should_recompute(graph, deleted, inserted, times=row, each=level):
             self.recomputes()
             self._numbers.compute(graph)

@@ -31,7 +31,7 @@ def test_the_order_stays_valid(scale: int, seed: int) -> None:
     edges = su.generate.rmat(scale, 12, seed=seed)
     graph.insert_edges(edges.src, edges.dst)
     tracker, rng = graph.track("kcore"), np.random.default_rng(seed)
-    tracker.algorithm.recompute_share = np.inf
+    tracker.algorithm.recompute_share_on_cpu = np.inf
     for count in (5, 50, 400, 5, 400, 50, 5, 50):
         at = rng.integers(0, len(edges.src), count)
         for batch in (
