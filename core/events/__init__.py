@@ -27,7 +27,7 @@ from suricate.base.forks import shared_number
 from suricate.base.parameters import flag, integer, one_of, shown
 from suricate.base.public import listing
 from suricate.events import snapshot
-from suricate.events.record import Record
+from suricate.events.record import FIRST, LAST, Record
 from suricate.events.sampling import sample
 from suricate.events.view import between
 from suricate.graph.interface.hints import PAIRS
@@ -52,7 +52,7 @@ __dir__ = listing(__all__)
 OVER = ("in", "out", "both")  #: directions of which a log may have rows
 TAKEN = ("time", "src", "dst", "alive")  #: names that columns cannot have
 TRIPLES = "append takes times, sources and destinations as three arrays: of triples, append(*zip(*triples))"
-FIRST, LAST = -(1 << 63), (1 << 63) - 1  #: the range of times
+INT64 = np.dtype(np.int64)
 
 
 def index_of(device: Device, over: str, num_vertices: int, admit: Callable[[int], None]) -> Any:
@@ -329,7 +329,7 @@ class Events:
         values, newest = self._values(columns, count), self._take(times, src, dst, bound)
         if newest is None:
             newest = self._write(placed(times, self.device, "time", "log"), src, dst, values, bound)
-        else:
+        elif values:
             record.write(values)
         with Uninterrupted():
             self._enter(first, last, bound)
@@ -627,6 +627,8 @@ def _names_of(given: Any) -> Names | None:
 def _as_times(values: Any) -> Array:
     """Return times as ``int64[n]``, on the device where they are; raises unless they are integers of 64 bits."""
     array = as_array(values, "time")
+    if array.dtype == INT64 and array.ndim == 1:
+        return array
     if array.ndim != 1:
         raise ShapeError(f"time has shape {array.shape}: pass a one-dimensional array or a list")
     if not len(array):

@@ -22,8 +22,7 @@ from suricate.events.record import LOW, Record, Rows, check_rows
 from suricate.store.array_manager import first_that_fits
 from suricate.store.in_place import growable, lengthened, reach
 
-#: in ``state``: slots from here on were never used; the entries of all rows; slots that were missing
-TOP, ENTRIES, MISSING = range(3)
+TOP, MISSING = range(2)  #: in ``state``: slots from here on were never used; slots that were missing
 MOST_SLOTS = 2.7  #: per entry, beyond which rows move to new arrays; just moved they have up to 8/3
 AHEAD = 16  #: events from a row's end being read until its slots are written
 SMALL = 1 << 17  #: so few slots are doubled when more are made; so many grow by a quarter, in place
@@ -49,7 +48,8 @@ class Index:
         self._begin, self._end = np.zeros(num_vertices, np.int64), np.zeros(num_vertices, np.int64)
         self._size = np.full(num_vertices, UNPLACED, np.uint8)  # k of the block
         self._other, self._number = np.empty(0, np.uint32), np.empty(0, np.uint32)
-        self._free, self._state = np.zeros(CLASSES, np.int64), np.zeros(3, np.int64)
+        self._entries = 0  # of all rows; of ``both`` two per event, also of self-loops
+        self._free, self._state = np.zeros(CLASSES, np.int64), np.zeros(2, np.int64)
 
     @property
     def rows(self) -> Rows:
@@ -66,16 +66,12 @@ class Index:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in (*self.rows, self._size))
 
-    @property
-    def entries(self) -> int:
-        """The number of entries of all rows."""
-        return int(self._state[ENTRIES])
-
     def copy(self, admit: Callable[[int], None]) -> Index:
         """Return an independent copy, for a log with ``admit``."""
         made = Index(self.over, 0, admit)
         for name in ("_begin", "_end", "_size", "_other", "_number", "_free", "_state"):
             setattr(made, name, getattr(self, name).copy())
+        made._entries = self._entries
         return made
 
     def _sides(self, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -106,7 +102,8 @@ class Index:
         done, count = 0, len(src)
         while True:
             given = *self._slots(), vertex, other, both, first & LOW, done
-            done = (_KERNELS.get("enter") or _KERNELS.look_up("enter", _enter, given))(*given)
+            begun, done = done, (_KERNELS.get("enter") or _KERNELS.look_up("enter", _enter, given))(*given)
+            self._entries += (done - begun) << both
             if done == count:
                 return
             try:
@@ -117,8 +114,7 @@ class Index:
 
     def _make_slots(self, src: np.ndarray, dst: np.ndarray) -> None:
         """Make slots for the events ``src[i] -> dst[i]``, at least for the first, where :data:`MISSING` are missing."""
-        top, entries, missing = self._state.tolist()
-        size = len(self._other)
+        (top, missing), size, entries = self._state.tolist(), len(self._other), self._entries
         if len(src) >= entries:
             self.reserve(src, dst)
             return
@@ -161,17 +157,22 @@ class Index:
 
     def withdraw(self, src: np.ndarray, dst: np.ndarray) -> None:
         """Take the newest events out again, which :meth:`append` has entered."""
-        _withdraw(*self._slots(), *self._sides(src, dst))
+        vertex, other, both = self._sides(src, dst)
+        _withdraw(*self._slots(), vertex, other, both)
+        self._entries -= len(src) << both
 
     def expire(self, record: Record, upto: int) -> None:
         """Remove the events with numbers below ``upto``, all that are in ``record`` and alive."""
-        src, dst = record.ends(record.first, upto)
+        vertex, other, both = self._sides(*record.ends(record.first, upto))
         alive = np.empty(0, np.uint8) if record.alive is None else record.listed(record.alive, record.first, upto)
-        _expire(*self._slots(), *self._sides(src, dst), alive)
+        given = *self._slots(), vertex, other, both, alive
+        (_KERNELS.get("expire") or _KERNELS.look_up("expire", _expire, given))(*given)
+        self._entries -= (int(np.count_nonzero(alive)) if len(alive) else len(vertex)) << both
 
     def remove(self, src: np.ndarray, dst: np.ndarray, numbers: np.ndarray, first: int) -> None:
         """Remove the events ``src[i] -> dst[i]`` with ``numbers``, ``int64[k]``; ``first`` is that of the record."""
         vertex, ends, both = self._sides(src, dst)
+        self._entries -= len(src) << both
         if both:
             twice = src != dst
             vertex, numbers = np.concatenate((vertex, ends[twice])), np.concatenate((numbers, numbers[twice]))
@@ -191,7 +192,7 @@ class Index:
         check_rows(self.over, self.rows, record)
         begin, end, size = self._begin, self._end, self._size
         degree = end - begin
-        require(self.entries == int(degree.sum()), "the entries of rows are counted")
+        require(self._entries == int(degree.sum()) or self.over == BOTH, "the entries of rows are counted")
         filled = np.flatnonzero(degree)
         start = (end[filled] - 1) >> size[filled] << size[filled]
         require(bool((start <= begin[filled]).all()), "a row is in one block")
@@ -277,12 +278,11 @@ def _put(begin, end, size, other, number, free, state, v, u, low):
             return False
     other[at], number[at] = u, low
     end[v] = at + 1
-    state[ENTRIES] += 1
     return True
 
 
 @inner
-def _emptied(begin, end, size, other, number, free, state, v, last):
+def _emptied(begin, end, size, other, number, free, v, last):
     """Give the block of ``v`` back, whose row is empty: its event was in the slot ``last``."""
     k = np.int64(size[v])
     _release(other, number, free, last >> k << k, k)
@@ -293,14 +293,14 @@ def _emptied(begin, end, size, other, number, free, state, v, last):
 
 
 @inner
-def _look_ahead(used, further, size, other, number, vertex, i):
-    """Prefetch what events after i need: their vertices' entries, and the slots at ``used``, an end of the row."""
+def _look_ahead(begin, end, size, other, number, vertex, i):
+    """Prefetch what events that enter after i need: the entries of their vertices, and their slots."""
     if i + 2 * AHEAD < len(vertex):
         v = vertex[i + 2 * AHEAD]
-        prefetch(used, v)
-        prefetch(further, v)
+        prefetch(end, v)
+        prefetch(begin, v)
         prefetch(size, v)
-        at = used[vertex[i + AHEAD]]
+        at = end[vertex[i + AHEAD]]
         prefetch(other, at)
         prefetch(number, at)
 
@@ -312,32 +312,30 @@ def _enter(begin, end, size, other, number, free, state, vertex, ends, both, low
     Event i has the number ``low + i`` and is in the row of ``vertex[i]``, with ``both`` in that of ``ends[i]``, too.
     """
     for i in range(start, len(vertex)):
-        _look_ahead(end, begin, size, other, number, vertex, i)
+        _look_ahead(begin, end, size, other, number, vertex, i)
         v, u, name = vertex[i], ends[i], (low + i) & 0xFFFFFFFF
         if not _put(begin, end, size, other, number, free, state, v, u, name):
             return i
         if both and u != v and not _put(begin, end, size, other, number, free, state, u, v, name):
-            _pop(begin, end, size, other, number, free, state, v)
+            _pop(begin, end, size, other, number, free, v)
             return i
     return len(vertex)
 
 
 @inner
-def _pop(begin, end, size, other, number, free, state, v):
+def _pop(begin, end, size, other, number, free, v):
     """Take the newest event out of the row of ``v``."""
     end[v] -= 1
-    state[ENTRIES] -= 1
     if begin[v] == end[v]:
-        _emptied(begin, end, size, other, number, free, state, v, end[v])
+        _emptied(begin, end, size, other, number, free, v, end[v])
 
 
 @inner
-def _leave(begin, end, size, other, number, free, state, v):
+def _leave(begin, end, size, other, number, free, v):
     """Take the oldest event out of the row of ``v``."""
     begin[v] += 1
-    state[ENTRIES] -= 1
     if begin[v] == end[v]:
-        _emptied(begin, end, size, other, number, free, state, v, end[v] - 1)
+        _emptied(begin, end, size, other, number, free, v, end[v] - 1)
 
 
 @kernel
@@ -345,20 +343,22 @@ def _withdraw(begin, end, size, other, number, free, state, vertex, ends, both):
     """Take the newest events out again, the last one first."""
     for k in range(len(vertex)):
         i = len(vertex) - 1 - k
-        _pop(begin, end, size, other, number, free, state, vertex[i])
+        _pop(begin, end, size, other, number, free, vertex[i])
         if both and vertex[i] != ends[i]:
-            _pop(begin, end, size, other, number, free, state, ends[i])
+            _pop(begin, end, size, other, number, free, ends[i])
 
 
 @kernel
 def _expire(begin, end, size, other, number, free, state, vertex, ends, both, alive):
     """Take the oldest events out, but for those where ``alive``, empty if none was removed, is 0."""
     for i in range(len(vertex)):
-        _look_ahead(begin, end, size, other, number, vertex, i)
+        if i + AHEAD < len(vertex):  # slots are not read
+            prefetch(begin, vertex[i + AHEAD])
+            prefetch(end, vertex[i + AHEAD])
         if len(alive) == 0 or alive[i]:
-            _leave(begin, end, size, other, number, free, state, vertex[i])
+            _leave(begin, end, size, other, number, free, vertex[i])
             if both and vertex[i] != ends[i]:
-                _leave(begin, end, size, other, number, free, state, ends[i])
+                _leave(begin, end, size, other, number, free, ends[i])
 
 
 @kernel
@@ -374,10 +374,9 @@ def _remove(begin, end, size, other, number, free, state, vertex, numbers):
             else:
                 other[to], number[to] = other[at], number[at]
                 to += 1
-        state[ENTRIES] -= end[v] - to
         end[v] = to
         if begin[v] == to:
-            _emptied(begin, end, size, other, number, free, state, v, to)
+            _emptied(begin, end, size, other, number, free, v, to)
 
 
 @inner

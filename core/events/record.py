@@ -6,7 +6,6 @@ Events are numbered from 0 in order of time, and a number is never used again. T
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from suricate.primitives import out_of_memory
 from suricate.store.in_place import growable, lengthened, reach
 
 LOW = (1 << 32) - 1  #: the bits of a number that an index stores
+FIRST, LAST = -(1 << 63), (1 << 63) - 1  #: the range of times
 MOST = 1 << 31  #: events that may be kept at a time, so that differences of 32 bits have an order
 
 
@@ -115,7 +115,8 @@ class Record:
 
     def number_from(self, time: int) -> int:
         """Return the number of the first event kept with a time >= ``time``, on the host; ``next`` if there is none."""
-        return self.first + sum(bisect_left(self.time[part], time) for part in self.parts(self.first, self.next))
+        wanted = np.int64(max(time, FIRST))
+        return self.first + sum(int(self.time[part].searchsorted(wanted)) for part in self.parts(self.first, self.next))
 
     def reserve(self, more: int, admit: Callable[[int], None]) -> None:
         """Make the rings large enough for ``more`` further events; ``admit`` raises if so many bytes are too many.

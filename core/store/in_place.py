@@ -17,20 +17,16 @@ import numpy as np
 
 LEAST = 1 << 20  #: bytes of the smallest array that gets room: to copy fewer takes no time that matters
 AT_LEAST, TIMES = 1 << 32, 64  #: an array gets room for so many bytes, or so many times its own if that is more
-HUGE = 1 << 22  #: bytes from which on NumPy asks for huge pages, too
 NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux, which ``mmap`` names from Python 3.13 on
 STRICT = Path("/proc/sys/vm/overcommit_memory")  # "2": reserved addresses count as memory
 
 
 class Reserved(mmap.mmap):
-    """Reserved addresses of one array; freed with the last array that lies there."""
+    """Reserved addresses of one array, of huge pages if the system has such; freed with the last array there."""
 
-    has_huge_pages = False
-
-    def ask_for_huge_pages(self, size: int) -> None:
-        """Ask for huge pages, once, if ``size`` bytes are in use and the system has such pages."""
-        if size >= HUGE and not self.has_huge_pages and hasattr(mmap, "MADV_HUGEPAGE"):
-            self.has_huge_pages = True
+    def ask_for_huge_pages(self) -> None:
+        """Ask for huge pages: a growing array is written for the first time, page by page, as long as it grows."""
+        if hasattr(mmap, "MADV_HUGEPAGE"):
             self.madvise(mmap.MADV_HUGEPAGE)
 
 
@@ -52,7 +48,7 @@ def growable(length: int, dtype: np.dtype | type, alignment: int = 1) -> np.ndar
     if LEAST <= size <= reserved:
         with suppress(OSError, ValueError, OverflowError):  # no addresses left, or no huge pages in this system
             addresses = Reserved(-1, reserved, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
-            addresses.ask_for_huge_pages(size)
+            addresses.ask_for_huge_pages()
             return np.frombuffer(addresses, np.uint8)[:size].view(dtype)
     if alignment == 1:
         return np.empty(length, dtype)
@@ -87,7 +83,4 @@ def lengthened(array: np.ndarray, length: int) -> np.ndarray:
     place = reserved_for(array)
     if place is None or length <= len(array):
         return array[:length]
-    memory, whole = place
-    size = length * array.itemsize
-    memory.ask_for_huge_pages(size)
-    return whole[:size].view(array.dtype)
+    return place[1][: length * array.itemsize].view(array.dtype)

@@ -13,9 +13,10 @@ import numpy as np
 
 from suricate.base.errors import DTypeError, ParameterError, RequirementError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, is_number, one_of, shown
+from suricate.events.record import FIRST, LAST
 from suricate.events.sampling import cuda
 from suricate.events.sampling.starting import Asked
-from suricate.events.sampling.trees import OLDEST, Drawn, Plan
+from suricate.events.sampling.trees import Drawn, Plan
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import as_array, as_ids, on_host, placed
 from suricate.operators.sampling import Sample, checked_fan, given_ids, roots_of
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from suricate.intake.names import Names
 
 TAKE, HOPS = ("uniform", "recent"), ("seed", "back")
-LATEST = (1 << 63) - 1  #: time
 
 
 def sample(
@@ -35,8 +35,8 @@ def sample(
 ) -> Sample:  # fmt: skip
     """Draw what ``Events.sample`` returns."""
     plan = _plan_of(fan, take, hops, replace, through)
-    seed = integer("seed", seed, low=OLDEST, high=LATEST)
-    span = None if span is None else integer("span", span, low=1, high=LATEST)
+    seed = integer("seed", seed, low=FIRST, high=LAST)
+    span = None if span is None else integer("span", span, low=1, high=LAST)
     if log.names is not None and not are_texts(vertices):
         _demand_names(log.names, log.num_vertices, vertices)
     draw = _on_cuda if log.device.is_cuda else _on_cpu
@@ -121,7 +121,7 @@ def _demand_names(names: Names, bound: int, vertices: Any) -> None:
 
 
 def _time_or_oldest(time: int | None) -> int:
-    return OLDEST if time is None else time
+    return FIRST if time is None else time
 
 
 def _demand_final(log: Events, time: int, through: bool) -> None:
@@ -144,7 +144,7 @@ def _times(log: Events, at: Any, count: int) -> Array | int:
     if at is None:
         return _time_or_oldest(log.closed)
     if getattr(at, "ndim", 0) == 0 and is_number(at):
-        return integer("at", at, low=OLDEST, high=LATEST)
+        return integer("at", at, low=FIRST, high=LAST)
     given = as_array(at, "at")
     if given.dtype.kind not in "iu" and given.size:
         has_unit = given.dtype.kind == "M"
@@ -152,6 +152,6 @@ def _times(log: Events, at: Any, count: int) -> Array | int:
         raise DTypeError(f"at has dtype {given.dtype}: times are integers, ticks of the log's unit{advice}")
     if given.ndim != 1 or len(given) != count:
         raise ShapeError(f"at has shape {given.shape} for {count} vertices: pass one time, or one per vertex")
-    if count and given.dtype == np.uint64 and int(given.max()) > LATEST:
+    if count and given.dtype == np.uint64 and int(given.max()) > LAST:
         raise ParameterError(f"at has {shown(int(given.max()))}: times are int64")
     return placed(given, log.device, "at").astype(np.int64, copy=False)

@@ -22,7 +22,8 @@ from suricate.cpu.bitmap import lowest, without_lowest
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
 from suricate.edgefn.runtime import mixed_bits, next_bits
-from suricate.events.sampling.trees import OLDEST, Drawn, Plan, Trees
+from suricate.events.record import FIRST
+from suricate.events.sampling.trees import Drawn, Plan, Trees
 from suricate.store.fallbacks import parts_of
 
 ZERO, ONE, HALF, LOW = (np.uint64(one) for one in (0, 1, 32, 2**32 - 1))
@@ -80,7 +81,7 @@ def start_trees(
     has_left = np.empty(len(roots), np.bool_)
     times = at if ids is None else np.zeros(len(at), np.int64)
     given = roots if ids is None else ids
-    limits = OLDEST if span is None else span, through, seed, expired
+    limits = FIRST if span is None else span, through, seed, expired
     threads.over(len(roots), start, _numbers(record), given, times, at, limits, trees, has_left, unit=UNIT)
     return trees, has_left
 
@@ -168,7 +169,7 @@ def start(numbers, names, times, at, limits, trees, has_left, begin, end):
         trees.key[b] = np.uint64(mixed_bits(seed, np.int64(names[b]), times[b]))
         trees.cut[b], trees.low[b], since = number_at(numbers, at[b] + np.int64(through)), 0, at[b]
         if span > 0:
-            since = max(at[b], OLDEST + span) - span
+            since = max(at[b], FIRST + span) - span
             trees.low[b] = number_at(numbers, since)
         has_left[b] = since < expired
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.cuda.structs import Struct
-from suricate.events.record import LOW
-from suricate.events.sampling.trees import OLDEST
+from suricate.events.record import FIRST, LOW
 from suricate.intake.arrays import COMPILED
 
 STARTING = Struct("Starting", {
@@ -49,6 +48,6 @@ def starting(record: Any, asked: Asked, has_left: int, *, through: bool) -> tupl
     first, dtype = record.first, vertices.dtype
     return (
         vertices.data.ptr, at_of, 0 if ids is None else ids.data.ptr, record.time.data.ptr, has_left, num_vertices,
-        len(record.time) - 1, first, record.next, len(vertices), scalar, span or 0, OLDEST, closed, expired, seed,
+        len(record.time) - 1, first, record.next, len(vertices), scalar, span or 0, FIRST, closed, expired, seed,
         first & LOW, through, dtype.itemsize == 8, dtype.kind == "i",
     )  # fmt: skip

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-OLDEST = -(1 << 63)  #: time
-
 
 class Trees(NamedTuple):
     """A tree per root: of the events of a vertex those with ``low <= number - first < cut`` are eligible in it.

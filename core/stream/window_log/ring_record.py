@@ -51,12 +51,7 @@ class RingRecord(Record):
 
     def ends(self, first: int, next: int) -> tuple[np.ndarray, np.ndarray]:
         """Return sources and destinations, ``uint32`` each, of the events ``first`` to ``next``; 0 for removed ones."""
-        places = np.arange(first, next) & (self.capacity - 1)
-        ends = self.ring.ends_of(places)
-        if self._removed:  # the ring has given their pairs to others
-            for part in ends:
-                part[self.ring.kept.alive[places] == 0] = 0
-        return ends
+        return self.ring.ends_between(first, next)
 
     def check(self) -> None:
         """Verify the order of times, and what is known of removed events; raises ``CheckFailed``."""

@@ -121,6 +121,12 @@ class Ring:
         """Return sources and destinations, ``uint32`` each, of the events at ``places``, unless removed long ago."""
         return ends_of(self._pairs.row[self._kept.pair[places], linked.KEY].astype(np.uint64))
 
+    def ends_between(self, first: int, next: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the events ``first`` to ``next`` (exclusive) as :meth:`ends_of`; 0 for removed ones."""
+        src, dst = np.empty((2, next - first), np.uint32)
+        linked.ends_between(self._kept, self._pairs, first, src, dst)
+        return src, dst
+
     def removed(self) -> np.ndarray:
         """Return the numbers of events, ``int64``, that deletions and sets of the newest slide removed, ascending."""
         front, back, before = self.entry

@@ -250,6 +250,18 @@ def expire(kept, pairs, cutoff, slide, sums, state):
     return left
 
 
+@kernel
+def ends_between(kept, pairs, first, src, dst):
+    """Write the ends of the events from number ``first`` on, 0 for removed ones."""
+    mask = len(kept.time) - 1
+    for i in range(len(src)):
+        at, ahead = (first + i) & mask, kept.pair[(first + i + _AHEAD) & mask]
+        if ahead < len(pairs.row):
+            prefetch(pairs.row, np.int64(ahead) * 8)
+        key = pairs.row[np.int64(kept.pair[at]), KEY] if kept.alive[at] != 0 else 0
+        src[i], dst[i] = key >> 32 & _ID, key & _ID
+
+
 @inner
 def take_newest(kept, pairs, key, everything, slide, sums, state):
     """Remove the newest live event of the pair with this ``key``, or all of them if ``everything`` is true.
