@@ -1,6 +1,7 @@
 """Paths in time: earliest arrival, latest departure, and the fastest path, by one pass over the events of a log.
 
-On CUDA arrivals and departures are found by label correcting, see ``suricate.algorithms.time.correcting``.
+On CUDA arrivals and departures are found by label correcting, see ``suricate.algorithms.time.correcting``, and the
+fastest paths by labels of events, see ``suricate.algorithms.time.fastest_cuda``.
 
 A path goes from event to event, each with a later time than the one before; ``through=True``: with the same time, too.
 An event takes no time. Since events are read in order of time, the first that arrives at a vertex is the earliest (Wu,
@@ -18,7 +19,7 @@ import numpy as np
 from suricate.algorithms.time.limits import FIRST, LAST, NONE
 from suricate.base.html import result_html
 from suricate.base.parameters import flag, shown
-from suricate.errors import ParameterError, RequirementError
+from suricate.errors import ParameterError
 from suricate.graph.naming import vertices_of
 
 if TYPE_CHECKING:
@@ -123,22 +124,25 @@ def fastest(
 
     It is the time of the last event less that of the first; one event alone takes none. The source has the duration 0.
 
-    Args, errors: as of :func:`earliest_arrival`; ``RequirementError`` if the log is on CUDA.
-    """
-    from suricate.algorithms.time.paths_cpu import find_fastest
+    Args, errors: as of :func:`earliest_arrival`; ``CapacityError`` if there is not enough memory.
 
+    Returns:
+        Durations, and of the fastest paths to a vertex that of the lowest last event.
+    """
     with _checked(log, "fastest")._lock:
-        if log.device.is_cuda:
-            raise RequirementError(
-                "fastest is for logs on the CPU, su.Events(..., device='cpu'): a later path to a vertex may be the "
-                "beginning of a faster one, so no single label per vertex can be corrected, as on CUDA"
-            )
-        vertex = _vertex(log, "source", source)
+        vertex, n = _vertex(log, "source", source), log.num_vertices
         passed = _passed(log, start, end, flag("through", through))
-        latest, since, before = (np.full(log.num_vertices, FIRST) for _ in range(3))
-        found = Fastest(*(np.full(log.num_vertices, fill) for fill in (LAST, LAST, NONE)))
-        find_fastest(passed, vertex, latest, since, before, *found)
-        found.duration[vertex], found.departure[vertex] = 0, (log.oldest or 0) if start is None else start
+        if log.device.is_cuda:
+            from suricate.algorithms.time.fastest_cuda import find_fastest as on_cuda
+
+            found = Fastest(*on_cuda(passed, vertex, log.device, n))
+        else:
+            from suricate.algorithms.time.paths_cpu import find_fastest
+
+            found = Fastest(*(np.full(n, fill) for fill in (LAST, LAST, NONE)))
+            find_fastest(passed, vertex, *(np.full(n, FIRST) for _ in range(3)), *found)
+        found.duration[vertex] = 0
+        found.departure[vertex : vertex + 1] = _oldest(log) if start is None else start
     return found
 
 
@@ -189,8 +193,8 @@ def _oldest(log: Events) -> Any:
 
 
 def _passed(log: Events, start: int | None, end: int | None, through: bool) -> Passed:
-    """Return the events with ``start <= time < end`` of a log on the CPU; times are checked."""
+    """Return the events with ``start <= time < end``, where the log is; times are checked."""
     record, (first, upto) = log._record, log._numbers_between(start, end)
-    alive = np.empty(0, np.uint8) if record.alive is None else record.listed(record.alive, first, upto)
+    alive = log.device.xp.empty(0, np.uint8) if record.alive is None else record.listed(record.alive, first, upto)
     time = record.listed(record.time, first, upto)
     return Passed(time, *record.ends(first, upto), alive, first, not log.directed, through)

@@ -85,7 +85,7 @@ def depart(passed, i, u, v, source, latest, since, before, duration, departure, 
         if since[v] < now:
             before[v] = latest[v]
         latest[v], since[v] = begun, now
-    if now - begun < duration[v]:
+    if now - begun < duration[v] or (now - begun == duration[v] and passed.first + i < event[v]):  # of one time
         duration[v], departure[v], event[v] = now - begun, begun, passed.first + i
     return later
 

@@ -28,7 +28,7 @@ class EarliestArrival(LogTask):
     does = "find when each vertex is reached first from the one of largest out-degree, by all events"
 
     def __init__(self, fixture: Fixture) -> None:
-        super().__init__(fixture)
+        super().__init__(fixture, None, "out")  # which CUDA walks; the pass of the CPU reads no rows
         self.items = self.live
 
     def action(self, prepared: None) -> Any:

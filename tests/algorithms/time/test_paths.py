@@ -16,7 +16,7 @@ from turns import few
 import suricate as su
 import suricate.stream as st
 from suricate import plugins
-from suricate.algorithms.time import Arrivals, earliest_arrival, fastest, latest_departure, temporal_walks
+from suricate.algorithms.time import Arrivals, earliest_arrival, fastest, fastest_cuda, latest_departure, temporal_walks
 from suricate.algorithms.time.correcting import arrived
 from suricate.base.devices import CPU, Device
 from suricate.errors import ParameterError, RequirementError, UnknownNameError, VertexRangeError
@@ -235,12 +235,6 @@ def test_arrivals_wait_for_nothing() -> None:
     assert su.earliest_arrival(log, 0).time.get().tolist() == [1, 1, 2, 3, 2**63 - 1]
 
 
-@pytest.mark.gpu
-def test_fastest_is_refused_on_cuda() -> None:
-    with pytest.raises(RequirementError, match="fastest is for logs on the CPU"):
-        fastest(su.Events(3, device="cuda"), 0)
-
-
 def corrected_and_passed(
     device: Device, columns: Any, vertex: int, *, n: int, gone: Any = (), before: int = 0, number: int = 0,
     **options: Any
@@ -287,6 +281,37 @@ def test_label_correcting_equals_the_pass(kind: dict[str, Any], through: bool, d
     none = np.empty(0, np.int64)
     for name, found, right in corrected_and_passed(device, (none, none, none), 2, n=3, through=through, **kind):
         assert found == right, name
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("through", [False, True])
+@pytest.mark.parametrize("kind", few(KINDS), ids=lambda kind: str(*kind.values()))
+def test_fastest_paths_on_cuda_equal_the_pass(
+    kind: dict[str, Any], through: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Durations, departures and events: of many blocks, past 2^32 events, with removed and expired ones, and none."""
+    monkeypatch.setattr(fastest_cuda, "WORK", 20)
+    for seed, count in enumerate((70, 70, 70, 0, 6000)):
+        columns = drawn(seed, count, 9 if count < 100 else 300, max((3, 25, 6, 1, 2000)[seed], 1))
+        found = []
+        for device in ("cuda", "cpu"):
+            log = su.Events(300, device=device, **kind)
+            log._record.first = log._record.next = 2**32 - 30
+            log.append(*columns)
+            limits = {"start": 1, "end": 20} if seed == 1 else {}
+            if seed == 2:
+                log.remove(np.arange(3, 70, 8) + 2**32 - 30)
+                log.expire(2)
+            answer = fastest(log, 2, through=through, **limits)
+            found.append([log.device.to_numpy(part).tolist() for part in answer])
+        assert found[0] == found[1], seed
+
+
+@pytest.mark.parametrize("through", [False, True])
+def test_the_last_event_of_a_fastest_path_is_the_first_that_is_as_fast(through: bool) -> None:
+    """At one time a path arrives from 2, whose event comes before that by which 2 is reached, and from 0 itself."""
+    log = log_of(([5, 5, 5], [2, 0, 0], [1, 2, 1]), 3)
+    assert fastest(log, 0, through=through).event.tolist() == [-1, 0 if through else 2, 1]
 
 
 def test_label_correcting_through_a_chain_of_one_time(device: Device) -> None:
