@@ -104,9 +104,12 @@ sanitize: $(VENV)/.dev
 	$(SANITIZE) memcheck $(BIN)/python .ci/sanitize.py
 	$(SANITIZE) racecheck $(BIN)/python .ci/sanitize.py --part tour --part answers
 
-# The site, in build/site; a warning is an error. The first time takes a minute or two on a quiet machine.
+# The site, in build/site: a folder per version (those of others stay), and index.html, which leads to the newest. A warning is
+# an error. The first time takes a minute or two on a quiet machine.
+SITE_VERSION = $(shell sed -n 's/^version = "\([0-9]*\.[0-9]*\).*/\1/p' pyproject.toml)
+
 docs: $(VENV)/.docs
-	CUDA_VISIBLE_DEVICES= $(BIN)/sphinx-build -q -W --keep-going -c docs -d build/doctrees -b html . build/site
+	CUDA_VISIBLE_DEVICES= $(BIN)/sphinx-build -q -W --keep-going -c docs -d build/doctrees -b html . build/site/$(SITE_VERSION)
 
 bench: $(VENV)/.dev
 	$(BIN)/suricate bench $(ARGS)

@@ -1,4 +1,4 @@
-"""The site: ``make docs`` builds it in ``build/site`` from the pages of ``docs/`` and the docstrings.
+"""The site: ``make docs`` builds it in ``build/site/VERSION`` from the pages of ``docs/`` and the docstrings.
 
 The source folder is that of the checkout, so that links among ``docs/``, ``README.md`` and the pages of backends and
 examples lead to pages. The reference is written to ``docs/reference`` before each build (``_ext/reference.py``). No
@@ -27,7 +27,10 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "reference",
+    "sources",
     "pages",
+    "tiles",
+    "versions",
 ]
 root_doc = "docs/index"
 include_patterns = [
@@ -63,7 +66,7 @@ python_use_unqualified_type_names = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
-viewcode_follow_imported_members = True
+viewcode_follow_imported_members = False  # sources.py knows where names are defined
 
 # -- notebooks ---------------------------------------------------------------------------------------------------------
 
@@ -78,7 +81,12 @@ nb_output_stderr = "remove"  # progress, and notices that something is compiled
 
 html_theme = "furo"
 html_title = f"suricate {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+templates_path = ["_templates"]
+html_context = {"version_folder": ".".join(release.split(".")[:2])}
+SIDEBAR = ("brand", "search", "versions", "scroll-start", "navigation", "scroll-end")
+html_sidebars = {"**": [f"sidebar/{part}.html" for part in SIDEBAR]}
 html_copy_source = True
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}

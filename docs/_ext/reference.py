@@ -11,21 +11,29 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from textwrap import indent
 from types import ModuleType
 from typing import Any
 
 import surface
 import tables
+from see_also import BY_PATH, see_also
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.ext.napoleon import GoogleDocstring
 
 import suricate as su
 from suricate import operators, plugins
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = CHECKOUT / "docs" / "reference"
+VERSION = ".".join(su.__version__.split(".")[:2])
 #: pages of their own, made of the names of ``su``
 OPERATORS = [name for name in su.__all__ if name in {*operators.__all__, "contract", "wedges", "sample", "Repeated",
                                                      "Contraction", "Sample"}]  # fmt: skip
+
+
+PLAIN = re.compile(r"^\.\. py:data:: (\w+)\n   :module: ([\w.]+)$", re.MULTILINE)
 
 
 class Writer:
@@ -33,6 +41,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.written: list[str] = []
+        self.text = ""
 
     def __call__(self, name: str, title: str, *parts: str) -> None:
         """Write a page: a title, and parts, which blank lines separate."""
@@ -42,22 +51,36 @@ class Writer:
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
         self.written.append(name)
+        self.text += text
+
+
+def released() -> dict[str, str]:
+    """Return in which version each public name came: of the public lists that were kept at releases, the oldest."""
+    found: dict[str, str] = {}
+    files = (CHECKOUT / ".ci").glob("surface-*.txt")
+    for file in sorted(files, key=lambda file: [int(part) for part in file.stem.partition("-")[2].split(".")]):
+        for name in re.findall(r"^[\w.]+", file.read_text(), re.MULTILINE):
+            found.setdefault(name, file.stem.partition("-")[2])
+    return found
+
+
+RELEASED = released()
 
 
 def since(path: str) -> str:
-    """Return the version of the oldest section of the changelog that names the last word of ``path``, or ``""``."""
-    word = re.escape(path.rpartition(".")[2])
-    text = (CHECKOUT / "CHANGELOG.md").read_text()
-    sections = re.split(r"^## (\d[\w.]*).*$", text, flags=re.MULTILINE)[1:]
-    named = [number for number, section in zip(sections[::2], sections[1::2], strict=True)
-             if re.search(rf"`[^`]*\b{word}\b[^`]*`", section)]  # fmt: skip
-    return named[-1] if named else ""
+    """Return the version in which a public name came: this one, if no release before had it."""
+    return RELEASED.get(path, VERSION)
 
 
-def entry(directive: str, path: str, inside: str = "", indent: str = "") -> str:
-    """Return a directive of autodoc; ``inside`` are more lines of its content."""
-    added = f"{indent}   .. versionadded:: {version}\n" if (version := since(path)) else ""
-    return f"{indent}.. {directive}:: {path}\n\n{added}{inside}"
+def entry(directive: str, path: str, inside: str = "", margin: str = "") -> str:
+    """Return a directive of autodoc; ``inside`` are more lines of its content.
+
+    The version is said at each name, and at a member if it is another one than that of its class.
+    """
+    owner = path.rpartition(".")[0]
+    is_news = not margin or since(path) != since(owner)
+    added = f"{margin}   .. versionadded:: {since(path)}\n\n" if is_news else ""
+    return f"{margin}.. {directive}:: {path}\n\n{added}{see_also(path, margin + '   ')}\n{inside}"
 
 
 def members(kind: type, path: str, known: dict[int, str]) -> Iterator[str]:
@@ -71,7 +94,7 @@ def members(kind: type, path: str, known: dict[int, str]) -> Iterator[str]:
             directive = "autoproperty" if isinstance(vars(owner)[name], property) else "autoattribute"
         else:
             directive = "autoattribute" if line.endswith("[attribute]") else "automethod"
-        yield entry(directive, f"{path}.{name}", indent="   ")
+        yield entry(directive, f"{path}.{name}", margin="   ")
 
 
 def described(value: Any, path: str, known: dict[int, str]) -> str:
@@ -83,8 +106,29 @@ def described(value: Any, path: str, known: dict[int, str]) -> str:
         return entry("autoclass", path, "\n".join(members(value, path, known)))
     if callable(value):
         return entry("autofunction", path)
+    if type(value).__module__.startswith("suricate."):
+        return instance(value, path)
     shown = repr(value) if isinstance(value, (int, str, tuple)) and len(repr(value)) < 80 else ""
-    return f".. py:data:: {path}" + (f"\n   :value: {shown}" if shown else "")
+    return data(path) + (f"\n   :value: {shown}" if shown else "")
+
+
+def data(path: str, directive: str = "data", called: str = "") -> str:
+    """Return the beginning of an entry that autodoc does not make; ``called`` is its signature without the module."""
+    module = path.rpartition(".")[0]
+    return f".. py:{directive}:: {called or path.rpartition('.')[2]}\n   :module: {module}"
+
+
+def instance(value: Any, path: str) -> str:
+    """Return the entry of an object whose methods are called by its name, as those of ``su.atomic``."""
+    methods = {line.partition("(")[0]: line for line in surface.members(type(value)) if "(" in line}
+    name = path.rpartition(".")[2]
+    parts = [data(path), indent(inspect.getdoc(type(value)) or "", "   "),
+             f"   .. versionadded:: {since(path)}", see_also(path, "   ")]  # fmt: skip
+    for method, line in methods.items():
+        called = name + "." + line.partition("  [")[0].replace("(self, ", "(").replace("(self)", "()")
+        parts += [indent(data(path, "method", called), "   "),
+                  indent(str(GoogleDocstring(inspect.getdoc(getattr(value, method)) or "")), "      ")]  # fmt: skip
+    return "\n\n".join(parts)
 
 
 def room(module: ModuleType, write: Writer, known: dict[int, str]) -> None:
@@ -116,7 +160,15 @@ def algorithms(write: Writer) -> None:
         own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
         kinds = [kind, *(value for value in own if isinstance(value, type) and hasattr(value, "_fields"))]
         entries = [entry("autoclass", f"{module.__name__}.{value.__name__}") for value in kinds]
-        write(f"algorithms/{name}", name, call, *entries, "Method and papers\n-----------------", summary(module))
+        write(
+            f"algorithms/{name}",
+            name,
+            call,
+            *entries,
+            see_also(f"@{name}"),
+            "Method and papers\n-----------------",
+            summary(module),
+        )
         names.append(f"algorithms/{name}")
     write("algorithms", "Algorithms", tables.algorithms(), toctree(names, "hidden:"))
 
@@ -141,6 +193,11 @@ def generate(app: Sphinx) -> None:
     algorithms(write)
     for name, (title, table) in TABLES.items():
         write(name, title, table())
+    entries_written = set(re.findall(r"^ *\.\. auto\w+:: ([\w.]+)$", write.text, re.MULTILINE))
+    entries_written |= {f"{module}.{name}" for name, module in PLAIN.findall(write.text)}
+    algorithms_written = {f"@{name.partition('/')[2]}" for name in write.written if name.startswith("algorithms/")}
+    if missing := sorted(BY_PATH.keys() - entries_written - algorithms_written):
+        raise ExtensionError(f"docs/_ext/see_also.py names what is in no page: {', '.join(missing)}")
     first = ["suricate", "graph", "operators", "algorithms", *(module.__name__ for module in rooms[1:]), *TABLES]
     write("index", "Reference", INTRODUCTION, toctree(first, "maxdepth: 1"))
     for file in FOLDER.rglob("*.rst"):
