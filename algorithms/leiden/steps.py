@@ -55,8 +55,7 @@ def strengths(graph: Graph, unit: float) -> tuple[Array, Array]:
 
 def inside(graph: Graph, label: Array, unit: float) -> float:
     """Return the weight of all edges within communities, each once; waits."""
-    found = neighbor_reduce(graph, None, inside_of, args=(label, unit), reduce="sum", dtype="float64")
-    return float(found.sum()) / 2
+    return float(neighbor_reduce(graph, None, inside_of, args=(label, unit), reduce="sum", dtype="float64").sum()) / 2
 
 
 def weights(graph: Graph, edges: EdgeList, unit: float) -> Array:
@@ -138,8 +137,9 @@ def within(u, v, w, label, unit):
 
 def join_vote(u, v, w, label, total, strength, sub, members, heavy, inner, wanted, scale, unit, key, classes):  # noqa: PLR0913
     """Return the part of a neighbour and the weight to it, in units; 0 in another community, or if it may leave now."""
-    leaves = members[sub[u]] == 1 and (mixed(u, key) ^ mixed(v, key)) & (classes - 1) == 0
-    return sub[u], (units(w, unit) if label[u] == label[v] and u != v and not leaves else 0)
+    here = label[u] == label[v] and u != v
+    leaves = here and members[sub[u]] == 1 and (mixed(u, key) ^ mixed(v, key)) & (classes - 1) == 0
+    return (sub[u] if here else 0), (units(w, unit) if here and not leaves else 0)
 
 
 def join_gain(v, s, weight, label, total, strength, sub, members, heavy, inner, wanted, scale, unit, *others):  # noqa: PLR0913
@@ -167,8 +167,8 @@ def publish_part(v, label, total, strength, sub, members, heavy, inner, wanted, 
 
 
 def has_its_turn(v, step, label, total, strength, sub, members, heavy, inner, wanted, scale, unit, key, classes):  # noqa: PLR0913
-    """Return whether sub-round ``step`` is the only one of ``v``."""
-    return mixed(v, key) & (classes - 1) == step & (classes - 1)
+    """Return whether sub-round ``step`` is the only one of ``v``, which no other vertex has joined."""
+    return mixed(v, key) & (classes - 1) == step & (classes - 1) and members[sub[v]] == 1
 
 
 def refine(
@@ -176,7 +176,7 @@ def refine(
 ) -> None:
     """Divide communities into parts as the loop ``refine`` does."""
     graph, every = level.graph, communities
-    of = (level.label, every.unit)
+    of = level.label, every.unit
     inner = neighbor_reduce(graph, None, within, args=of, reduce="sum", over="in", dtype="float64")
     args = (
         level.label, every.total, level.strength, sub, members, heavy, inner, sub.copy(), every.scale, every.unit, key,

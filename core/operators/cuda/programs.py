@@ -45,6 +45,10 @@ OUTCOME = Struct(
     dict.fromkeys(("steps", "pushed", "deferred", "left", "invalid", "crowded"), "uint64_t"),
 )
 
+#: places of the tables of heavy vertices, see ``vote_tables.cuh``, in units of :data:`TABLE_UNIT`
+VOTE_TABLES = Struct("VoteTables", {"key": "uint32_t*", "sum": "unsigned long long*", "units": "uint32_t"})
+TABLE_UNIT = 128
+
 HERE = Path(__file__).parent
 FOLDERS = (HERE, *(HERE / family for family in ("push", "pull", "maps", "intersect", "loops")))  #: of the sources
 SOURCES = {file.name: file for folder in FOLDERS for file in folder.glob("*.cu")}
@@ -62,9 +66,9 @@ HEAVY_BYTES = 40
 COMMON = "\n".join(
     [
         enum("", {name.upper(): number for number, name in enumerate(REDUCTIONS)}),
-        enum("", {"BLOCK": BLOCK, "PAIR_TILE": PAIR_TILE, "HEAVY_BYTES": HEAVY_BYTES}),
+        enum("", {"BLOCK": BLOCK, "PAIR_TILE": PAIR_TILE, "HEAVY_BYTES": HEAVY_BYTES, "TABLE_UNIT": TABLE_UNIT}),
         enum("", {"LOOP_WORDS": LOOP_WORDS}),
-        *(struct.declaration for struct in (VERTICES, ARCS, LOOP_MEMORY, OUTCOME)),
+        *(struct.declaration for struct in (VERTICES, ARCS, LOOP_MEMORY, OUTCOME, VOTE_TABLES)),
         "#define OVER_OUT 0\n#define OVER_IN 1\n#define OVER_BOTH 2",
     ]
 )

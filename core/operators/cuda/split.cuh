@@ -6,6 +6,9 @@
 #ifndef SYMMETRIC
 #define SYMMETRIC 0
 #endif
+#ifndef HAS_TABLES  // whether heavy vertices add up votes in device memory, see vote_tables.cuh
+#define HAS_TABLES 0
+#endif
 
 // What a vertex reduces of its neighbours: a value, and with SYMMETRIC whether one of them activates it.
 struct Reduced {
@@ -42,6 +45,9 @@ struct Heavy {
     Reduced* sum;  // what was reduced so far
     uint32_t* place;  // its place among the vertices that are served
     uint32_t* left;  // its buckets that are not done
+#if HAS_TABLES
+    VoteTables tables;
+#endif
 };
 
 // The list in `memory` of HEAVY_BYTES per entry, aligned to 16.

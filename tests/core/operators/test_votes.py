@@ -312,6 +312,54 @@ def test_rows_of_hubs(device, backend) -> None:
             start += len(row)
 
 
+def counts_out(u, v, w, label, won, sums, arcs):
+    arcs.add(1)
+    return label[v], (w if u != v else 0)
+
+
+def note_both(v, c, total, label, won, sums, arcs):
+    won[v] = c
+    sums[v] = total
+    return 0
+
+
+def third(v, step, *others):
+    return v % 3 == step
+
+
+@pytest.mark.parametrize("units", few([None, 60, 1]))
+@pytest.mark.parametrize("turn", few([third, None]))
+def test_rounds_over_rows_of_hubs(device, backend, turn: Any, units: int | None, monkeypatch) -> None:
+    """Integers add up in tables in device memory, as far as these fit; each arc is read once, or counts once."""
+    if device.is_cuda and units is not None:
+        from suricate.operators.cuda.pull import converge
+
+        monkeypatch.setattr(converge, "FEWEST_UNITS", units)
+        monkeypatch.setattr(converge, "MOST_UNITS", units)
+    rng, xp, n = np.random.default_rng(8), device.xp, 9000
+    degrees = [8000, 4097, 1500, 700, 300, 257, 129, 128, 33, 9, 8, 2, 0]
+    rows = [rng.choice(n, degree, replace=False) for degree in degrees]
+    graph = su.Graph(n, backend=backend, device=device, weight_dtype="int32")
+    dst = np.concatenate(rows)
+    weight = rng.integers(-(2**30), 2**31 - 1, len(dst)).astype(np.int32)
+    graph.insert_edges(np.repeat(np.arange(len(degrees)), degrees), dst, weight)
+    for label in (rng.integers(0, n, n), rng.integers(0, 3, n), np.arange(n), np.arange(n) // 4096 * 4096):
+        won, sums, arcs = xp.full(n, -1), xp.zeros(n, np.int64), graph.scalar("sum", "int64")
+        done = su.converge(
+            graph, None, counts_out, args=(xp.asarray(label), won, sums, arcs), reduce="vote", over="out",
+            then=note_both, wake=None, turn=turn, max_steps=3,
+        )  # fmt: skip
+        assert done.touched == n
+        assert arcs.read() == (len(dst) if turn is None else sum(degrees[2::3]))  # of the last sub-round
+        start = 0
+        for u, row in enumerate(rows):
+            votes = zip(label[row].tolist(), weight[start : start + len(row)].tolist(), strict=True)
+            votes = [vote for vote, v in zip(votes, row, strict=True) if v != u]
+            best, total = vote_model.winner(votes, n, lambda c, total: total)
+            assert (int(won[u]), int(sums[u])) == (best, total if votes else 0)
+            start += len(row)
+
+
 @pytest.mark.parametrize("best", few([3, 1, 60]))
 def test_the_best_labels(device, backend, best: int) -> None:
     """Of vertices in any order, repeated, with fewer labels than asked for, and with scores that are equal."""

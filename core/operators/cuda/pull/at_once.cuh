@@ -43,3 +43,16 @@ template <int THREADS, class F> __device__ __forceinline__ void walk_values(WALK
 #include "hindex.cuh"
 #endif
 #endif
+
+#if !HAS_TABLES  // else see vote_tables.cuh
+__device__ __forceinline__ bool list_pulled(WALK, const Heavy& heavy, uint32_t x, uint32_t place, uint32_t neighbors) {
+    return list_heavy(heavy, x, place, parts_of_values(neighbors));
+}
+
+template <int THREADS, class F>
+__device__ __forceinline__ void reduce_heavy(WALK, const Wakers&, unsigned long long packed, const Heavy& heavy,
+                                             uint32_t block, uint32_t blocks, PullShared<THREADS>& shared,
+                                             F&& finish FORMALS) {
+    values_of_heavy<THREADS>(WALKED, packed, heavy, block, blocks, shared.table, finish ARGS);
+}
+#endif

@@ -10,7 +10,8 @@
 // Where most are activated, no vertex wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
 //
 // With HAS_TURN rounds form cycles, whose set is a list that stays the same: `turn_fn` is asked for those that had no turn yet, and only those
-// whose turn it is are computed. Stamps and queues are those of the next cycle, which begins when nobody waits.
+// whose turn it is are computed, in large sets of a list that a phase before makes. Stamps and queues are those of the next cycle, which
+// begins when nobody waits. With HAS_TABLES votes of heavy vertices take a phase more, see vote_tables.cuh.
 //
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
 // (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is activated, and changed by atomics or by
@@ -19,20 +20,21 @@
 #include "stamped.cuh"
 
 // frontier: the active vertices, without repeats. Round (or cycle) i (from 0) stamps with the epoch + 1 + i. memory.near and memory.buffer are
-// the lists, memory.far holds a byte per position of a round. ROUND_FINISH moves what the block added to accumulators to the
-// places of `round`, ROUND_READ reads the totals, ROUND_CLEAR (one thread) clears the places that the next round adds to, and
+// the lists, memory.heavy_vertex that of turns, memory.far holds a byte per position of a round and one per position of a cycle. ROUND_FINISH
+// moves what the block added to accumulators to the places of `round`, ROUND_READ reads the totals, ROUND_CLEAR (one thread) clears the places that the next round adds to, and
 // LOOP_FINISH (one thread) leaves the totals where the next operator looks for them. UNTIL is the condition that ends the loop. So does a
 // round of more than `most` vertices and arcs over which they would wake others; no vertex is activated then.
 extern "C" __global__ void __launch_bounds__(CONVERGE_BLOCK, CONVERGE_BLOCKS)
 converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, Vertices frontier, uint32_t max_steps,
          unsigned long long most, double bound, LoopMemory memory, unsigned char* heavy_memory, uint32_t heavy_capacity,
-         Rounds* rounds, Outcome* outcome PARAMS) {
+         Rounds* rounds, Outcome* outcome TABLES PARAMS) {
     LOCALS
     __shared__ PullShared<CONVERGE_BLOCK> shared;
     __shared__ ActiveShared activated;
     __shared__ RoundCount sum;
     LoopState* const state = (LoopState*)memory.state;
     uint8_t* const notes = (uint8_t*)memory.far;
+    [[maybe_unused]] uint8_t* const had_turn = notes + num_vertices;
     const bool first_thread = blockIdx.x == 0 && threadIdx.x == 0;
     uint32_t expected = state->base;
     const uint32_t epoch = first_epoch(state, memory.stamp, num_vertices, expected);
@@ -59,7 +61,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const uint32_t turn = round % 3, next_turn = (round + 1) % 3, of_cycle = cycle % 3, current = epoch + cycle;
             if (first_thread) {  // last read two rounds ago
                 rounds->heavy[next_turn] = rounds->waking[next_turn] = rounds->arcs[next_turn] = 0;
-                rounds->computed[next_turn] = rounds->waiting[next_turn] = 0;
+                rounds->computed[next_turn] = rounds->waiting[next_turn] = rounds->asked[next_turn] = 0;
                 rounds->queued[(cycle + 1) % 3] = rounds->listed[(cycle + 1) % 3] = 0;
             }
             if (dense && (HAS_TURN || (!by_bits && last <= num_vertices / LIST_SHARE))) {
@@ -76,35 +78,54 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 }
             }
             const uint32_t warps = CONVERGE_BLOCK / 32;
+            const uint32_t* served = ids;
+            uint32_t serving = number;
+            [[maybe_unused]] bool waits = false, asks = HAS_TURN;
+#if HAS_TURN
+            const auto is_asked = [&](uint32_t i, uint32_t x) {
+                if (x >= num_vertices || (!begins && had_turn[i])) return false;
+                const bool is_turn = turn_fn(x, (long long)round ARGS) != 0;
+                had_turn[i] = is_turn;
+                waits = waits || !is_turn;
+                return is_turn;
+            };
+            if (number / (warps * blocks) >= TURNS_LISTED && !alone) {
+                for_active(ids, number, [&](uint32_t i, uint32_t x) {
+                    if (is_asked(i, x)) append(memory.heavy_vertex, &rounds->asked[turn], x);
+                });
+                barrier();
+                served = memory.heavy_vertex;
+                serving = counted(rounds->asked[turn]);
+                asks = false;
+            }
+#endif
             const uint32_t share = min((unsigned long long)CONVERGE_BLOCK,
-                                       warps * ((number - 1) / ((unsigned long long)warps * blocks) + 1));
-            const uint32_t limit = alone ? EMPTY : !dense && number <= FEW ? FEW_LIMIT : SPLIT_ABOVE;
-            const Heavy heavy = heavy_in(heavy_memory, &rounds->heavy[turn], heavy_capacity);
+                                       warps * ((max(serving, 1u) - 1) / ((unsigned long long)warps * blocks) + 1));
+            const uint32_t limit = alone ? EMPTY : !dense && serving <= FEW ? FEW_LIMIT : SPLIT_ABOVE;
+            Heavy heavy = heavy_in(heavy_memory, &rounds->heavy[turn], heavy_capacity);
+#if HAS_TABLES
+            heavy.tables = tables;
+#endif
             // Whether positions are vertices, and a warp has 32 of them in a row.
-            const bool in_order = ids == nullptr && number == num_vertices && share == CONVERGE_BLOCK;
+            const bool in_order = served == nullptr && serving == num_vertices && share == CONVERGE_BLOCK;
             const Wakers wakers = wakers_of(by_bits ? memory.near : nullptr);
             RoundCount mine = {0, 0};
-            [[maybe_unused]] bool waits = false;
             const auto judged = [&](uint32_t x, const Reduced& reduced) {
                 const bool counts =
                     x < num_vertices && (!by_bits || is_activated(reduced) || fresh(memory.stamp[x]) == current);
-                const uint8_t says = counts ? uint8_t(COMPUTED | HAD_TURN | (THEN(x, reduced) & (STAYS | WAKES))) : 0;
+                const uint8_t says = counts ? uint8_t(COMPUTED | (THEN(x, reduced) & (STAYS | WAKES))) : 0;
                 mine.vertices += counts;
                 if (HAS_WAKE && (says & WAKES) && (limited || (SYMMETRIC && in_order)))
                     mine.arcs += wake_degree(WAKE_GIVEN, x);
                 return says;
             };
             const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
-                if (HAS_TURN && x == EMPTY) notes[i] = begins ? 0 : notes[i] & HAD_TURN;
-                else notes[i] = judged(x, reduced);
+                notes[i] = HAS_TURN && x == EMPTY ? 0 : judged(x, reduced);
             };
             const auto active = [&](long long i) {
-                const uint32_t x = ids ? ids[i] : uint32_t(i);
+                const uint32_t x = served ? served[i] : uint32_t(i);
 #if HAS_TURN
-                if (x >= num_vertices || (!begins && (notes[i] & HAD_TURN))) return EMPTY;
-                const bool is_turn = turn_fn(x, (long long)round ARGS) != 0;
-                waits = waits || !is_turn;
-                return is_turn ? x : EMPTY;
+                return !asks || is_asked(uint32_t(i), x) ? x : EMPTY;
 #endif
                 return dense && !by_bits && fresh(memory.stamp[x]) != current ? EMPTY : x;
             };
@@ -114,37 +135,18 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 if (HAS_TURN && __any_sync(ALL_LANES, waits) && threadIdx.x % 32 == 0) rounds->waiting[turn] = 1;
             };
 #if SCANS
-            const bool scans = in_order && (by_bits || last > num_vertices / SCAN_SHARE);
-            if (scans) {
-                out_t* const sums = (out_t*)memory.heavy_base;
-                if (!clean) {
-                    for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count())
-                        sums[v] = identity();
-                    barrier();
-                    clean = true;
-                }
-                scan_segments<AllSegments>(g, wakers, num_vertices, 0, [&](uint32_t x, const Reduced& part) {
-                    if (wins(identity(), part.value)) atomic_combine(sums + x, part.value);
-                    if (is_activated(part)) memory.stamp[x] = current;
-                } ARGS);
-                barrier();
-                for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
-                    const uint32_t x = uint32_t(v);
-                    const bool is_active = round == 0 || fresh(memory.stamp[x]) == current;
-                    Reduced whole = nothing_reduced();
-                    if (is_active) whole.value = sums[x];
-                    notes[x] = judged(is_active ? x : EMPTY, whole);
-                    sums[x] = identity();  // at last: a store behind a load of the same word would hold up the SM
-                }
+            if (in_order && (by_bits || last > num_vertices / SCAN_SHARE)) {
+                scan_round(g, wakers, num_vertices, memory, current, notes, round == 0, clean, barrier, judged ARGS);
+                clean = true;
             } else
 #endif
-                pull_vertices<CONVERGE_BLOCK>(WALKED, wakers, num_vertices, active, number, share, block, blocks, limit,
-                                              heavy, shared, complete ARGS);
+                pull_vertices<CONVERGE_BLOCK>(WALKED, wakers, num_vertices, active, serving, share, block, blocks,
+                                              HAS_TABLES && !alone ? TABLE_ABOVE : limit, heavy, shared, complete ARGS);
             count();
             barrier();
             const unsigned long long packed = alone ? 0 : counted(rounds->heavy[turn]);
             if (packed != 0) {
-                reduce_heavy(WALKED, wakers, packed, heavy, block, blocks, shared, complete ARGS);
+                reduce_in_phases(WALKED, wakers, packed, heavy, block, blocks, shared, barrier, complete ARGS);
                 count();
                 barrier();
             }
@@ -172,7 +174,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             // Everybody passes a barrier before it and behind it.
             if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
             const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
-            finish_round<CONVERGE_BLOCK>(WAKE_GIVEN, ids, number, notes, share, block, blocks, limit, waking, next,
+            finish_round<CONVERGE_BLOCK>(WAKE_GIVEN, served, serving, notes, share, block, blocks, limit, waking, next,
                                          shared, activated ARGS);
             ROUND_FINISH
             barrier();

@@ -8,7 +8,8 @@ import numpy as np
 
 from suricate.base.devices import Device
 from suricate.base.errors import ParameterError
-from suricate.cuda.launch import multiprocessors
+from suricate.base.types import EMPTY
+from suricate.cuda.launch import address, multiprocessors
 from suricate.cuda.program import Program, c_type
 from suricate.graph import Graph
 from suricate.kernels.walking import Walk, walk_of
@@ -16,16 +17,17 @@ from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until
 from suricate.operators.cuda.launches import NULL, merged, split_memory
 from suricate.operators.cuda.loops.loop_memory import LoopMemory, Outcomes, packed_vertices, propagated
-from suricate.operators.cuda.programs import launch_values, program_of
+from suricate.operators.cuda.programs import TABLE_UNIT, VOTE_TABLES, launch_values, program_of
 from suricate.operators.cuda.pull.pull import value_macros
 from suricate.operators.results import Propagated
 
 CONVERGE_BLOCK = 512  #: threads of a block
 #: blocks per multiprocessor, all of them resident: a barrier gets dearer with every block
 CONVERGE_BLOCKS, SCAN_BLOCKS = 2, 3  #: the latter where rounds pass over the storage
+FEWEST_UNITS, MOST_UNITS = 32, 1 << 17  #: of :class:`VoteTables`
 PASS_BLOCKS = 3  #: of rounds over all vertices by "vertex"
 SYMMETRIC = (("in", "out"), ("out", "in"), ("both", "both"))  #: directions of pulling and waking that see the same arcs
-ROUND_WORDS = 18  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
+ROUND_WORDS = 20  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
 
 
 def converge(
@@ -45,7 +47,7 @@ def converge(
     arguments = (
         *views, pulled[0].bound, np.uint64(graph.most_arcs), packed_vertices(frontier), np.uint32(max_steps),
         np.uint64(most), np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy,
-        capacity, rounds, outcome.address, *launch_values(call),
+        capacity, rounds, outcome.address, *_tables(graph, call), *launch_values(call),
     )  # fmt: skip
     grid = (_blocks(scans=scans) * multiprocessors(graph.device),)
     made.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
@@ -65,7 +67,8 @@ def _made_for(
 ) -> tuple[Program, bool]:
     """Return the program of a call, and whether its rounds of many vertices scan the storage."""
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
-    scans = (wake is not None or _is_of_all(start)) and over != "both" and schemes.passes_scan(graph, graph.view(over))
+    may_scan = over != "both" and call.vote is None
+    scans = (wake is not None or _is_of_all(start)) and may_scan and schemes.passes_scan(graph, graph.view(over))
     walk = walks_of(graph, over)[0]
     return converge_program(walk, call, over, wake, until, symmetric=symmetric, scans=scans), scans
 
@@ -171,8 +174,37 @@ def _made(
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
         WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,
-        ROUND_WORDS=ROUND_WORDS, UNLIMITED=f"{UNLIMITED}ull", **macros, **_totals(call, until),
+        ROUND_WORDS=ROUND_WORDS, UNLIMITED=f"{UNLIMITED}ull", HAS_TABLES=int(_has_tables(call)),
+        **macros, **_totals(call, until),
     )  # fmt: skip
+
+
+def _has_tables(call: Call) -> bool:
+    """Return whether votes of heavy vertices add up in device memory: totals of floats need a scale for a vertex."""
+    return call.vote is not None and call.result.kind == "i"
+
+
+def _tables(graph: Graph, call: Call) -> tuple[Any, ...]:
+    return (graph.workspace.state(VoteTables).of(graph),) if _has_tables(call) else ()
+
+
+class VoteTables:
+    """Memory for the hash tables of heavy vertices, see ``vote_tables.cuh``; kernels leave it as it was.
+
+    There are places for some of the vertices of a large graph: where they take turns no more are needed at a time.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._xp, self._units = device.xp, 0
+
+    def of(self, graph: Graph) -> np.void:
+        """Return the struct ``VOTE_TABLES`` of the memory for ``graph``: keys are EMPTY, sums 0."""
+        units = min(max(FEWEST_UNITS, graph.most_arcs // (4 * TABLE_UNIT)), MOST_UNITS)
+        if units > self._units:
+            self._units, places = units, units * TABLE_UNIT
+            self._key, self._sum = self._xp.full(places, EMPTY, np.uint32), self._xp.zeros(places, np.uint64)
+            self._packed = VOTE_TABLES.packed(address(self._key), address(self._sum), units)
+        return self._packed
 
 
 def _totals(call: Call, until: str | None) -> dict[str, str]:

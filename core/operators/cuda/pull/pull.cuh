@@ -6,6 +6,7 @@
 
 #define TILE 4  // lanes for a vertex of the class below
 #define TINY 8  // up to this degree a thread serves a vertex
+#define TABLE_ABOVE 128  // up to this degree the part of a warp has a place for every neighbour, see vote_tables.cuh
 #if VALUES_AT_ONCE
 #define SMALL TINY
 #define WIDE 256  // up to this degree a warp, above it the whole block, or all blocks
@@ -59,6 +60,8 @@ template <int LANES> __device__ __forceinline__ Reduced reduce_tile(Reduced part
     return part;
 }
 
+template <int THREADS> struct PullShared;
+
 #if VALUES_AT_ONCE
 #include "at_once.cuh"
 #else
@@ -81,22 +84,18 @@ __device__ __forceinline__ Reduced reduce_part(WALK, const Wakers& wakers, uint3
 }
 #endif
 
-// Into how many parts, which the blocks share, a heavy vertex is split.
-__device__ __forceinline__ uint32_t parts_of_heavy(WALK, uint32_t x, uint32_t neighbors) {
-#if VALUES_AT_ONCE
-    return parts_of_values(neighbors);
-#else
-    return buckets_of_vertex(WALKED, x);
-#endif
+#if !VALUES_AT_ONCE
+// List x for reduce_heavy; return whether there is space.
+__device__ __forceinline__ bool list_pulled(WALK, const Heavy& heavy, uint32_t x, uint32_t place, uint32_t) {
+    return list_heavy(heavy, x, place, buckets_of_vertex(WALKED, x));
 }
 
-#if !VALUES_AT_ONCE
-// Reduce the buckets of all listed vertices, with one atomic per run of a vertex; all warps of the blocks call it. The thread that
-// completes a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.list.total.
-template <class F>
-__device__ __forceinline__ void reduce_buckets_of_heavy(WALK, const Wakers& wakers, unsigned long long packed,
-                                                        const Heavy& heavy, uint32_t block, uint32_t blocks,
-                                                        F&& finish FORMALS) {
+// Reduce all listed vertices, bucket by bucket with one atomic per run of a vertex; all threads of the blocks `block` of `blocks` call it.
+// The thread that completes a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.list.total.
+template <int THREADS, class F>
+__device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigned long long packed, const Heavy& heavy,
+                                             uint32_t block, uint32_t blocks, PullShared<THREADS>&,
+                                             F&& finish FORMALS) {
     const uint32_t lane = threadIdx.x % 32;
     const auto parts = [&](uint32_t x) { return buckets_of_vertex(WALKED, x); };
     for_split_runs(packed, heavy, block, blocks, parts, [&](uint32_t k, uint32_t x, uint32_t first, uint32_t end) {
@@ -188,7 +187,7 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         const bool serves = lane < part && i < count;
         const uint32_t x = serves ? at(i) : EMPTY;
         const uint32_t neighbors = x < num_vertices ? degree_of(WALKED, x) : 0;
-        bool later = neighbors > limit && list_heavy(heavy, x, uint32_t(i), parts_of_heavy(WALKED, x, neighbors));
+        bool later = neighbors > limit && list_pulled(WALKED, heavy, x, uint32_t(i), neighbors);
         if (neighbors > WIDE && !later) {
             const uint32_t place = atomicAdd(&shared.huges, 1u);
             later = place < (VALUES_AT_ONCE ? THREADS : HUGE_VERTICES);
@@ -234,17 +233,4 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         if (VALUES_AT_ONCE) reduce_huge(WALKED, wakers, shared, finish ARGS);
     }
     if (!VALUES_AT_ONCE) reduce_huge(WALKED, wakers, shared, finish ARGS);
-}
-
-// Reduce all listed vertices; all threads of the blocks `block` of `blocks` call it. The thread that completes a vertex calls
-// finish(place, vertex, reduced). `packed` is the final *heavy.list.total.
-template <int THREADS, class F>
-__device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigned long long packed, const Heavy& heavy,
-                                             uint32_t block, uint32_t blocks, PullShared<THREADS>& shared,
-                                             F&& finish FORMALS) {
-#if VALUES_AT_ONCE
-    values_of_heavy<THREADS>(WALKED, packed, heavy, block, blocks, shared.table, finish ARGS);
-#else
-    reduce_buckets_of_heavy(WALKED, wakers, packed, heavy, block, blocks, finish ARGS);
-#endif
 }

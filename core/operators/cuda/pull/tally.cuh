@@ -77,19 +77,25 @@ __device__ __forceinline__ void add_amount(unsigned long long* sum, unsigned lon
     if (high != 0) atomicAdd(words + 1, high);
 }
 
-// Add to what sums up for a key; any threads. Linear probing from a place that its hash gives, up to `probes` places.
-__device__ __forceinline__ void add_to(const Places& table, table_key key, uint32_t hash, table_sum amount,
-                                       uint32_t probes) {
+// Add to what sums up for a key; any threads. Linear probing from a place that its hash gives, up to `probes` places; return whether that
+// finds one.
+__device__ __forceinline__ bool may_add(const Places& table, table_key key, uint32_t hash, table_sum amount,
+                                        uint32_t probes) {
     for (uint32_t i = 0; i < min(probes, table.places); ++i) {
         const uint32_t at = (hash + i) & (table.places - 1);
         table_key there = *(const volatile table_key*)(table.key + at);
         if (there == FREE_PLACE) there = atomicCAS(table.key + at, FREE_PLACE, key);
         if (there == FREE_PLACE || there == key) {
             add_amount(table.sum + at, amount);
-            return;
+            return true;
         }
     }
-    atomicExch(table.full, 1u);
+    return false;
+}
+
+__device__ __forceinline__ void add_to(const Places& table, table_key key, uint32_t hash, table_sum amount,
+                                       uint32_t probes) {
+    if (!may_add(table, key, hash, amount, probes)) atomicExch(table.full, 1u);
 }
 
 // The number of parts into which a block divides the values of this number of neighbours: those of a heavy vertex.
@@ -160,6 +166,7 @@ template <int THREADS> __device__ __forceinline__ Reduced value_by_block(WALK, u
     return reduced_to(best_of_block<THREADS>(table, best, KEPT(x)));
 }
 
+#if !HAS_TABLES
 // The parts of all listed vertices, in turns by the blocks `block` of `blocks`, all threads of which call it. The thread that completes
 // a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.list.total, where parts stand for buckets.
 template <int THREADS, class F>
@@ -191,3 +198,4 @@ __device__ __forceinline__ void values_of_heavy(WALK, unsigned long long packed,
         __syncthreads();  // table.best is free again
     }
 }
+#endif

@@ -67,14 +67,19 @@ struct Scales {
 
 __device__ __forceinline__ uint32_t hash_of(uint32_t label) { return uint32_t((label * 0x9E3779B97F4A7C15ull) >> 32); }
 
+// Whether what a function returned is a vote.
+template <class V> __device__ __forceinline__ bool counts_as_vote(const V& vote FORMALS) {
+    if ((unsigned long long)vote.label >= (unsigned long long)LABELS || vote.weight == 0) return false;
+    return EXACT || vote.weight - vote.weight == 0;
+}
+
 // Call f(label, weight) for the votes that the calling thread of THREADS serves: 1, a warp or the block.
 template <int THREADS, class F> __device__ __forceinline__ void walk_votes(WALK, uint32_t x, bool counts,
                                                                            F&& f FORMALS) {
     SPARE
     walk_shared<THREADS>(WALKED, x, [&](uint32_t y, weight_t w) {
         const auto vote = VOTED(x, y, w);
-        if ((unsigned long long)vote.label >= (unsigned long long)LABELS || vote.weight == 0) return;
-        if (EXACT || vote.weight - vote.weight == 0) f(uint32_t(vote.label), vote.weight);
+        if (counts_as_vote(vote ARGS)) f(uint32_t(vote.label), vote.weight);
     });
     if (counts) {
         SPARE_BACK
@@ -215,6 +220,9 @@ __device__ __forceinline__ Best best_of_pass(WALK, uint32_t x, const Places& tab
     return best;
 }
 
+#if HAS_TABLES
+#include "vote_tables.cuh"
+#else
 // One thread: make the better of `best` and heavy vertex x' best that vertex' best.
 __device__ __forceinline__ void add_best(Reduced* sum, uint32_t x, const Best& best FORMALS) {
     while (atomicExch(&sum->lock, 1u)) {}
@@ -226,3 +234,4 @@ __device__ __forceinline__ void add_best(Reduced* sum, uint32_t x, const Best& b
     __threadfence();
     atomicExch(&sum->lock, 0u);
 }
+#endif

@@ -16,8 +16,8 @@
 
 #define LOCAL_QUEUE 1024  // active vertices kept in shared memory before they are queued
 
-// What a round notes of position i of its list: what `then` said, whether a vertex was computed, and with turns, if it was in this cycle.
-enum { STAYS = 1, WAKES = 2, COMPUTED = 4, HAD_TURN = 8 };
+// What a round notes of position i of its list: what `then` said, and whether a vertex was computed.
+enum { STAYS = 1, WAKES = 2, COMPUTED = 4 };
 
 // How the vertices of the next round are noted. stamp[v] is `next` for each of them. Few of them are also listed in queue[0 .. *count);
 // of many (`dense`) only the stamps tell. With `bits` the stamps tell only who stays active, and bits who wakes its neighbours: they
