@@ -117,29 +117,45 @@ class LogBuild(LogTask):
         self.note(log)
 
 
-class LogAppend(LogBuild):
-    """All events enter an empty log, in batches."""
+class LogAppend(ByTurns, LogBuild):
+    """All events enter an empty log, in batches; on the CPU by turns with a plain loop that knows all rows before."""
 
     workload = "log append"
-    does = "append all events to an empty log, batch after batch"
+    does = "append all events to an empty log, batch after batch; on the CPU by turns with a plain loop into known rows"
 
-    def __init__(self, fixture: Fixture, batch: int, over: str = "in") -> None:
-        super().__init__(fixture, over)
-        self.batch = batch
+    def __init__(self, fixture: Fixture, batch: int) -> None:
+        LogBuild.__init__(self, fixture)
+        self.batch, self.beside = batch, not fixture.device.is_cuda
 
-    def prepare(self) -> list[Arrays]:
+    def setup(self) -> None:
+        """Find where the rows of the plain loop begin."""
+        from suricate.bench.logs import plain_appending  # imports Numba
+
+        self.start()
+        lengths = np.bincount(self.fixture.data.dst, minlength=self.fixture.data.num_vertices)
+        self.plain, self.begin = plain_appending.appended, np.cumsum(lengths) - lengths
+
+    def draw(self) -> list[Arrays]:
         """Return the batches."""
         assert self.batch is not None
         given = self.uploaded(0, self.live)
         return [tuple(part[at : at + self.batch] for part in given) for at in range(0, self.live, self.batch)]
 
-    def action(self, given: list[Arrays]) -> Events:
+    def ours(self, given: list[Arrays]) -> Events:
         """Append batch after batch; then bring the rows by vertex up to date, where an append does not."""
         log = self.new_log()
         for part in given:
             log.append(*part)
         _ = log._index.rows
         return log
+
+    def other(self, given: list[Arrays]) -> Arrays:
+        """Append by the plain loop."""
+        return self.plain(given, self.begin)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the bytes per event, and the seconds by turns."""
+        return {**super().extra(), **self.compared()}
 
 
 class LogSlide(LogTask):

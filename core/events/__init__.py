@@ -362,7 +362,8 @@ class Events:
         if not ascends:
             order = self.device.xp.argsort(times, kind="stable")
             times, src, dst = times[order], src[order], dst[order]
-            values = {name: _picked(part, order) for name, part in values.items()}
+            host = on_host(order) if values else order  # texts are there
+            values = {name: part[host if isinstance(part, np.ndarray) else order] for name, part in values.items()}
             oldest, newest = int(times[0]), int(times[-1])
         closed = self.closed
         if closed is not None and oldest < closed:
@@ -601,11 +602,6 @@ class Events:
 
 def _time(value: Any, label: str) -> int:
     return integer(label, value, low=FIRST, high=LAST)
-
-
-def _picked(values: Array, order: Array) -> Array:
-    """Return ``values``, which may be on the host although ``order`` is not, in this order."""
-    return values[on_host(order) if isinstance(values, np.ndarray) else order]
 
 
 def _kinds_of(columns: Any) -> dict[str, Kind]:

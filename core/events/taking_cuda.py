@@ -54,8 +54,8 @@ class Taking:
             *(ring.data.ptr for ring in rings), record.next, record.capacity - 1, self._state.data.ptr,
             self._done.data.ptr, self._answer.address, self._answer.next(),
         )  # fmt: skip
-        largest, descends, first, last = self._answer.read()
-        first, last = signed(first), signed(last)
+        largest, descends = self._answer.read()[:2]
+        first, last = self._answer.array[3:].view(np.int64).tolist()
         return last if largest < num_vertices and not descends and first >= limit else None
 
     @cached_property
@@ -69,8 +69,3 @@ class Taking:
             self._answer.next(),
         )  # fmt: skip
         return record.first + self._answer.read()[0]
-
-
-def signed(word: int) -> int:
-    """Return the number that a word of 64 bits is in two's complement."""
-    return word - (word >> 63 << 64)

@@ -6,12 +6,13 @@ arrays, where these parts begin and end, over the slots of the index; nothing is
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, Device
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.types import EdgeList, StoreView
 from suricate.events.record import LOW
@@ -50,9 +51,7 @@ class View(Graph):
         self._events, self.log, self._made = self, log, log._version
         self.first, self.mask = record.first, record.capacity - 1
         self._seen = contiguous_view(begin, end, rows.other, rows.number)
-        backend = choose_backend(None, log.device)[0]
-        options = GraphOptions(backend, log.over != "both", rows.number.dtype)
-        self._assemble(options, (RowsStore(self._seen, log.device, _refuse),))  # type: ignore[arg-type]
+        self._assemble(_options(log.device, log.over != "both"), (RowsStore(self._seen, log.device, _refuse),))  # type: ignore[arg-type]
         self._lock, self.workspace, self.owner = log._lock, log._workspace, Owner
         self._names, self._kept = log.names, WeakValueDictionary()
 
@@ -115,6 +114,11 @@ class View(Graph):
             raise RequirementError("the log has changed since between() made this view: make another one")
 
 
+@cache
+def _options(device: Device, directed: bool) -> GraphOptions:
+    return GraphOptions(choose_backend(None, device)[0], directed, np.dtype(np.uint32))
+
+
 def _refuse(why: str = Owner.refusal) -> NoReturn:
     raise RequirementError(why)
 
@@ -133,7 +137,7 @@ def between(log: Events, start: int | None = None, end: int | None = None) -> Vi
 
     Raises:
         ParameterError: a time is no integer of 64 bits.
-        CapacityError: there is not enough memory, 16 bytes per vertex.
+        CapacityError: there is not enough memory, 16 bytes per vertex, unless the view has all events.
 
     Example:
         >>> log = su.Events(3, device="cpu")
@@ -143,4 +147,7 @@ def between(log: Events, start: int | None = None, end: int | None = None) -> Vi
         >>> times.tolist()[1:]
         [10, 20]
     """
-    return View(log, *log._index.between(*log._numbers_between(start, end)))
+    record, (first, upto) = log._record, log._numbers_between(start, end)
+    if (first, upto) == (record.first, record.next):
+        return View(log, *log._index.rows[:2])
+    return View(log, *log._index.between(first, upto))

@@ -62,6 +62,14 @@ def test_times_are_those_of_the_file_and_later_in_each_round(fixture: Fixture) -
     assert np.array_equal(dst[1:401], fixture.data.dst)
 
 
+def test_a_plain_loop_appends_the_same_rows(fixture: Fixture) -> None:
+    task = LogAppend(fixture, 30)
+    task.setup()
+    rows = task.other(task.draw())
+    order = np.argsort(fixture.data.dst, kind="stable")
+    assert [part.tolist() for part in rows] == [fixture.data.src[order].tolist(), order.tolist()]
+
+
 def test_wrong_logs_are_told(fixture: Fixture) -> None:
     task = LogSlide(fixture, 64)
     task.setup()
