@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,15 @@ def resident_bytes() -> int | None:
     except (OSError, ValueError, IndexError):
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def anonymous_bytes() -> int | None:
+    """Return the bytes of main memory that belong to no file, of this process; None if the system does not say."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) << 10
+    return None
 
 
 def _peak_on_host(work: Callable[[], Any]) -> int:

@@ -11,6 +11,7 @@ from suricate.bench.defaults import KERNELS
 from suricate.bench.logs import passes, tasks
 from suricate.bench.runner import Task
 from suricate.bench.scaling.capacity import Capacity
+from suricate.bench.scaling.vertices import Vertices
 from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Update, Workload
 from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.workloads import (
@@ -47,7 +48,7 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
     "methods": (methods.Method, methods.StreamedMethod),
     "quality": (qualities.Quality,),
     "crossover": (crossover.Crossing,),
-    "scaling": (Build, Insert, Delete, Compute, Update, Capacity),
+    "scaling": (Build, Insert, Delete, Compute, Update, Capacity, Vertices),
     "reduce": (operators.Reduce, operators.Propagate),
     "sweep": (builds.Build, operations.Memory, operators.Reduce, *operations.OPERATIONS),
     "memory": (footprints.Footprint,),

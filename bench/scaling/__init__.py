@@ -52,7 +52,7 @@ def _on_rank(comm: Comm, specs: Sequence[str], device: str, plan: Plan, output: 
             print(line, flush=True)
 
     inputs = [("strong", drawn.load(spec, seed=plan.seed)) for spec in specs]
-    if comm.size > 1 and not plan.is_capacity:
+    if comm.size > 1 and not plan.is_alone:
         inputs += [("weak", times(data, comm.size)) for _, data in inputs]
     return Session(comm, where, plan, results, say).run(inputs)
 

@@ -26,6 +26,7 @@ from suricate.bench.reports.results import ResultsFile, Row, new_run, read, to_l
 from suricate.bench.scaling.capacity import Capacity
 from suricate.bench.scaling.metering import Metered, Spent
 from suricate.bench.scaling.model import Model
+from suricate.bench.scaling.vertices import Vertices
 from suricate.bench.scaling.workloads import Build, Compute, Delete, Grow, Insert, Job, Update, Workload
 from suricate.bench.verify.edges import Mismatch
 from suricate.cuda.compiler import POOL
@@ -63,17 +64,17 @@ class Plan:
         return self.algorithms or tuple(name for name, kind in algorithms().items() if "scaling" in kind.suites)
 
     @property
-    def is_capacity(self) -> bool:
-        """Whether the plan names the workload "capacity", which is measured without others."""
-        return self.workloads == ("capacity",)
+    def is_alone(self) -> bool:
+        """Whether the plan names a workload that is measured without others: "capacity" or "vertices"."""
+        return self.workloads in (("capacity",), ("vertices",))
 
     def of(self, job: Job) -> Iterator[Workload]:
         """Yield the workloads to measure on the graph of ``job``; the build comes first, as the others need its graph.
 
-        If the plan names the workload "capacity", only that is yielded.
+        If the plan names the workload "capacity" or "vertices", only that is yielded.
         """
-        if self.is_capacity:
-            yield Capacity(job, self.names())
+        if self.is_alone:
+            yield {"capacity": Capacity, "vertices": Vertices}[self.workloads[0]](job, self.names())
             return
         yield Build(job)
         made = [kind(job, size) for kind in (Insert, Delete) for size in self.batches]
@@ -107,7 +108,7 @@ class Session:
         if self.results is not None:
             facts = [data.describe() for _, data in inputs]
             self.results.append(environment(self.run_id, self.device, self.plan.seed, facts, None))
-        if self.comm.size > 1:
+        if self.comm.size > 1 and not self.plan.is_alone:
             self._measure_collectives()
         for detail, data in inputs:
             job = Job(self.comm, data, self.device, self.plan.backend)
@@ -223,7 +224,8 @@ class Session:
         named = " ".join(
             str(part) for part in (workload.workload, workload.algorithm, workload.batch) if part is not None
         )
-        self.say(f"{job.data.name} {detail}, {ranks} ranks: {named}: {median:.5g} s{share}{beside}")
+        said = workload.said() and f"; {workload.said()}"
+        self.say(f"{job.data.name} {detail}, {ranks} ranks: {named}: {median:.5g} s{share}{beside}{said}")
 
     def _alone(self, row: Row, detail: str) -> float | None:
         """Return the seconds of ``row`` on one rank, by the results file; None if unknown, or ``detail`` is "weak"."""

@@ -99,6 +99,10 @@ class Workload:
         """Return further facts for the row, by name; called after :meth:`check`."""
         return {}
 
+    def said(self) -> str:
+        """Return what the line of the row says besides times; called after :meth:`check`."""
+        return ""
+
 
 class Build(Workload):
     """Insert all edges of the input into an empty graph; the other workloads use the graph of the last repeat."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from suricate import parallel
 from suricate.base.devices import CPU
 from suricate.bench import constants, drawn, scaling
 from suricate.bench.commands import bench
+from suricate.bench.machine.allocations import anonymous_bytes
 from suricate.bench.reports import plot
 from suricate.bench.reports import scaling as report
 from suricate.bench.reports.results import read
@@ -112,6 +114,30 @@ def test_a_full_graph_that_is_wrong_has_no_row(
     done = fill(tmp_path / "rows.jsonl", monkeypatch, "1", f"rmat:{scale}:99", 200_000, kind)
     assert done.exit_code == 1, done.output
     assert f"FAIL scaling capacity : {what}" in done.output
+
+
+def test_bytes_of_a_vertex_are_asked_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, held = count(), "suricate.bench.scaling.vertices.anonymous_bytes"
+    monkeypatch.setattr("suricate.bench.scaling.vertices.WARM", 1024)
+    monkeypatch.setattr(held, lambda: 2**14 * (next(asked) // 2))  # both ranks ask each time
+    options = "--ranks", "2", "--workload", "vertices", "--algorithm", "degree", "--graph", "uniform:8192:1"
+    path = tmp_path / "rows.jsonl"
+    done = CliRunner().invoke(bench, ["--suite", "scaling", "--device", "cpu", *options, "--output", str(path)])
+    assert "nothing: 1.0 B a vertex and rank; degree: 2.0 B a vertex and rank" in done.output
+    (row,) = read([path])[1]
+    assert row["extra"]["bytes_per_vertex"] == {"nothing": 1.0, "degree": 2.0}
+    monkeypatch.setattr(held, lambda: None)
+    failed = CliRunner().invoke(bench, ["--suite", "scaling", "--device", "cpu", *options, "--output", str(path)])
+    assert failed.exit_code == 1
+    assert "FAIL scaling vertices : the system does not say what memory a process holds" in failed.output
+
+
+def test_what_a_process_holds_grows_with_its_arrays() -> None:
+    before = anonymous_bytes()
+    if before is None:
+        pytest.skip("the system does not say what memory a process holds")
+    held = np.ones(2**26, np.uint8)
+    assert 0.9 * len(held) < anonymous_bytes() - before < 2 * len(held)
 
 
 def test_a_large_build_takes_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
