@@ -72,6 +72,7 @@ from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import all_passes_scan
 from suricate.plugins.algorithm import Algorithm, pull_bytes
+from suricate.state.owned import owned, places, spread
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -191,7 +192,8 @@ class PageRank(WholePasses):
         if differs:
             self._fit(graph)
         if method in LOCAL and self._announced is None:
-            self._announced = self._share.copy()
+            at, told = places(graph), owned(graph, self.dtype)
+            told[at], self._announced = self._share[at], told
             self._terms[KAPPA : KAPPA + 1] = self._dangling.total * self.alpha + (1 - self.alpha)
         if method not in LOCAL and not (self._by_edges(graph) or self._local_updates):
             self._warm(graph, ())
@@ -244,15 +246,19 @@ class PageRank(WholePasses):
     def _fit(self, graph: Graph) -> None:
         """Adapt the state to a changed set of live vertices: deleted vertices have rank 0, new ones the mean rank."""
         n, known, xp = graph.num_vertices, len(self._share), graph.device.xp
-        inv = xp.full(n, 1 if self.self_loops else -1, self.dtype)
-        rank = xp.full(n, 1 / n)
-        inv[:known], rank[:known] = self._inv, (self._share / abs(self._inv)) * (known / n)
+        inv, rank = owned(graph, self.dtype, 1 if self.self_loops else -1), xp.full(n, 1 / n)
+        at = places(graph)
+        old = slice(at.start, min(at.stop, known)) if isinstance(at, slice) else at[at < known]
+        inv[old], rank[old] = self._inv[old], (self._share[old] / abs(self._inv[old])) * (known / n)
+        spread(graph, rank)
         start = uniform(graph)
         rank = rank * (start > 0)
         total = rank.sum()
         rank = xp.where(total > 0, divided(xp, rank, total), start)
-        self._share, self._inv = (rank * abs(inv)).astype(self.dtype), inv
-        self._after, self._announced, self._local_updates = xp.empty_like(self._share), None, 0.0
+        self._share, self._inv = rank.astype(self.dtype), inv
+        self._share[at] = rank[at] * abs(inv[at])
+        spread(graph, self._share)
+        self._after, self._announced, self._local_updates = self._beside(graph), None, 0.0
         (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
 
     def event_step(self, graph: Graph) -> Step | str:

@@ -9,6 +9,8 @@ change tells how large the error is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from suricate.algorithms.pagerank.steps import FAST, FRESH, GIVEN_UP, SLOW
@@ -45,11 +47,12 @@ class StepExtrapolation:
 class SeriesExtrapolation:
     """Decides when to add the sum of all coming steps at once, if their changes form a geometric series.
 
-    ``tol`` is the norm of a change at which the iteration ends.
+    ``tol`` is the norm of a change at which the iteration ends. ``summed`` returns sums of a list of numbers over all
+    processes, each of which passes its own vertices.
     """
 
-    def __init__(self, tol: float) -> None:
-        self._tol = tol
+    def __init__(self, tol: float, summed: Callable[[list[float]], list[float]]) -> None:
+        self._tol, self._summed = tol, summed
         self._norm = self._factor = np.inf  # of the last change, and of that and the one before
         self._change: np.ndarray | None = None  # the last one, if it was looked at
 
@@ -68,7 +71,8 @@ class SeriesExtrapolation:
         self._change = share - before if steady else None
         if self._change is None or known is None or factor * norm <= self._tol:
             return 0.0
-        cross, one, other = (_product(*pair) for pair in ((self._change, known), (self._change,) * 2, (known,) * 2))
+        pairs = (self._change, known), (self._change,) * 2, (known,) * 2
+        cross, one, other = self._summed([_product(*pair) for pair in pairs])
         if cross * cross < (1 - ALIKE) * one * other or not other > 0:
             return 0.0
         self._norm, self._change, ratio = np.inf, None, cross / other

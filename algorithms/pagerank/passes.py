@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from suricate.operators import Stop, advance, converge, iterate, neighbor_reduce
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import all_passes_scan
+from suricate.state.owned import owned, places, spread, summed, swapped
 
 if TYPE_CHECKING:
     from suricate.algorithms.pagerank.parameters import Jumps
@@ -81,7 +83,7 @@ class WholePasses(VerifiedRanks):
     def compute(self, graph: Graph) -> None:
         """Iterate from ``nstart``, by default from the same rank at every live vertex."""
         self.weighting.demand(graph)
-        n, xp = graph.num_vertices, graph.device.xp
+        n = graph.num_vertices
         self.jumps.check(n, grown=self._share is not None)
         if self.norm == "linf":
             demand_floor("pagerank: tol", self.tol, self.tol, float(np.finfo(self.dtype).eps) / max(n, 1), self.dtype)
@@ -89,8 +91,8 @@ class WholePasses(VerifiedRanks):
         self._cut.clear()
         self._start(graph)
         self._share = self._first(graph).astype(self.dtype, copy=False)
-        self._inv = xp.full(n, -1, self.dtype)
-        self._after, self._announced = xp.empty_like(self._share), None
+        self._inv, self._announced = owned(graph, self.dtype, -1), None
+        self._after = self._beside(graph)
         self._loops, self._steps, self._local_updates, self._was_local = [], 0, 0.0, False
         if n == 0:
             return
@@ -99,6 +101,10 @@ class WholePasses(VerifiedRanks):
         self._look(graph)
         if not graph.device.is_cuda:
             self._starts.computed(self.iterations)
+
+    def _beside(self, graph: Graph) -> Array:
+        """Return an array for the shares after a step, which neighbours read only after they have changed places."""
+        return owned(graph, self.dtype) if graph.has_in_edges else graph.device.xp.empty_like(self._share)
 
     def _first(self, graph: Graph) -> Array:
         """Return the ranks that a computation starts from, ``float64[n]``: ``nstart``, or equal at live vertices."""
@@ -194,23 +200,29 @@ class WholePasses(VerifiedRanks):
         ``paced``: steps whose changes fall slowly may be extrapolated.
         """
         step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None
-        pace, series, change = self._host_pace, SeriesExtrapolation(self.tol) if self.method == "auto" else None, 0.0
-        done = 0
+        at, summing = (places(graph), partial(summed, graph)) if graph.has_in_edges else (slice(None), list)
+        series = SeriesExtrapolation(self.tol, summing) if self.method == "auto" else None
+        pace, change, done = self._host_pace, 0.0, 0
         while True:
             dangling = self._dangling.read()
             (fast_step if fast_step and pace.quickens(change) else step)()
             done += 1
-            self._share, self._after = self._after, self._share
+            self._share, self._after = swapped(graph, self._share, self._after)
             change = self._error.read()
             if not change > self.tol or progress.ends(done, change):
                 break
-            weight = series.weight(change, self._share, self._after, plain=not pace.is_fast) if series else 0.0
+            share, before = self._share[at], self._after[at]
+            weight = series.weight(change, share, before, plain=not pace.is_fast) if series else 0.0
             if weight:
-                extrapolate(self._share, self._after, weight)
+                extrapolate(share, before, weight)
+                self._share[at] = share
+                spread(graph, self._share)
                 self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
                 pace.restart()
         if pace.is_fast:
-            self._share, self._after = self._after, self._share  # what the last step started from is within tol
+            self._share, self._after = swapped(
+                graph, self._share, self._after
+            )  # what the last step started from is within tol
         pace.restart()
         self._steps += done
 
@@ -321,11 +333,30 @@ class WholePasses(VerifiedRanks):
             raise self._why_unusable(self._graph)
         if self._owes_passes and self._cut.found():
             self._continue(self._graph)
-        ranks = self._share / abs(self._inv)
-        ranks = divided(self._graph.device.xp, ranks, ranks.sum())
+        ranks = self._own_ranks(self._graph)
+        if self._graph.partition is not None:
+            mine, ranks = ranks, self._graph.device.xp.empty_like(self._share)
+            ranks[places(self._graph)] = mine
+            spread(self._graph, ranks)
         if not self.converged:
             self._raise_unconverged(ranks)
         return ranks
+
+    def of_own(self, graph: Graph) -> ReturnedArray | None:
+        """Return the ranks of this process's vertices in a new array, without those of others; None: read the result.
+
+        Whether more passes are needed, or ranks cannot be used, is found out by reading the result.
+        """
+        if graph.partition is None or not (len(self._share) and self._is_usable() and self.converged):
+            return None
+        return self._own_ranks(graph)
+
+    def _own_ranks(self, graph: Graph) -> Array:
+        """Return the ranks of this process's vertices; collective."""
+        at, xp = places(graph), graph.device.xp
+        ranks = self._share[at] / abs(self._inv[at])
+        total = ranks.sum()
+        return divided(xp, ranks, total if graph.partition is None else xp.asarray(summed(graph, [total])[0]))
 
     @property
     def converged(self) -> bool:

@@ -27,6 +27,7 @@ from suricate.graph.interface import hints, html
 from suricate.plugins.algorithm import Algorithm
 from suricate.plugins.pace import Pace
 from suricate.state.locks import on_device_of
+from suricate.state.owned import places
 
 if TYPE_CHECKING:
     from typing import Self
@@ -71,6 +72,35 @@ class Advance(NamedTuple):
     quick: bool = False
 
 
+MOVED = "vertices have gone to other processes"  #: of which arrays of a process have no entries then
+
+
+class OwnedState(NamedTuple):
+    """Whether an algorithm keeps arrays of which a process has the entries of its own vertices only.
+
+    ``is_kept``: whether it does; ``made``, ``divisions``: counts of the graph's :class:`OwnArrays` at its last step.
+    """
+
+    is_kept: bool
+    made: int
+    divisions: int
+
+    @classmethod
+    def of(cls, graph: Graph) -> OwnedState:
+        """Return the state of an algorithm that has none yet."""
+        arrays = None if graph.partition is None else graph.partition.own_arrays
+        return cls(False, arrays.made if arrays else 0, arrays.divisions if arrays else 0)
+
+    def is_void(self, graph: Graph) -> bool:
+        """Return whether vertices have gone to other processes since, so that the arrays are of no use."""
+        return self.is_kept and self.divisions != self.of(graph).divisions
+
+    def after(self, graph: Graph, before: OwnedState) -> OwnedState:
+        """Return the state after a step of the algorithm that began with ``before``: whether arrays were made in it."""
+        now = self.of(graph)
+        return now._replace(is_kept=self.is_kept or now.made != before.made)
+
+
 SKIPPED, FAILED, UPDATED = map(Advance, ("skipped", "failed", "updated"))
 
 
@@ -95,6 +125,7 @@ class Kept:
         self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
         self._failed, self.version = True, graph.version
         self._is_new = True  # whether the algorithm has not begun to compute
+        self._own = OwnedState.of(graph)
         self.last: tuple[Any, ...] = ()
 
     @property
@@ -110,7 +141,7 @@ class Kept:
             self.algorithm = make_algorithm(self.graph, type(self.algorithm), self.params)
             self.algorithm.pace = pace
         self._failed, self._is_new = True, False
-        launched = LOCAL.quick_launches
+        launched, own = LOCAL.quick_launches, OwnedState.of(self.graph)
         if pace is not None and self.updates.computed:
             pace.computes(self.graph.most_arcs)
         try:
@@ -122,6 +153,7 @@ class Kept:
         self.updates.computed += 1
         self.did = Advance("computed", quick=LOCAL.quick_launches > launched)
         self._failed, self.version, self.last = False, self.graph.version, ()
+        self._own = self._own.after(self.graph, own)
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a saved state of the algorithm, given on the device, in place of a computation."""
@@ -164,11 +196,17 @@ class Kept:
             self.did = Advance("computed")
         return found
 
+    def own(self) -> Any:
+        """Return the result at this process's vertices; None if the algorithm can only compute all of it."""
+        if self.last or not self.trackers or self.stale:
+            return None
+        return self.algorithm.of_own(self.graph)
+
     def advance(self, delta: Delta, before: int) -> None:
         """Update the algorithm, unless it is stale, by ``delta``; ``before``: the version before the change."""
         if self._failed or self.version != before:  # the next access computes from scratch anyway
             return
-        if delta.is_known_empty:
+        if delta.is_known_empty and not self._own.is_void(self.graph):
             self.updates.skipped += 1
             self.did = SKIPPED
         else:
@@ -177,9 +215,15 @@ class Kept:
 
     def _update(self, delta: Delta) -> None:
         algorithm, self._failed, self.did = self.algorithm, True, FAILED
+        own = OwnedState.of(self.graph)
         launched = LOCAL.quick_launches
         try:
-            algorithm.update(self.graph, delta)
+            if self._own.is_void(self.graph):
+                algorithm.recomputes(MOVED)
+                algorithm.compute(self.graph)
+            else:
+                algorithm.update(self.graph, delta)
+            self._own = self._own.after(self.graph, own)
         except Exception:
             self.updates.failed += 1
             raise
@@ -210,6 +254,18 @@ class Kept:
             with suppress(SuricateError):  # there is no result, of a deleted source for instance
                 left.last, left._failed = (protected(self.algorithm.result, copies=True),), False
         return left
+
+
+class Own(NamedTuple, Generic[R]):
+    """What :attr:`Tracker.own` returns.
+
+    Attributes:
+        vertices: ids, ``uint32[k]``, ascending, on the graph's device.
+        result: the result with ``k`` entries in each array by vertex.
+    """
+
+    vertices: Array
+    result: R
 
 
 class Tracker(Generic[R]):
@@ -321,6 +377,29 @@ class Tracker(Generic[R]):
         if found is None:
             found = frames.at(self.graph, self._current(), self.algorithm, vertices)
         return frames.of_one(found) if is_one else found
+
+    @property
+    @on_device_of("graph")
+    def own(self) -> Own[R]:
+        """The vertices that this process owns, ascending, and the result at them; of one process, all of it.
+
+        No process gets what others have. It is a call of all of them.
+
+        Raises:
+            ParameterError: the algorithm gives no value per vertex.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> mine = g.track("bfs", source=0).own
+            >>> mine.vertices.tolist(), mine.result.level.tolist()
+            ([0, 1, 2], [0, 1, 2])
+        """
+        at, xp = places(self.graph), self.graph.device.xp
+        vertices = xp.arange(at.start, at.stop, dtype=np.uint32) if isinstance(at, slice) else at.copy()
+        found = self._kept.own()
+        if found is None:
+            found = frames.at(self.graph, self._current(), self.algorithm, vertices)
+        return Own(vertices, found)
 
     @on_device_of("graph")
     def top(self, k: int = 10, by: str | None = None, *, largest: bool = True) -> frames.Frame:

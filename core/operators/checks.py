@@ -357,8 +357,16 @@ def _share_memory(device: Device, a: Array, b: Array) -> bool:
     """Return whether the memory of ``a`` and ``b``, contiguous arrays on ``device``, overlaps."""
     if not device.is_cuda:
         return np.may_share_memory(a, b)  # compares the bounds, which is exact for contiguous arrays
-    begin, other = a.data.ptr, b.data.ptr
-    return begin < other + b.nbytes and other < begin + a.nbytes
+    (begin, end), (low, high) = map(_memory_of, (a, b))
+    return begin < high and low < end
+
+
+def _memory_of(array: Array) -> tuple[int, int]:
+    """Return where the memory of an array on a device begins and ends: not all of its entries need to have some."""
+    if not array.nbytes:
+        return 0, 0
+    place, memory = array.data.ptr, array.data.mem
+    return max(place, memory.ptr), min(place + array.nbytes, memory.ptr + memory.size)
 
 
 def stored(graph: Graph, call: Call, out: Array | None, *, aliased: bool = False) -> Array | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.errors import RequirementError
 from suricate.edgefn.layout import words_less
 from suricate.intake.arrays import sorted_distinct
 from suricate.parallel.unions import unite
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from suricate.operators.call import Call
     from suricate.parallel.partition import Partition
 
+ALL_HAVE = "all processes have whole (suricate.state.owned.whole)"
 REDUCE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
 
 
@@ -49,6 +51,35 @@ def vertices_in(graph: Graph, frontiers: Sequence[Frontier], others: Sequence[Ar
     xp, parts = graph.device.xp, [*(one.vertices for one in frontiers), *others]
     ids = sorted_distinct(xp.concatenate(parts), xp) if parts else xp.empty(0, np.uint32)
     return ids[ids < graph.num_vertices].astype(np.uint32)
+
+
+def uses_own(part: Partition, call: Call, out: Any = None, *, at_vertex: bool = False, over: str = "out") -> bool:
+    """Return whether ``call`` uses arrays of which ranks keep their own entries; raise if it does elsewhere than there.
+
+    ``at_vertex``: ``call.function`` is a function of vertices; else it is one of edges, in a pull ``over`` a direction
+    or, with ``"out"``, any operator, and must not use them unless they are those of its vertex ``v``.
+    """
+    own = {at for at, value in enumerate(call.values) if part.is_own(value)}
+    if part.is_own(out) or (call.vote is not None and call.vote.keep in own):
+        raise RequirementError(f"out and keep of a graph of several processes are arrays that {ALL_HAVE}")
+    used = False
+    for name, function in ({"fn": call.function} | call.functions).items() if own else ():
+        near = name in ("then", "commit") or (name == "fn" and (at_vertex or over != "out"))
+        far = function.elsewhere if near else function.reads | function.writes
+        if far is None or far & own or (function.leading[0] == "i" and own & (function.reads | function.writes)):
+            at = min(own & (far or own) or own)
+            raise RequirementError(
+                f"args[{at}] is an array of which each process keeps the entries of its own vertices: {name} uses it "
+                f"elsewhere than at a vertex v of the process: pass an array that {ALL_HAVE}"
+            )
+        used = used or bool(own & (function.reads | function.writes))
+    return used
+
+
+def demand_whole(part: Partition, call: Call, out: Any = None) -> None:
+    """Raise if ``call``, of no pull and no map of vertices, uses arrays that no process has whole."""
+    if uses_own(part, call, out):
+        raise RequirementError(f"then of a push takes arrays that {ALL_HAVE}")
 
 
 def written_by(call: Call, function: TypedFunction | None) -> list[Any]:

@@ -11,7 +11,17 @@ from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.types import ArcList
 from suricate.comm.rounds import in_rounds
-from suricate.parallel.arguments import combine, effects, frontier_of, own_effects, vertices_in, with_local, written_by
+from suricate.parallel.arguments import (
+    combine,
+    demand_whole,
+    effects,
+    frontier_of,
+    own_effects,
+    uses_own,
+    vertices_in,
+    with_local,
+    written_by,
+)
 from suricate.parallel.on_demand.asks import Asking, Columns, columns_of
 from suricate.parallel.on_demand.rows import at_a_time, slices
 from suricate.parallel.pulls import ends_of
@@ -32,6 +42,9 @@ def vertex_map(part: Partition, divided: Graph, call: Call, start: Start) -> Fro
     If the function reads the graph at its vertex only, each rank calls it for the vertices it owns, else for all.
     """
     graph = part.follow()
+    if uses_own(part, call, at_vertex=True):
+        _demand_own_vertices(divided, call)
+        return _map_owned(part, call, start)
     if any(value is divided for value in call.values) and _asks_about_its_vertex(call):
         return _map_owned(part, call, start)
     totals = Totals(part, call.values)
@@ -40,6 +53,15 @@ def vertex_map(part: Partition, divided: Graph, call: Call, start: Start) -> Fro
         kept = operators.vertex_map(graph, _alone(*start.frontiers, *start.arcs), call.given[0], args=args)
     totals.end()
     return kept
+
+
+def _demand_own_vertices(divided: Graph, call: Call) -> None:
+    """Raise if a function that uses arrays of its own vertices asks the graph about others, too."""
+    if any(value is divided for value in call.values) and not _asks_about_its_vertex(call):
+        raise RequirementError(
+            "a function that uses an array of which each process keeps the entries of its own vertices asks the graph "
+            "about its vertex only"
+        )
 
 
 def _alone(*parts: Any) -> Any:
@@ -79,6 +101,7 @@ def edge_map(part: Partition, _: Graph, call: Call, start: Start, over: str) -> 
     graph = part.follow()
     if call.function.by_hand:
         raise RequirementError("edge_map of a graph of several processes takes plain functions, whose effects it knows")
+    demand_whole(part, call)
     asking, totals = Asking(part, call), Totals(part, call.values)
     asking.args, added = own_effects(part, call.function, call.values, asking.args)
     positions = call.function.leading[0] == "i"

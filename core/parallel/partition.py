@@ -68,9 +68,12 @@ class Partition(Placement):
         Args:
             ids: the vertices, ascending, each once, the same on every rank; None: all.
             arrays: arrays or ``Words`` indexed by vertex, written in place; they may be shorter than ``num_vertices``.
+                Those of which each rank keeps its own entries are left as they are.
         """
         for array in arrays:
             data = array.data if isinstance(array, Words) else array
+            if self.is_own(data):
+                continue
             if ids is None:
                 self.share(data)
                 continue

@@ -12,7 +12,7 @@ from suricate.intake.arrays import sorted_distinct
 from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.rounds import STAYS, WAKES, mark, told
-from suricate.parallel.arguments import effects, frontier_of, vertices_in, written_by
+from suricate.parallel.arguments import effects, frontier_of, uses_own, vertices_in, written_by
 from suricate.parallel.on_demand.asks import Asking
 from suricate.parallel.pending import PendingNumber
 from suricate.parallel.totals import Totals
@@ -58,6 +58,8 @@ class Pull:
     def __init__(self, part: Partition, call: Call, out: Any, over: str) -> None:
         self.part, self.call, self.out, self.over = part, call, out, over
         self.graph = part.follow()
+        for one in out if isinstance(out, tuple) else (out,):
+            uses_own(part, call, one, over=over)
         self.written = [*written_by(call, call.then), *([] if out is None else [out])]
         self.asking, self.totals = Asking(part, call), Totals(part, call.values)
 
@@ -148,7 +150,8 @@ class Rounds:
     """Rounds of pulls over an active set, or over all vertices, on the vertices of this rank.
 
     Arguments as drivers take them. The loop ends, and ``crowded`` is set, if a round has more than ``most`` vertices
-    and edges over which these activate others, counted together.
+    and edges over which these activate others, counted together. ``staying``: the pairs of arrays of which ranks keep
+    their own entries of one, whose entries are exchanged after a round in place of the arrays.
     """
 
     def __init__(self, part: Partition, call: Call, over: str, wake: str | None, most: int, pairs: Swap) -> None:
@@ -156,6 +159,10 @@ class Rounds:
         self.pull, _, self.then, self.commit, self.dtype = call.given
         self.ballot = ballot(call)
         self.graph, self.crowded = part.follow(), False
+        uses_own(part, call, over=over)
+        used = call.commit.reads | call.commit.writes if call.commit is not None else ()
+        self.commits_own = any(part.is_own(call.values[at]) for at in used)
+        self.staying = [(a, b) for a, b in pairs if any(part.is_own(call.values[at]) for at in (a, b))]
         self._kept: list[Array] = []  # what the last round over all vertices has overwritten here
         self.written = sorted(call.then.stores) if call.then is not None else []
         self.asking, self.totals = Asking(part, call), Totals(part, call.values)
@@ -177,6 +184,7 @@ class Rounds:
         Returns the outcome.
         """
         n, steps, stopped = self.graph.num_vertices, 0, False
+        moving = tuple(pair for pair in self.pairs if pair not in self.staying)
         pending = PendingNumber(self.graph.device, stop) if stop is not None and self._can_be_undone() else None
         while n and steps < limit and not stopped:
             if steps:
@@ -196,9 +204,11 @@ class Rounds:
                 pending.note()
                 stopped = not pending.unread and pending.ends_loop()
             steps += 1
-            self.asking.exchange(self.pairs)
+            for a, b in self.staying:
+                self.part.swap_own(self.call.values[a], self.call.values[b])
+            self.asking.exchange(moving)
         if steps % 2:  # arrays keep their places, and what the last round wrote to b is in a
-            _exchange([(self.call.values[a], self.call.values[b]) for a, b in self.pairs])
+            _exchange([(self.call.values[a], self.call.values[b]) for a, b in moving])
         if not steps:
             self.totals.end()
         left_out = after is not None and not after.crowded
@@ -256,9 +266,13 @@ class Rounds:
         part.share_rows(ids, [*(self.call.values[position] for position in self.written), self.answers])
         if self.commit is not None:
             args = self.asking.of(vertices=ids)
-            commit, values = self.call.commit, self.call.values
-            with effects(part, commit, values, args, alike=True) as given, self.totals.call(alike=True):
-                operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=given)
+            commit, values, alike = self.call.commit, self.call.values, not self.commits_own
+            with effects(part, commit, values, args, alike=alike) as given, self.totals.call(alike=alike):
+                operators.vertex_map(
+                    graph, frontier_of(graph, ids if alike else part.owned(ids)), self.commit, args=given
+                )
+            if not alike:
+                part.share_rows(ids, written_by(self.call, commit))
         self.totals.end()
         staying, waking = ids[told(self.answers[ids], STAYS)], ids[told(self.answers[ids], WAKES)]
         if self.most < UNLIMITED and len(ids) + self._edges(waking) > self.most:

@@ -13,7 +13,7 @@ from suricate.base.types import ArcList
 from suricate.edgefn.layout import keys_differ, words_less
 from suricate.intake.arrays import sorted_distinct
 from suricate.operators.results import Layers, Propagated
-from suricate.parallel.arguments import effects, frontier_of, vertices_in
+from suricate.parallel.arguments import demand_whole, effects, frontier_of, vertices_in
 from suricate.parallel.bottom_up import BottomUp
 from suricate.parallel.on_demand.asks import Asking, columns_of
 from suricate.parallel.totals import Totals
@@ -76,6 +76,7 @@ class Push:
         self.part, self.out, self.over, self.reduce = part, out, over, call.reduce
         self.fn, _, self.then, *_ = call.given
         self.graph = part.follow()
+        demand_whole(part, call, out)
         self.asking, self.totals = Asking(part, call, out), Totals(part, call.values)
         self.data: Array = out.data if call.layout is not None else out
         self.bottom_up: BottomUp | None = None  # how steps may pull

@@ -22,6 +22,7 @@ from suricate.placement.batches import joined_batch
 from suricate.placement.changes import DividedUpdater, GatheredEdges
 from suricate.placement.clock import AgreedClock
 from suricate.placement.edge_columns import DividedTable
+from suricate.placement.own_arrays import OwnArrays, places
 from suricate.placement.ownership import Ownership
 from suricate.placement.ranges import SLICE, arcs_within, cut, first_bounds, heaviest, move_rows
 from suricate.placement.split import PartCounts
@@ -53,6 +54,7 @@ class Placement:
         memory_limit: bytes; determines the slices in which data comes from other ranks. None: no limit.
         table: the columns of this rank's edges; None: the graph has no edge columns.
         held: number of arcs of each rank, of all its stores; None: not known.
+        own_arrays: arrays by vertex of which a rank keeps its own entries.
         refused: whether a batch was refused for want of memory, so that stores may have reserved more than they need.
         stores: the stores of the divided graph.
         local: a graph of all vertices and the arcs of this rank.
@@ -84,6 +86,7 @@ class Placement:
         self._reached = 0.0  # times the mean that the heaviest rank held after ranges were cut, or since
         self._graph = weakref.ref(graph)
         self._own: tuple[Ownership, Frontier] | None = None
+        self.own_arrays = OwnArrays()
         self.table: DividedTable | None = None
         self.held: list[int] | None = None
         self.refused = False
@@ -125,6 +128,7 @@ class Placement:
             local = tuple(store.local.copy_to(device) for store in self.stores)
             other.local._assemble(self.local.options, local)
         other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
+        other.own_arrays = OwnArrays()
         other.arriving = other._tally = other._uneven_by = other._part_counts = None
         other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
         return other.stores, other
@@ -227,6 +231,26 @@ class Placement:
             order, own = order[order < len(array)], own[own < len(array)]
         array[order] = self.comm.joined(array[own])
 
+    def own_array(self, dtype: np.dtype, fill: float | None) -> Array:
+        """Return a new array by vertex of which this rank keeps its own entries, all ``fill``, or None: anything."""
+        return self.own_arrays.make(self.local.device, self.ownership, dtype, fill)
+
+    def own_places(self) -> Any:
+        """Return what selects this rank's entries of an array by vertex: a slice or, where it has blocks, ids."""
+        return places(self.ownership, self.xp) if self.ownership.is_ranges else self.own
+
+    def is_own(self, array: Any) -> bool:
+        """Return whether each rank keeps its own entries of ``array`` only."""
+        return array in self.own_arrays
+
+    def swap_own(self, a: Array, b: Array) -> None:
+        """Exchange the entries of this rank in two arrays by vertex; then share those that are whole. Collective."""
+        at = self.own_places()
+        a[at], b[at] = b[at].copy(), a[at].copy()
+        for array in (a, b):
+            if not self.is_own(array):
+                self.share(array)
+
     def ahead(self, num_vertices: int) -> Ownership:
         """Return the ownership of at least ``num_vertices`` vertices, as :meth:`resize` would make it; collective."""
         owned = self.ownership
@@ -234,8 +258,11 @@ class Placement:
 
     def resize(self, num_vertices: int) -> None:
         """Give new vertices, up to ``num_vertices``, to ranks that hold little; or remove the last ones. Collective."""
-        if num_vertices != self.ownership.num_vertices:
-            self.ownership = self.ownership.resized(num_vertices, self._held_by_all())
+        before = self.ownership
+        if num_vertices != before.num_vertices:
+            self.ownership = before.resized(num_vertices, self._held_by_all())
+            if len(self.ownership.moved(before).begin):
+                self.own_arrays.divided()
 
     def follow(self) -> Graph:
         """Return the local graph, after copying the version and the number of vertices of the divided graph to it."""
@@ -300,6 +327,7 @@ class Placement:
         divided = Ownership(self.comm.rank, bounds)
         if move_rows(tuple(store.local for store in self.stores), self.comm, divided, self.table, most):
             self.ownership, self._reached = divided, heaviest(weight, bounds) / mean
+            self.own_arrays.divided()
             self.held = None
             for store in self.stores:
                 store.moved()

@@ -272,6 +272,18 @@ class Algorithm(ABC):
         """
         return None
 
+    def of_own(self, graph: Any) -> Any:
+        """Return :attr:`result` at the vertices of this process, if that needs no others; None: use the whole result.
+
+        Of a graph of several processes; ascending by id. A call of all of them.
+
+        Example:
+            >>> g = su.Graph.from_coo([0, 1], [1, 2], device="cpu")
+            >>> g.track("bfs", source=0).algorithm.of_own(g) is None
+            True
+        """
+        return None
+
     def event_step(self, graph: Any) -> Step | str:
         """Return how a compiled loop on the CPU updates the state edge by edge, for ``suricate.replay``.
 

@@ -20,7 +20,7 @@ from suricate.intake.arrays import bits, on_host, picked, sorted_distinct
 from suricate.operators import binding
 from suricate.operators import intersection as alone
 from suricate.operators.call import driver_of
-from suricate.parallel.arguments import combine, own_effects
+from suricate.parallel.arguments import combine, demand_whole, own_effects
 from suricate.parallel.on_demand.asks import Asking
 from suricate.parallel.on_demand.rows import Rows, at_a_time, ends_of_keys, known, slices
 from suricate.parallel.totals import Totals
@@ -40,6 +40,7 @@ def intersect(
 ) -> None:  # fmt: skip
     """Intersect the rows of every pair on one rank, as a driver does (see ``suricate.operators.call``)."""
     local = part.follow()
+    demand_whole(part, call, out)
     with part.comm.alike():  # that copies, or does not, by what stores of this rank have chosen
         views = alone.walked_together(local, alone.views_of(local, left, right), reads_weights=call.of_two)
     corners = pairs is None and oriented is not None and out is not None and len(out) != 1

@@ -80,6 +80,8 @@ class MemoryPointer:
             return np.empty(shape, dtype)
         assert self.mem is not None
         offset = self.ptr - self.mem.ptr
+        if offset < 0 or (not offset and size > self.mem.size):  # over a range: what lies outside is not used
+            return np.ndarray(shape, dtype, (ctypes.c_uint8 * size).from_address(self.ptr))
         assert 0 <= offset <= self.mem.size - size, "an array begins or ends outside its memory"
         return np.ndarray(shape, dtype, self.mem.bytes, self.mem.begin + offset)
 
