@@ -70,6 +70,7 @@ class NameTable:
         )  # fmt: skip
         self._counted = NO_IDS, NO_IDS  # what the pending change counts up and down
         self._left: tuple[Left, ...] = ()  # what was forgotten in this slide and the one before
+        self.remembers = True  #: whether that is kept
 
     @staticmethod
     def _dtype(head: np.ndarray) -> str | None:
@@ -156,6 +157,11 @@ class NameTable:
             self._loops.rehash(self._table.slots, slots)
             self._table = self._table._replace(slots=slots)
 
+    def _expect(self, number: int) -> None:
+        """Take memory for ``number`` names ahead, while there are none."""
+        self._table = self._table._replace(slots=np.zeros((1 << max(11, (2 * number).bit_length()), 2), np.uint64))
+        self._allot(max(number, len(self._table.words)))
+
     def _allot(self, size: int) -> None:
         """Enlarge the arrays that are indexed by id to ``size`` entries."""
         table, bits = self._table, (size + 63) // 64
@@ -197,7 +203,7 @@ class NameTable:
     def _leave(self, gone: np.ndarray) -> None:
         """Store the names of ids that :meth:`_keep` is to forget next."""
         head, left = self._table.head, self._left_of()
-        if len(gone):
+        if len(gone) and self.remembers:
             since = self._table.since[gone]
             left += (Left(gone, since, self._values_of(gone), int(head[SLIDE]), int(head[TIMES]) + 1),)
         self._left = left

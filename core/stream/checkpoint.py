@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION, ABOUT, OWNER = "suricate stream", 3, "about", "owner"
 PART = ".part.npz"  #: how the names of files end that have the events of ranks but the first one
+OF_EVENTS = "ring.", "waiting.", "ahead."  #: arrays that one rank has taken from a checkpoint,
+OF_NAMES = "names.ids", "names.counts", "names.since", "names.data", "names.offsets"  #: and these of divided names
 GRAPH = {"directed": True, "weight_dtype": "by default", "self_loops": "allow"}  #: options that must not change
 KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
 
@@ -310,4 +312,5 @@ def without_events(saved: Any) -> Any:
     if saved is None:
         return None
     about, arrays = saved
-    return about, {name: part for name, part in arrays.items() if not name.startswith(("ring.", "waiting.", "ahead."))}
+    own = *OF_EVENTS, *(OF_NAMES if about.get("divided") else ())
+    return about, {name: part for name, part in arrays.items() if not name.startswith(own)}

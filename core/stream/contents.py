@@ -543,6 +543,7 @@ class Contents:
                        None if attributes is None else attributes.descr],
             "texts": [*intake.attributes.texts], "late": self.late.save(), "last": self.rule.last,
             "read": self.read, "next": None if self.ring is None else self.ring.number,
+            "divided": self.names is not None and self.names.is_divided,
             "decay": self.decay and [self.decay.base, self.decay.newest, self.scale],
         }  # fmt: skip
         arrays = {"rule": self.rule.state, "counters": self.counters.save()}
@@ -550,12 +551,15 @@ class Contents:
             arrays |= prefixed(f"text{number}.", table.state())
         if self.names is not None:
             arrays |= self.names.save()
-        arrays |= self.save_part()
-        if self.ring is not None:
-            arrays |= prefixed("waiting.", _arrays_of(self._by_time()))
-            for events in self._held:
-                arrays |= prefixed("ahead.", _arrays_of(events))
-        return about, arrays
+        return about, arrays | self.save_part() | self.save_waiting()
+
+    def save_waiting(self) -> dict[str, np.ndarray]:
+        """Return the events that wait, or are in doubt, as arrays by name, with the names of their tokens."""
+        parts: Sequence[Events] = () if self.ring is None else (self._by_time(), *self._held)
+        parts, found = (parts, {}) if self.names is None else self.names.save_events(parts)
+        for name, events in zip(("waiting.", "ahead."), parts, strict=False):
+            found |= prefixed(name, _arrays_of(events))
+        return found
 
     def save_part(self) -> dict[str, np.ndarray]:
         """Return the live events of this rank, as arrays by name."""
@@ -576,7 +580,7 @@ class Contents:
         self._set_columns(dtype, attributes, ())
         self.late.load(about["late"])
         if self.names is not None:
-            self.names.load(state_in(arrays, "names."), state_in(arrays, "tokens."), arrays["reserved"])
+            self.names.load(arrays, parts or [arrays], divided=about.get("divided", False))
         saved, decay = state_in(arrays, "ring."), about.get("decay") or (None, None, None)
         self.scale = decay[2]
         if (parts or self.division is not None) and about["next"] is not None:

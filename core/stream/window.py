@@ -35,7 +35,7 @@ from suricate.state.column import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.alerts import EDGES, Alert, checked_alerts, rule_of
 from suricate.stream.all_ranks.contents import SharedContents
-from suricate.stream.all_ranks.names import SharedNames
+from suricate.stream.all_ranks.names import vertex_names_of_all
 from suricate.stream.all_ranks.reading import ENOUGH, Readers
 from suricate.stream.attributes import columns_needed
 from suricate.stream.background import NOT_YET, Background, ReadAhead, next_of
@@ -51,7 +51,7 @@ from suricate.stream.report import Report, of_history, picture_of, save
 from suricate.stream.sinks import Outputs, Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
-from suricate.stream.window_names import VertexNames, vertex_names
+from suricate.stream.window_names import vertex_names
 from suricate.windows.division import EventDivision
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class Window(Controls):
         comm = self._ranks.comm
         division = None if comm is None else EventDivision(comm, lambda: self.graph.partition, directed=directed)
         self._all_read = comm is not None and isinstance(self._source, Stretches)
-        vertices = vertex_names(names, directed=directed, kind=SharedNames if self._all_read else VertexNames)
+        naming = partial(vertex_names_of_all, comm=comm) if self._all_read and comm else vertex_names
+        vertices = naming(names, directed=directed)
         declared = checked_kinds(options.get("edge_columns") or {})
         dtype = options.get("weight_dtype", "float64")
         if combine == DECAY and (declared or getattr(dtype, "name", dtype) not in ("float64", float, np.float64)):

@@ -7,13 +7,13 @@ that a slide frees is given out from the next slide on. Late, waiting and cancel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from suricate.base.archives import prefixed
+from suricate.base.archives import prefixed, state_in
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.base.types import EMPTY
@@ -24,6 +24,7 @@ from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.name_values import NEXT_SLIDE, Values
 from suricate.intake.names import Names
 from suricate.io.sources.chunk_columns import Texts
+from suricate.stream.all_ranks.divided_names import joined_states
 from suricate.windows.events import Events
 from suricate.windows.ring import Change
 
@@ -76,9 +77,11 @@ def list_tokens(src, dst, lives, ids, listed):
 class VertexNames:
     """The names of a window's vertices, and the tokens of events that wait."""
 
+    is_divided = False  #: whether each rank has a share of the names
+
     def __init__(self, names: Names, *, directed: bool) -> None:
         self.names, self._directed = names, directed
-        self._tokens = Names(names.dtype)
+        self._tokens = _tokens(names.dtype)
         self._ids = np.full(1 << 10, UNSEEN, np.int64)  # by token, within a slide
         self._live = np.empty(0, np.int64)  # ids of the live events that came with the newest slide
         self.reserved = NO_IDS  #: ids of names that parameters of trackers have, held once more
@@ -91,9 +94,13 @@ class VertexNames:
         """Return the tokens of a column of names, ``uint32[n]``, and raise the count of each by one per occurrence."""
         if isinstance(column, Texts):
             if self._tokens.dtype is None:
-                self._tokens = Names("text")
+                self._tokens = _tokens("text")
             return self._tokens.intern_spans(column.data, column.spans, count=True)
         return self._tokens.add(column)
+
+    def chunk(self, rows: int) -> AbstractContextManager[None]:
+        """Return a context for the names of a chunk with so many ``rows``."""
+        return nullcontext()
 
     @property
     def kind(self) -> str | None:
@@ -123,8 +130,8 @@ class VertexNames:
         live, others = self._tokens.values_of(listed[:count]), listed[count:number]
         values = self._tokens.values_of(others) if number > count else None
         with self.names.exclusive():
-            ids[listed[:count]] = self._live = self._given(live, events, lives, listed[:count])
-            found = None if values is None else self.names._ids_of(values, adds=False)
+            self._live, found = self._resolved(live, values, events, lives, listed[:count])
+        ids[listed[:count]] = self._live
         if found is not None:
             ids[others] = np.where(found == EMPTY, UNKNOWN, found.astype(np.int64))
         src, dst = ids[events.src], ids[events.dst]
@@ -137,6 +144,16 @@ class VertexNames:
         known = (src >= 0) & (dst >= 0)
         cancelled, unmatched = np.count_nonzero(~known & (events.kind >= 0)), np.count_nonzero(misses[~known])
         return kept.taken(known), int(cancelled), int(unmatched)
+
+    def _resolved(
+        self, live: Values, others: Values | None, events: Events, lives: np.ndarray, tokens: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the ids of the names ``live`` of live events, which have these ``tokens``, and of ``others``.
+
+        New names of live events get one; ``others`` may be unknown.
+        """
+        found = self._given(live, events, lives, tokens)
+        return found, None if others is None else self.names._ids_of(others, adds=False)
 
     def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Return the ids of the ``names`` of live events, in order, which have these ``tokens``; new names get one."""
@@ -157,8 +174,12 @@ class VertexNames:
 
     def _began(self) -> Prepared:
         """Begin the change of names by a slide, and return it."""
-        self._change = Prepared(self.names, NEXT_SLIDE, slides=True)
+        self._change = self._prepared(slides=True)
         return self._change
+
+    def _prepared(self, *, slides: bool = False) -> Prepared:
+        """Return a change of the names, with which the next slide begins if ``slides``."""
+        return Prepared(self.names, NEXT_SLIDE if slides else 0, slides=slides)
 
     def news(self) -> Values:
         """Return the names that get an id by the slide that :meth:`close_slide` closed last, in order of events."""
@@ -196,7 +217,7 @@ class VertexNames:
         with graph.exclusive(), self.names.exclusive():
             self._take_over()
             if self._change is None:
-                self._change = Prepared(self.names)
+                self._change = self._prepared()
             self._change.ready()
             self._change.up, self._reserved, self._fresh = NO_IDS, self.reserved, NO_IDS
             yield self._change
@@ -212,7 +233,7 @@ class VertexNames:
         assert self._change is not None
         ids = self._change.intern(values)
         new = np.setdiff1d(ids, self._reserved)
-        self._fresh = np.concatenate((self._fresh, new[self.names._table.counts[new] == 0]))
+        self._fresh = np.concatenate((self._fresh, new[self._counts(new) == 0]))
         self._change.up = np.concatenate((self._change.up, new))
         self._reserved = np.concatenate((self._reserved, new))
         self._wanted.update(ids.tolist())
@@ -225,8 +246,13 @@ class VertexNames:
         assert self._change is not None
         if not len(self._reserved):
             return NO_IDS
-        counts = self.names._table.counts[self._reserved] + np.isin(self._reserved, self._change.up)
+        counts = self._counts(self._reserved) + np.isin(self._reserved, self._change.up)
         return self._reserved[counts == 1]
+
+    def _counts(self, ids: np.ndarray) -> np.ndarray:
+        """Return the counts of ids, those of a change that is made ahead included."""
+        counts: np.ndarray = self.names._table.counts[ids]
+        return counts
 
     def drop_unwanted(self) -> None:
         """After a restart: release reserved names that no tracker uses any more."""
@@ -235,28 +261,49 @@ class VertexNames:
         self.reserved = np.setdiff1d(self.reserved, left)
 
     def save(self) -> dict[str, np.ndarray]:
-        """Return everything that :meth:`load` and :meth:`adopt` need, as arrays."""
-        return {**prefixed("names.", self.names.state()), **self.save_tokens(), "reserved": self.reserved}
+        """Return what :meth:`load` needs, as arrays; of names that are divided those of this rank."""
+        return {**prefixed("names.", self.names.state()), "reserved": self.reserved}
 
-    def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray], reserved: np.ndarray) -> None:
-        """Restore names of vertices and reserved ids that :meth:`save` returned; of the ``tokens`` their kind only."""
-        self.reserved, self.names = reserved, Names.restore(names)
-        self._tokens = Names(Names.restore(tokens).dtype)
+    def save_events(self, parts: Sequence[Events]) -> tuple[Sequence[Events], dict[str, np.ndarray]]:
+        """Return events that wait, in several ``parts``, and the names of their tokens as arrays, for :meth:`adopt`."""
+        return parts, prefixed("tokens.", self._tokens.state())
+
+    def load(self, arrays: dict[str, np.ndarray], parts: Sequence[dict[str, np.ndarray]], *, divided: bool) -> None:
+        """Restore names and reserved ids that :meth:`save` returned in ``arrays``; of tokens their kind only.
+
+        ``parts``: if the names were ``divided``, what several ranks returned, ``arrays`` among them.
+        """
+        states = [state_in(each, "names.") for each in parts if "names.ids" in each] if divided else []
+        self.reserved = arrays["reserved"]
+        self.names = Names.restore(joined_states(self._of_all(states)) if divided else state_in(arrays, "names."))
+        self._set_kind(Names.restore(state_in(arrays, "tokens.")).dtype)
+
+    def _of_all(self, states: list[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+        """Return the states of names that all ranks have read."""
+        return states
+
+    def _set_kind(self, kind: str | None) -> None:
+        """Begin without tokens; names are of this kind."""
+        self._tokens = _tokens(kind)
 
     def adopt(self, events: Events, tokens: dict[str, np.ndarray]) -> Events:
         """Return events that wait with tokens of this map in place of those by which they were saved."""
         saved = Names.restore(tokens)
-        src, dst = (self._tokens.add(saved.values_of(part)) for part in (events.src, events.dst))
+        with self.chunk(events.number):
+            src, dst = (self.tokens(saved.values_of(part)) for part in (events.src, events.dst))
         return events._replace(src=src, dst=dst)
-
-    def save_tokens(self) -> dict[str, np.ndarray]:
-        """Return the tokens of the events that wait, for :meth:`adopt`."""
-        return prefixed("tokens.", self._tokens.state())
 
     @property
     def memory(self) -> int:
         """Bytes of the names of vertices, and of the names of events that wait."""
         return sum(sum(each.memory_usage().values()) for each in (self.names, self._tokens))
+
+
+def _tokens(kind: str | None) -> Names:
+    """Return a map for tokens, without names."""
+    made = Names(kind)
+    made.remembers = False
+    return made
 
 
 def vertex_names(

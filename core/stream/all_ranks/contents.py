@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.archives import prefixed
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.types import INSERT
 from suricate.comm.protocol import Comm
 from suricate.io.sources.times import moment
 from suricate.stream.all_ranks.names import SharedNames
 from suricate.stream.chunk_events import SKIPS
-from suricate.stream.contents import Contents, Entering, _arrays_of
+from suricate.stream.contents import Contents, Entering
 from suricate.stream.options import COUNT, TIME
 from suricate.windows.events import Events, joined, number_before, times_of
 from suricate.windows.rule import AHEAD, DOUBTED, LATE, TAKEN
@@ -76,7 +76,8 @@ class SharedContents(Contents):
         """Return the valid events of a chunk of this rank, copies; refused rows are in ``found`` of :attr:`bad`."""
         position = self.intake.position
         try:
-            return self.intake.events(chunk)
+            with nullcontext() if self.names is None else self.names.chunk(len(chunk["src"])):
+                return self.intake.events(chunk)
         finally:
             self.intake.position = position
 
@@ -272,13 +273,9 @@ class SharedContents(Contents):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def save_part(self) -> dict[str, np.ndarray]:
-        """Return the live events of this rank and those that wait, as arrays by name."""
-        found = super().save_part()
-        if self.ring is not None:
-            found |= prefixed("waiting.", _arrays_of(self._by_time()))
-            for events in self._held:
-                found |= prefixed("ahead.", _arrays_of(events))
-        return found if self.names is None else found | self.names.save_tokens()
+        """Return the live events of this rank, those that wait, and its share of names, as arrays by name."""
+        shares = self.names.save() if self.names is not None and self.names.is_divided else {}
+        return super().save_part() | self.save_waiting() | shares
 
     def _placed(self, events: Events) -> Events:
         return events if events.position is not None else events._replace(position=np.arange(events.number))

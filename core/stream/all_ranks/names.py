@@ -1,18 +1,28 @@
-"""Names of vertices where all ranks read the source: each has tokens of its own, ids are those of one process."""
+"""Names of vertices where all ranks read the source: each has tokens of its own, ids are those of one process.
+
+A ``Names`` of the user is on all ranks (:class:`SharedNames`), else names are divided (:class:`SharesOfNames`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, cast
 
 import numpy as np
 
+from suricate.base.archives import prefixed, state_in
 from suricate.base.types import EMPTY
 from suricate.comm.protocol import Comm
 from suricate.cpu.jit import kernel
-from suricate.intake.name_values import Values
+from suricate.intake.name_values import Values, as_values
 from suricate.intake.names import Names
-from suricate.stream.window_names import VertexNames
+from suricate.stream.all_ranks.divided_names import DividedChange, DividedNames
+from suricate.stream.all_ranks.waiting_names import WaitingNames, taken
+from suricate.stream.window_names import VertexNames, vertex_names
 from suricate.windows.events import Events, times_of
+
+OFTEN, MOST = 4, 1 << 12  #: how many events of a slide make a name frequent, and how many such names are remembered
 
 
 @kernel
@@ -41,7 +51,11 @@ class SharedNames(VertexNames):
 
     def hear_kind(self, kind: str | None) -> None:
         """Take over of which kind the first names of the source are."""
-        self._tokens = Names(kind) if self._tokens.dtype is None else self._tokens
+        if self._tokens.dtype is None:
+            self._set_kind(kind)
+
+    def _of_all(self, states: list[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+        return [each for one in self.comm.gather("names", states) for each in one]
 
     def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         change = self._began()
@@ -82,6 +96,144 @@ class SharedNames(VertexNames):
         begin = sum(sizes[: self.comm.rank])
         own = slice(begin, begin + events.number)
         return lives[own], misses[own]
+
+
+class SharesOfNames(SharedNames):
+    """Names that are divided among the ranks, and names of events that wait on this one, which has asked for no id yet.
+
+    Args:
+        comm: the ranks.
+        directed: whether edges have a direction.
+    """
+
+    names: DividedNames
+    is_divided = True
+
+    def __init__(self, comm: Comm, *, directed: bool) -> None:
+        self.comm, self._waiting = comm, WaitingNames(None)
+        super().__init__(DividedNames(comm), directed=directed)
+        self._often, self._their_ids = Names(), np.empty(0, np.uint32)  # names of many events of the newest slide
+        self._as_of = 0  # the version of names with which they had these ids
+
+    # -- events that wait ----------------------------------------------------------------------------------------------
+
+    def tokens(self, column: Any) -> np.ndarray:
+        """Return tokens of a column of names, ``uint32[n]``."""
+        return self._waiting.tokens(column)
+
+    def chunk(self, rows: int) -> AbstractContextManager[None]:
+        """Return a context for the names of a chunk with so many ``rows``."""
+        return self._waiting.chunk(rows)
+
+    @property
+    def kind(self) -> str | None:
+        """``"text"``, ``"int64"`` or ``"uint64"``; None before the first name."""
+        return self._waiting.kind or self.names.dtype
+
+    def _set_kind(self, kind: str | None) -> None:
+        self._waiting = WaitingNames(kind)
+        self.names.set_kind(kind)
+
+    def hear_kind(self, kind: str | None) -> None:
+        """Take over of which kind the first names of the source are."""
+        self._waiting.kind = self._waiting.kind or kind
+        self.names.set_kind(kind)
+
+    def drop(self, events: Events) -> None:
+        """Release the tokens of events that enter no slide."""
+        self._waiting.drop(events)
+
+    def shown(self, events: Events) -> tuple[list[Any], list[Any]]:
+        """Return the names of the sources and of the destinations of events that hold tokens."""
+        names, (found,) = self._waiting.joined([events])
+        src, dst = (names.values_of(end).decoded().tolist() for end in (found.src, found.dst))
+        return src, dst
+
+    def save_events(self, parts: Sequence[Events]) -> tuple[Sequence[Events], dict[str, np.ndarray]]:
+        """Return events that wait, and the names of their tokens."""
+        (values,), found = self._waiting.joined(parts)
+        names = Names(self.kind)
+        names.intern(values)
+        return found, prefixed("tokens.", names.state())
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the names of this rank, and of the names of events that wait on it."""
+        return sum(self.names.memory_usage().values()) + self._waiting.memory
+
+    # -- slides --------------------------------------------------------------------------------------------------------
+
+    def named(self, events: Events) -> tuple[Events, int, int]:
+        """Replace tokens by ids of vertices, as ``VertexNames`` does; collective."""
+        listed, (found,) = self._waiting.joined([events])
+        self._tokens = cast(Names, listed)
+        named = super().named(found)
+        self._entered, self._tokens = events, Names()
+        return named
+
+    def _resolved(
+        self, live: Values, others: Values | None, events: Events, lives: np.ndarray, tokens: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        change: Any = self._began()
+        found = self._often_known(live)
+        new = np.flatnonzero(found == EMPTY)
+        number, places = np.full(self._tokens.num_ids, -1), np.full(len(new), -1)
+        number[tokens[new]] = np.arange(len(new))
+        first_places(events.src, events.dst, lives, number, places)
+        assert events.position is not None
+        time, position = times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1)
+        rest = as_values([], self.kind) if others is None else others
+        found[new], known = self.names.asked(change, taken(live, new), time, position, rest)
+        self._remember(events, live, tokens, found)
+        return found, None if others is None else known
+
+    def _often_known(self, names: Values) -> np.ndarray:
+        """Return the ids of names that were frequent in the last slide, EMPTY for all others, ``uint32[n]``."""
+        found = np.full(len(names), EMPTY, np.uint32)
+        if not len(names) or not len(self._their_ids):
+            return found
+        places = self._often._ids_of(names, adds=False)
+        known = np.flatnonzero(places != EMPTY)
+        ids = self._their_ids[places[known]]
+        stays = self.names.has(ids) & (self.names.since(ids) <= self._as_of)
+        found[known[stays]] = ids[stays]
+        return found
+
+    def _remember(self, events: Events, names: Values, tokens: np.ndarray, ids: np.ndarray) -> None:
+        """Remember the ids of names at many of the events, so that the next slide does not ask for them."""
+        counts = np.bincount(np.concatenate((events.src, events.dst)), minlength=1)
+        often = np.flatnonzero(counts[tokens] >= OFTEN)[:MOST]
+        self._often, self._their_ids, self._as_of = Names(self.kind), ids[often], self.names.version
+        if len(often):
+            self._often.intern(taken(names, often))
+
+    def _prepared(self, *, slides: bool = False) -> Any:
+        return DividedChange(self.names, slides=slides)
+
+    def _counts(self, ids: np.ndarray) -> np.ndarray:
+        return self.names.counts_of(ids)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Return what :meth:`load` needs: the names of this rank."""
+        return {**prefixed("names.", self.names.share_state()), "reserved": self.reserved}
+
+    def load(self, arrays: dict[str, np.ndarray], parts: Sequence[dict[str, np.ndarray]], *, divided: bool) -> None:
+        """Restore names of any number of ranks; collective."""
+        self.reserved, head = arrays["reserved"], state_in(arrays, "names.")
+        self._set_kind(Names.restore(state_in(arrays, "tokens.")).dtype)
+        states = [state_in(each, "names.") for each in parts if "names.ids" in each]
+        self.names.load(head, states if divided or self.comm.rank == 0 else [])
+
+
+def vertex_names_of_all(names: Names | bool | None, *, directed: bool, comm: Comm) -> VertexNames | None:
+    """Return the names that the option ``names`` asks for where all ranks read; None if vertices have no names."""
+    return (
+        SharesOfNames(comm, directed=directed)
+        if names is True
+        else vertex_names(names, directed=directed, kind=SharedNames)
+    )
 
 
 def in_order_of_events(given: list[tuple[Values, np.ndarray, np.ndarray]]) -> Values:

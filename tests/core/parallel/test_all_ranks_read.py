@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as hs
 
+import suricate as su
 import suricate.stream as st
 from suricate.errors import (
     DTypeError,
@@ -56,12 +57,26 @@ def job(comm: Comm | None, files: Path, out: Path, readers: str = "first", **opt
 
 
 def slides(window: st.Window, out: Path, most: int = 10**6) -> list[Any]:
-    """All that a slide says, with lists of edges in order of their ends; components are written to a sink."""
+    """All that a slide says, with lists of edges in order of their ends; components are written to a sink.
+
+    So is what names are read for: changes of edges, alerts about groups, levels from a name, attributes.
+    """
     groups, found = window.track("wcc"), []
     rows = window.sink(out / "groups.csv")
+    is_named = window.names is not None
+    if is_named:
+        changes, alerts = window.sink(out / "changes.csv"), window.sink(out / "alerts.csv")
+        window.alert(groups, merged=1, sink=alerts)
+        levels = window.track("bfs", source="n3")
+        window.vertices("age", {"id": [f"n{v}" for v in range(9)], "age": range(9)})
     with window:
         for w in window:
             rows.write(groups.to_pandas())
+            if is_named:
+                changes.write(w.delta.to_pandas().sort_values(["src", "dst", "kind"]))
+                ages = [str(age) for age in w.graph.columns["age"].tolist()]
+                found.append([[*levels.top(3)], levels.at(names=["n3"]).level.tolist(), ages])
+                found.append([*w.graph.names.counts(w.graph.names.ids), *w.graph.names.find(["n4", "none"])])
             names = None if w.graph.names is None else [w.graph.names[v] for v in w.graph.live_vertices.tolist()]
             columns = w.graph.edge_columns
             fees = sorted(columns["fee"].tolist()) if "fee" in columns else None
@@ -69,7 +84,7 @@ def slides(window: st.Window, out: Path, most: int = 10**6) -> list[Any]:
                      for each in (w.graph.edges(), w.delta.inserted, w.delta.deleted)]  # fmt: skip
             counts = w.events, w.left, w.taken, w.unmatched, w.late, w.skipped, w.lag, w.partial, w.closed_by
             found.append([w.end, counts, names, lists, fees])
-            if len(found) == most:
+            if len(found) == most * (1 + 2 * is_named):
                 break
     return [*found, window.late, window.skipped, window.read]
 
@@ -84,6 +99,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
     named=hs.booleans(), bad=hs.booleans(), directed=hs.booleans(), counted=hs.booleans(),
     combine=hs.sampled_from(["last", "sum", "decay"]),
 )  # fmt: skip
+@example(seed=3, ranks=3, files=7, kinds=True, named=True, bad=True, directed=True, counted=False, combine="last")
+@example(seed=4, ranks=4, files=5, kinds=False, named=True, bad=False, directed=False, counted=True, combine="sum")
 def test_slides_and_files_are_those_of_one_process(
     seed: int, ranks: int, files: int, kinds: bool, named: bool, bad: bool, directed: bool, counted: bool, combine: str,
     tmp_path_factory: pytest.TempPathFactory,
@@ -109,22 +126,22 @@ def test_slides_and_files_are_those_of_one_process(
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_job_goes_on_with_any_number_of_ranks(named: bool, tmp_path: Path) -> None:
-    """Events wait with other ranks then, in doubt too, and files are cut to what they were."""
+    """Events wait with other ranks then, in doubt too; files are cut to what they were; names are divided or not."""
     events = written(tmp_path / "in", 5, files=7, kinds=True, named=named, bad=True)
     options = {"names": named or None, "ahead": "60s", "checkpoint_every": 1}
     (tmp_path / "one").mkdir()
     (tmp_path / "all").mkdir()
     whole, found = slides(job(None, events, tmp_path / "one", **options), tmp_path / "one"), list[Any]()
-    for ranks, most in ((3, 3), (2, 4), (1, 2), (4, 3), (1, 1), (2, 99)):
+    for ranks, most in ((3, 3), (2, 4), (2, 2), (1, 2), (4, 3), (3, 1), (1, 1), (2, 99)):
         given = {**options, "checkpoint": tmp_path / "state"}
-        first, *others = run(
-            lambda comm, most=most, given=given: slides(
-                job(comm, events, tmp_path / "all", "all", **given), tmp_path / "all", most
-            ),
-            ranks,
-        )
+
+        def work(comm: Comm, most: int = most, given: dict[str, Any] = given) -> list[Any]:
+            own = {"names": su.Names()} if named and most in (1, 4) else {}
+            return slides(job(comm, events, tmp_path / "all", "all", **{**given, **own}), tmp_path / "all", most)
+
+        first, *others = run(work, ranks)
         assert others == [first] * (ranks - 1)
-        found += first[: -3 if most == 99 else -4]  # the last slide is not done: the loop was left in it
+        found += first[: -3 if most == 99 else -4 - 2 * named]  # the last slide is not done: the loop was left in it
     assert found == whole[:-3]
     assert first[-3:] == whole[-3:]
     assert whole[-3] > 0
