@@ -21,6 +21,7 @@ from suricate.cli.group import Failed
 from suricate.cli.run import has_text, literal, options_for, value_of
 from suricate.cli.sources import EVENTS, STDOUT, TARGET, ColumnsType, TargetType
 from suricate.cli.terminal import console, name_cell, plain_table, printable_rows, records
+from suricate.comm.connect import connect
 from suricate.graph.naming import VERTICES
 
 if TYPE_CHECKING:
@@ -127,6 +128,9 @@ def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--directed/--undirected", default=None, help="Default: what the algorithms need, else directed.")
+@click.option("--comm", metavar="NAME", help="Share the window with the processes of a launcher: auto, mpi.")
+@click.option("--readers", type=click.Choice(["first", "all"]), default="first", show_default=True,
+              help="With --comm: which processes read files.")  # fmt: skip
 @click.option(
     "--on-replaced",
     type=click.Choice(["raise", "restart"]),
@@ -168,7 +172,8 @@ def stream(
     FILE may be text, CSV, Parquet, Arrow or an event file, a folder or a pattern of them, or - for standard input; or
     messages that are there: kafka://HOST:PORT/TOPIC, redis://HOST:PORT/STREAM (docs/commands.md).
     Ctrl-C and SIGTERM end the job after the current slide; with --checkpoint the next call goes on from there.
-    With --follow it runs until then.
+    With --follow it runs until then. With --comm all processes make this call, and the first one prints:
+    mpiexec -n 4 python -m mpi4py -m suricate stream --comm mpi FILE ...
     """
     import suricate.stream as st
     from suricate.graph import frames
@@ -183,6 +188,11 @@ def stream(
     html, plot, watch = (options.pop(name) for name in ("html", "plot", "watch"))
     if watch and (form != "table" or output == STDOUT):
         raise click.UsageError("--watch takes the screen: it goes without --format, and without --output -")
+    library = options.pop("comm")
+    comm = None if library is None else connect(library)
+    is_first = comm is None or comm.rank == 0
+    if comm is not None and comm.size > 1 and (html is not None or plot is not None or watch):
+        raise click.UsageError("--html, --plot and --watch are for one process, without --comm")
     reading: dict[str, Any] = {"columns": columns, "time_unit": time_unit, "format": source_format}
     reading |= {name: options.pop(name) for name in OF_FILES}
     source, serve = source_of(file, **reading), options.pop("serve")
@@ -190,7 +200,8 @@ def stream(
     rules, told = options.pop("alerts"), options.pop("alert_output")
     if unknown := {tracker for tracker, _ in rules.values()} - {EDGES, *kinds}:
         raise click.UsageError(f"--alert {min(unknown)}:...: it is not tracked; --track {min(unknown)} does")
-    job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)
+    shared = {} if comm is None else {"comm": comm}
+    job = st.Window(source, graph=graph_options(kinds, backend, device, directed) | shared, **options)
     trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}
     sinks = {name: job.sink(target_of(output, name, len(kinds))) for name in kinds} if output is not None else {}
     alerts = {
@@ -199,24 +210,31 @@ def stream(
         for name, (tracker, rule) in rules.items()
     }  # fmt: skip
     if serve is not None:
-        click.echo(f"metrics: http://127.0.0.1:{job.serve(serve)}/metrics", err=True)
+        port = job.serve(serve)
+        if is_first:
+            click.echo(f"metrics: http://127.0.0.1:{port}/metrics", err=True)
     report = job.report(html) if html is not None or plot is not None or watch else None
     if plot is not None:
         picture_of(job, plot)  # what is wrong with it shows before the file is read
     lines: Printing = nullcontext(PRINTERS[form]([*trackers, *alerts]))
     is_watched = report is not None and watch and sys.stdout.isatty()
-    with watching(report) if is_watched else lines as show, job, progress_line(shows=not is_watched) as progress:
+    with (
+        watching(report) if is_watched else lines as show,
+        job,
+        progress_line(shows=is_first and not is_watched) as progress,
+    ):
         for w in job:
             tops = {name: frames.without_unreached(each.top(most), kinds[name]) for name, each in trackers.items()}
             for name, sink in sinks.items():
                 sink.write(tops[name])
             tops |= {name: alert.fired for name, alert in alerts.items()}
-            if output != STDOUT:
+            if is_first and output != STDOUT:
                 show(facts_of(w), tops)
             progress(w, job)
     if plot is not None:
         job.plot(plot)
-    click.echo(summary(job), err=True)
+    if is_first:
+        click.echo(summary(job), err=True)
     if max_late is not None and job.late > max_late * job.read:
         raise Failed(f"{job.late} of {job.read} events are late, more than --max-late {max_late:g} allows")
 

@@ -54,7 +54,7 @@ class WaitingNames:
     @contextmanager
     def chunk(self, rows: int) -> Iterator[None]:
         """Make a context for the names of a chunk with so many ``rows``: those of its events are in one list."""
-        first = self._room(2 * rows)
+        first = self._first_of(2 * rows)
         names = Names(self.kind)
         names._expect(rows)
         self._open, self._held[first] = (names, first), 0
@@ -90,7 +90,7 @@ class WaitingNames:
         found: np.ndarray = places + np.uint32(first)
         return found
 
-    def _room(self, most: int) -> int:
+    def _first_of(self, most: int) -> int:
         """Return the first of at ``most`` so many tokens that no event has."""
         if self._next + most > MOST:  # from the beginning, where lists have gone long ago
             self._next = 0

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from cli_calls import call, rows, shell
 from patience import PATIENCE
@@ -17,6 +18,8 @@ from patience import PATIENCE
 import suricate as su
 import suricate.stream as st
 from suricate import plugins
+from suricate.cli.stream import stream
+from suricate.parallel import Comm, run
 
 CPU = ("--device", "cpu")
 PAID = "payer,payee,amount,ts\nann,bob,5,2024-01-01\nbob,cid,7,2024-01-02\nann,bob,6,2024-01-02\ncid,dan,1,2024-01-04\n"
@@ -51,6 +54,28 @@ def test_a_line_per_slide_and_the_top_vertices_by_name(paid: Path) -> None:
     ]
     assert [row[2:] for row in rows(result)] == [["ann", "2"], ["ann", "3"], ["ann", "3"], ["cid", "2"]]
     assert "4 slides, 4 events" in result.stderr
+
+
+@pytest.mark.parametrize("readers", ["first", "all"])
+def test_processes_of_a_launcher_share_the_window_and_the_first_prints(
+    readers: str, paid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*COLUMNS, *CPU, "--window", "2d", "--slide", "1d", "--track", "wcc", "--output"]
+    given = [str(each) for each in (paid, *options)]
+    expected = call("stream", *given, tmp_path / "one.csv").stdout
+    shared = [*given, str(tmp_path / "all.csv"), "--comm", "threads", "--readers", readers]
+    run(lambda comm: stream.main(shared, standalone_mode=False), 3)
+    printed = capsys.readouterr()
+    assert printed.out == expected
+    assert printed.err.count("4 slides, 4 events") == 1
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
+
+    def refused(comm: Comm) -> None:
+        with pytest.raises(click.UsageError, match="--html, --plot and --watch are for one process"):
+            stream.main([*shared, "--html", str(tmp_path / "page.html")], standalone_mode=False)
+
+    run(refused, 2)
+    assert "'none' is unknown: use one of 'auto', 'mpi'" in call("stream", *given, "no.csv", "--comm", "none").stderr
 
 
 def test_attributes_and_names_as_parameters(paid: Path) -> None:
