@@ -88,6 +88,7 @@ html_context = {"version_folder": ".".join(release.split(".")[:2])}
 SIDEBAR = ("brand", "search", "versions", "scroll-start", "navigation", "scroll-end")
 html_sidebars = {"**": [f"sidebar/{part}.html" for part in SIDEBAR]}
 html_copy_source = True
+html_show_search_summary = False  # pages that are read from a disk may load none
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 html_math_renderer = "none"  # else pages load MathJax from elsewhere

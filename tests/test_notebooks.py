@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
+from patience import PATIENCE
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TUTORIALS = sorted((CHECKOUT / "docs" / "tutorials").glob("*.md"))
@@ -85,6 +87,19 @@ def test_a_page_that_fails_is_left_alone(kept: dict[str, Any], tmp_path: Path) -
     with pytest.raises(NameError, match="missing"):
         kept["main"]([str(page) for page in pages])
     assert pages[0].read_text() == PAGE
+
+
+@pytest.mark.slow
+def test_the_algorithm_of_the_tutorial_passes_the_test_of_the_tutorial(kept: dict[str, Any], tmp_path: Path) -> None:
+    text = (CHECKOUT / "docs" / "tutorials" / "algorithm.md").read_text()
+    uses = re.compile(r"\n\n\n(?:g|tracker) = ")  # what comes behind a class
+    classes = [uses.split(cell)[0] for cell in kept["cells"](text) if re.search("^class ", cell, re.MULTILINE)]
+    (tmp_path / "mutual.py").write_text("\n\n\n".join(classes))
+    test = re.search(r"^```text\n# test_mutual.py: .*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "test_mutual.py").write_text(test[1])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "suricate.testing.tier"]
+    done = subprocess.run([*command, "--tier=quick"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    assert re.search(r"^\d+ passed", done.stdout.splitlines()[-1]), done.stdout + done.stderr
 
 
 SMALLER = {
