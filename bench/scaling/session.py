@@ -68,6 +68,11 @@ class Plan:
         """Whether the plan names a workload that is measured without others: "capacity" or "vertices"."""
         return self.workloads in (("capacity",), ("vertices",))
 
+    @property
+    def has_collectives(self) -> bool:
+        """Whether collectives are measured, which the model needs: unless workloads are named, but not "collective"."""
+        return not self.workloads or "collective" in self.workloads
+
     def of(self, job: Job) -> Iterator[Workload]:
         """Yield the workloads to measure on the graph of ``job``; the build comes first, as the others need its graph.
 
@@ -108,7 +113,7 @@ class Session:
         if self.results is not None:
             facts = [data.describe() for _, data in inputs]
             self.results.append(environment(self.run_id, self.device, self.plan.seed, facts, None))
-        if self.comm.size > 1 and not self.plan.is_alone:
+        if self.comm.size > 1 and self.plan.has_collectives:
             self._measure_collectives()
         for detail, data in inputs:
             job = Job(self.comm, data, self.device, self.plan.backend)
@@ -210,7 +215,7 @@ class Session:
             median_s=median, min_s=min(rest), max_s=max(rest), repeats=len(rest), first_s=first,
             edges_per_s=workload.items / median, extra=extra, suite="scaling",
         )  # fmt: skip
-        alone = self._alone(row, detail)
+        alone = self._alone(row, detail) if self.plan.has_collectives else None
         extra["model_s"] = None if alone is None else self.model.expected(alone, ranks, spent.calls, spent.received)
         if self.results is not None:
             self.results.append(to_line(row))

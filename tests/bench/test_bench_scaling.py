@@ -57,6 +57,16 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
 
 
+def test_named_workloads_are_counted_without_timing_collectives(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    counted = rows_of(path, "--ranks", "2", "--workload", "insert")
+    names = ["scaling build", "scaling insert"]
+    assert [row["workload"] for row in counted] == names * 2  # of the graph, and of one that has grown
+    assert all(row["extra"]["collectives"] == 4 and row["extra"]["model_s"] is None for row in counted)
+    timed = rows_of(path, "--ranks", "2", "--workload", "collective")
+    assert {row["workload"] for row in timed} == {"scaling collective", "scaling build"}
+
+
 BATCH = 8
 
 
@@ -157,7 +167,7 @@ def test_a_graph_that_does_not_fit_is_left_out(tmp_path: Path, monkeypatch: pyte
 def test_tables_and_lists(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     for ranks in ("1", "2"):
-        rows_of(path, "--ranks", ranks, "--workload", "build")
+        rows_of(path, "--ranks", ranks, "--workload", "build", "--workload", "collective")
     shown = CliRunner().invoke(bench, ["--report", str(path)], catch_exceptions=False).output
     assert "rmat:6:4, strong scaling, on cpu" in shown
     assert "rmat:6:4 x 2, weak scaling, on cpu" in shown
