@@ -222,6 +222,17 @@ def test_a_view_of_a_log_that_has_changed(device: Device) -> None:
         assert case.host(last(other)) == before
 
 
+def test_a_view_of_all_events_takes_no_memory(device: Device) -> None:
+    log = su.Events(100, device=device)
+    log.append([1, 2, 3], [0, 1, 2], [1, 2, 0])
+    assert su.neighbor_reduce(log.between(), None, lambda u, v, event: 1, reduce="sum", over="in").sum() == 3
+    log._limit = sum(log.memory_usage().values())
+    for limits in ((), (1,), (1, 4)):
+        assert log.between(*limits).arcs().weight.tolist() == [2, 0, 1]
+    with pytest.raises(errors.CapacityError, match="memory_limit"):
+        log.between(2)
+
+
 def test_what_views_refuse(device: Device) -> None:
     case = Case(device, "in")
     view, out = case.log.between(), device.xp.zeros(N, np.int64)
