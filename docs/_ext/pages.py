@@ -20,15 +20,18 @@ ASKS = re.compile(
 ABOUT = "Graphs that change, on GPUs and CPUs: edges come and go in batches, and answers are kept current."
 NOTEBOOKS = "docs/tutorials/"
 ENDS = {".md": "MyST", ".ipynb": "Jupyter, without outputs"}
+UNSEARCHED = ("CHANGELOG",)  #: it names everything once, and explains nothing
 LISTED = "foreign-links.txt"
 log = logging.getLogger(__name__)
 
 
 def collect(app: Sphinx, doctree: nodes.document) -> None:
-    """Remember where outside the page that was read links to."""
+    """Remember where outside the page that was read links to, and leave out of the search what helps no search."""
     found = {node["refuri"] for node in doctree.findall(nodes.reference) if "refuri" in node}
     kept: dict[str, list[str]] = app.env.__dict__.setdefault("foreign_links", {})  # kept with the environment
     kept[app.env.docname] = sorted(link for link in found if re.match("https?:", link))
+    if app.env.docname in UNSEARCHED:
+        app.env.metadata[app.env.docname]["no-search"] = ""
 
 
 def download(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

@@ -62,6 +62,12 @@ def line(*points: tuple[float, float], accent: bool = False, dashed: bool = Fals
     return f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="2"{dashes}{CLASS[accent]}/>'
 
 
+def arrow(x0: float, x1: float, y: float, accent: bool = False) -> str:
+    """Return a level arrow."""
+    back = x1 - 7 if x1 > x0 else x1 + 7
+    return line((x0, y), (x1, y), accent=accent) + line((back, y - 5), (x1, y), (back, y + 5), accent=accent)
+
+
 def box(x: float, y: float, w: float, h: float, accent: bool = False, filled: bool = True) -> str:
     """Return a rectangle."""
     paint = 'fill="currentColor"' if filled else 'fill="none" stroke="currentColor" stroke-width="2"'
@@ -73,9 +79,9 @@ CLASS = {False: "", True: ' class="accent"'}
 
 def payments() -> str:
     """Events on a line, and a window over some of them."""
-    times = [20, 34, 42, 61, 70, 88, 95, 104, 121, 133, 139, 158, 166, 181, 190, 209, 221]
-    dots = "".join(dot(x, 40 + 17 * (i * 7 % 4), 4, 92 <= x <= 175) for i, x in enumerate(times))
-    return dots + box(92, 24, 84, 84, accent=True, filled=False) + line((186, 66), (204, 66), (198, 60), accent=True)
+    times = [20, 34, 42, 61, 70, 82, 100, 108, 121, 133, 139, 158, 166, 188, 196, 209, 221]
+    dots = "".join(dot(x, 40 + 17 * (i * 7 % 4), 4, 92 <= x <= 176) for i, x in enumerate(times))
+    return dots + box(92, 24, 84, 84, accent=True, filled=False) + arrow(184, 202, 66, accent=True)
 
 
 def networkx() -> str:
@@ -87,7 +93,7 @@ def networkx() -> str:
 
 def algorithm() -> str:
     """Two vertices that point to each other, and one that is not answered."""
-    there = line((60, 52), (120, 52), (112, 46), accent=True) + line((120, 68), (60, 68), (68, 74), accent=True)
+    there = arrow(62, 116, 51, accent=True) + arrow(116, 62, 69, accent=True)
     return (
         there + line((136, 60), (188, 60), (180, 54)) + dot(50, 60, 9, True) + dot(128, 60, 9, True) + dot(198, 60, 9)
     )
