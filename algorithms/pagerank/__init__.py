@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms.pagerank.events import event_state, kappa_of, limit_of, step_of
+from suricate.algorithms.pagerank.events import changed_arcs, event_state, fitted, kappa_of, limit_of, pushed, step_of
 from suricate.algorithms.pagerank.parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops, uniform
 from suricate.algorithms.pagerank.passes import WholePasses, usable_weights
 from suricate.algorithms.pagerank.reach import is_near, steps_until
@@ -65,6 +65,7 @@ from suricate.algorithms.shared.sums import Weighting
 from suricate.algorithms.shared.vertex_values import optional_values
 from suricate.base.parameters import dtype as one_dtype
 from suricate.base.parameters import flag, integer, real
+from suricate.cpu import threads
 from suricate.errors import ParameterError
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import Stop, converge, vertex_map
@@ -84,6 +85,8 @@ if TYPE_CHECKING:
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}  #: the setting of Sahu's experiments
 LOCAL = ("dt", "df", "dfp")
+MOST_THREADS = 8  #: on the CPU, with which passes are not faster than pushing by one thread
+NOTHING: tuple[np.ndarray, ...] = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0)  #: no arcs
 RENEWAL = 32  #: number of local updates after which "auto" passes over all vertices
 CROWD = 16  #: dynamic methods go on over all vertices after a step that took more than 1 / CROWD of vertices and edges
 
@@ -188,6 +191,10 @@ class PageRank(WholePasses):
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)
             return
+        if self.method == "auto" and method == "nd" and self._push(graph, delta, placed, differs=differs):
+            return
+        if method in LOCAL and self._events is not None:
+            self._announced, self._terms[KAPPA] = self._share.copy(), kappa_of(self._events)
         self._steps, self._loops, self._was_local, self._events = 0, [], method in LOCAL, None
         if differs:
             self._fit(graph)
@@ -206,6 +213,55 @@ class PageRank(WholePasses):
             self._note_steps(graph, placed)
         elif edges:
             self._relax(graph, method, self._refresh(graph, edges))
+
+    def _push(self, graph: Graph, delta: Delta, placed: list[Any], *, differs: bool) -> bool:
+        """Push the residuals of a batch in place of passes, if that is possible; return whether it was.
+
+        ``placed`` are the arcs that changed; ``differs``: whether the set of live vertices has.
+        """
+        if not (self._may_push(graph, placed) and (not differs or self.jumps.are_alike)):
+            return False
+        weighted, arcs = self.weighting.applies(graph), NOTHING
+        starts = self._events is None or self._events.share is not self._share
+        if starts:
+            if differs:
+                self._fit(graph)
+            self._rescale(graph, tuple(placed) if self._by_edges(graph) or self._local_updates else ())
+            shares = self._share, self._inv, self._jump, self._spread
+            self._events = event_state(graph, shares, self.alpha, usable_weights(self.dtype), weighted)
+        else:
+            arcs = changed_arcs(delta, weighted=weighted)
+            if differs:
+                (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
+                self._events = fitted(self._events, graph.num_vertices, self._jump, self._spread)
+                self._share, self._inv, self._after = self._events.share, self._events.inv, self._events.share.copy()
+        self._local_updates, self._announced, self._loops, self._was_local = 1.0, None, [], False
+        limit = limit_of(self.tol, self.frontier_tol, self.alpha, True) / 2  # as near as a computation mostly is
+        self._steps = pushed(graph, self._events, arcs, limit)
+        if self._steps < 0:
+            self._events = None
+            return False
+        if graph.most_deleted:
+            self._share *= graph.live_arrays.mask
+        self._cut.clear()
+        self._owes_passes = self._stalled = False
+        if not starts:  # else the residual that passes have left was pushed, too
+            self._pushes.updated(sum([part.size for part in placed]), 2 * self._steps)
+        return True
+
+    def _may_push(self, graph: Graph, placed: list[Any]) -> bool:
+        """Return whether residuals may be pushed after a batch, which one thread does.
+
+        Not if that took more than about half of the passes of a computation before, after no more changes.
+        """
+        is_alone = not graph.device.is_cuda and graph.partition is None and threads.limit() <= MOST_THREADS
+        if not (is_alone and self.max_iter is None and self._has_residuals) or self._in_one_loop(graph):
+            return False
+        return not self._pushes.lose(sum([part.size for part in placed]))
+
+    @property
+    def _has_residuals(self) -> bool:
+        return not (self.self_loops or self.jumps.apart or self.norm != "l1" or self.dtype != np.float64)
 
     def _note_steps(self, graph: Graph, placed: list[Any]) -> None:
         if not (graph.device.is_cuda or self._in_one_loop(graph)):  # where steps cost next to nothing
@@ -266,7 +322,7 @@ class PageRank(WholePasses):
 
         What it leaves to be told counts as one local update.
         """
-        if self.self_loops or self.jumps.apart or self.norm != "l1" or self.dtype != np.float64:
+        if not self._has_residuals:
             return "pagerank has a step with norm='l1' and dtype='float64' only, without self_loops and dangling"
         if self._events is None or self._events.share is not self._share:
             shares, weighted = (self._share, self._inv, self._jump, self._spread), self.weighting.applies(graph)

@@ -53,6 +53,7 @@ class Jumps:
 
     Attributes:
         apart: whether the rank of dangling vertices is distributed differently from jumps.
+        are_alike: whether all live vertices are jumped to alike.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Jumps:
             "dangling": _checked("dangling", dangling),
         }
         self.apart = dangling is not None
+        self.are_alike = values is None and dangling is None
 
     def check(self, num_vertices: int, *, grown: bool) -> None:
         """Raise ``VertexRangeError`` or ``ShapeError`` unless both parameters fit a graph of ``num_vertices`` vertices.

@@ -65,7 +65,7 @@ class WholePasses(VerifiedRanks):
     weighting: Weighting
 
     def __init__(self) -> None:
-        self._starts = WarmStarts()
+        self._starts, self._pushes = WarmStarts(), WarmStarts()
         self._events: Any = None  # the state of loops over single events, until a batch or a computation
         self._share: Array = None  # and other arrays: see _pagerank_steps
         self._error: Any = None  # and other scalars
@@ -101,6 +101,7 @@ class WholePasses(VerifiedRanks):
         self._look(graph)
         if not graph.device.is_cuda:
             self._starts.computed(self.iterations)
+            self._pushes.computed(self.iterations)
 
     def _beside(self, graph: Graph) -> Array:
         """Return an array for the shares after a step, which neighbours read only after they have changed places."""
@@ -306,6 +307,11 @@ class WholePasses(VerifiedRanks):
         ``edges`` may be empty if nothing has changed, or if the sum of out-weights of a vertex is its degree: then the
         degrees of all vertices are read again.
         """
+        self._rescale(graph, edges)
+        self._iterate(graph)
+
+    def _rescale(self, graph: Graph, edges: tuple[Any, ...]) -> None:
+        """Adapt shares and the rank of dangling vertices to ``edges``, as for :meth:`_warm`; ranks are scaled to 1."""
         state = (self._share, self._inv)
         if edges:
             self._refresh(graph, edges)
@@ -316,7 +322,6 @@ class WholePasses(VerifiedRanks):
             self._again.vertex_map(dangle, args=(*state, self._dangling))
         else:
             self._again.vertex_map(by_degree_of_all, args=(graph, *state, self._dangling))
-        self._iterate(graph)
 
     # -- results -------------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
-"""PageRank after single edges, on the CPU: a template over a cursor with the step of ``suricate.replay``.
+"""PageRank by residuals, on the CPU: a template over a cursor, after batches and in the step of ``suricate.replay``.
 
 Beside the ranks ``r`` their *residual* is kept, what a step would change: ``alpha P^T r + kappa j - r``, for a fixed
 ``kappa`` (see the package). The L1 distance of ``r`` from the ranks with that ``kappa`` is at most the L1 norm of the
 residual divided by ``1 - alpha``. A changed edge of ``u`` changes the rank of ``u`` such that its share stays the same,
 so that the residual changes at both ends only. If its norm exceeds the limit, residuals are pushed to out-neighbours,
-as by Andersen, Chung and Lang, "Local graph partitioning using PageRank vectors" (2006): those that are large for the
-degree one by one, or, where these are many, all at once.
+as by Andersen, Chung and Lang, "Local graph partitioning using PageRank vectors" (2006), those that are large for the
+degree first.
 
 Of an undirected graph no rank is lost at dangling vertices, which have no residual: there the sum of the exact ranks is
 that of ``r``, and that of the residual divided by ``1 - alpha``.
@@ -21,8 +21,10 @@ from suricate.kernels import degree, inner, kernel, neighbors, weight
 from suricate.plugins.step import DELETED, INSERTED
 
 TOTAL, NORM, SUM, LIMIT, KAPPA, ALPHA, ARCS, LEAST, MOST, WORK = range(10)  #: places of ``State.numbers``
-ENOUGH = 0.5  #: pushing ends at so much of the limit
-FEW = 4  #: residuals are pushed one by one while their vertices have fewer than one in ``FEW`` arcs
+ENOUGH = 0.5  #: after single edges, pushing ends at so much of the limit
+LARGE = 8.0  #: residuals above so many times the norm per arc are pushed first,
+KEPT = 0.8  #: and above half of it where a round leaves more than so much of the norm,
+SMALL = 0.125  #: down to so many times
 
 
 class State(NamedTuple):
@@ -31,7 +33,6 @@ class State(NamedTuple):
     Attributes:
         share, inv, jumps, spread: see ``suricate.algorithms.pagerank.steps``.
         residual: see the module.
-        pushed: scratch, 0 between events.
         listed: scratch, ``uint32[n]``.
         numbers: ``float64[10]``: the sum of the ranks; the norm and the sum of the residual; the limit of the norm;
             ``kappa``; ``alpha``; as many arcs as there are at most; the least and the largest usable sum of
@@ -44,7 +45,6 @@ class State(NamedTuple):
     jumps: np.ndarray
     spread: int
     residual: np.ndarray
-    pushed: np.ndarray
     listed: np.ndarray
     numbers: np.ndarray
     weighted: bool
@@ -77,23 +77,17 @@ def add(state, v, by):
 
 
 @inner
-def raise_rank(state, v):
-    """Add the residual of ``v`` to its rank; return by how much its share changed, 0 if it has no out-neighbours."""
-    by, inv = state.residual[v], state.inv[v]
-    state.share[v] += by * abs(inv)
-    state.numbers[TOTAL] += by
-    return by * inv if inv > 0 else 0.0
-
-
-@inner
 def push(g, state, v):
-    """Push the residual of ``v`` to its out-neighbours."""
-    by = state.numbers[ALPHA] * raise_rank(state, v)
-    add(state, v, -state.residual[v])
-    if by != 0:
-        state.numbers[WORK] += degree(g, v)
+    """Push the residual of ``v`` to its out-neighbours; its norm and sum are to be measured again."""
+    by, inv, numbers = state.residual[v], state.inv[v], state.numbers
+    state.residual[v] = 0.0
+    state.share[v] += by * abs(inv)
+    numbers[TOTAL] += by
+    if inv > 0:
+        by *= inv * numbers[ALPHA]
+        numbers[WORK] += degree(g, v)
         for x, slot in neighbors(g, v):
-            add(state, x, by * weighs(g, slot, state.weighted))
+            state.residual[x] += by * weighs(g, slot, state.weighted)
 
 
 @inner
@@ -104,21 +98,6 @@ def measure(state):
         norm += abs(state.residual[v])
         total += state.residual[v]
     state.numbers[NORM], state.numbers[SUM] = norm, total
-
-
-@inner
-def push_all(g, state):
-    """Push all residuals at once."""
-    pushed, numbers = state.pushed, state.numbers
-    for v in range(len(pushed)):
-        by = numbers[ALPHA] * raise_rank(state, v)
-        if by != 0:
-            for x, slot in neighbors(g, v):
-                pushed[x] += by * weighs(g, slot, state.weighted)
-    for v in range(len(pushed)):
-        state.residual[v], pushed[v] = pushed[v], 0.0
-    numbers[WORK] += numbers[ARCS]
-    measure(state)
 
 
 @kernel
@@ -141,26 +120,30 @@ def start(g, state):
 
 
 @kernel
-def lessen(g, state):
-    """Push residuals until their norm is at most ``ENOUGH`` of the limit; return the number of pushes."""
+def lessen(g, state, enough):
+    """Push residuals until their norm is at most ``enough`` of the limit, or only rounding is left.
+
+    A round passes over the vertices in the order of their ids, and pushes what is large for the degree; later vertices
+    push on what they got in it, so that half as many rounds do as where all push at once.
+
+    Returns:
+        The number of pushes.
+    """
     numbers, residual, count = state.numbers, state.residual, np.int64(0)
-    aim, before = ENOUGH * numbers[LIMIT], np.inf
-    slow = 1 - (1 - numbers[ALPHA]) / 4  # a round that leaves more has only rounding errors to push
-    while numbers[NORM] > aim and numbers[NORM] < slow * before:
+    aim, before, share = enough * numbers[LIMIT], np.inf, LARGE
+    slow = 1 - (1 - numbers[ALPHA]) / 4  # a round of nearly all residuals that leaves more has only rounding to push
+    while numbers[NORM] > aim:
+        if numbers[NORM] > KEPT * before:
+            if share < SMALL and numbers[NORM] > slow * before:
+                break
+            share /= 2
         before = numbers[NORM]
-        least, many, arcs = before / (2 * max(numbers[ARCS], 1.0)), np.int64(0), np.int64(0)
+        least = share * before / max(numbers[ARCS], 1.0)
         for v in range(len(residual)):
             if abs(residual[v]) > least * degree(g, v):
-                state.listed[many] = v
-                many += 1
-                arcs += degree(g, v)
-        if FEW * arcs > numbers[ARCS]:
-            push_all(g, state)
-            count += len(residual)
-            continue
-        for i in range(many):
-            push(g, state, state.listed[i])
-        count += many
+                push(g, state, v)
+                count += 1
+        measure(state)
     return count
 
 
@@ -181,14 +164,66 @@ def follow(g, state, u, v, total):
         add(state, v, -numbers[ALPHA] * share[u] * before)
         share[u] *= before
     inv[u] = 1 / total if total > 0 else -1.0
-    if total == 0:
-        push(g, state, u)
+    if total == 0:  # its rank takes up its residual
+        by = state.residual[u]
+        share[u] += by
+        numbers[TOTAL] += by
+        add(state, u, -by)
 
 
 @inner
 def usable(total, state):
     """Return whether arcs may weigh ``total``."""
     return total == 0 or (total >= state.numbers[LEAST] and total <= state.numbers[MOST])
+
+
+@inner
+def reweighed(g, state, src, totals):
+    """Write the weights of the arcs of each source once, to ``totals``, at its last arc; return whether all are usable.
+
+    ``state.listed`` then tells which arc is the last. Sources without arcs before share their ranks among them.
+    """
+    share, inv, listed, good = state.share, state.inv, state.listed, True
+    for i in range(len(src)):
+        listed[src[i]] = i
+    for i in range(len(src)):
+        if listed[src[i]] == i:
+            totals[i] = out_weight(g, src[i], state.weighted)
+            good = good and usable(totals[i], state)
+    for i in range(len(src)):
+        u = src[i]
+        if good and listed[u] == i and inv[u] < 0 and totals[i] > 0:
+            share[u] /= totals[i]
+            inv[u] = 1 / totals[i]
+    return good
+
+
+@kernel
+def follow_all(g, state, src, dst, by, totals):
+    """Follow a batch, of which ``g`` has the changes: the arc from ``src[i]`` to ``dst[i]`` weighs ``by[i]`` more.
+
+    ``totals``, of the length of the others, is scratch. Returns the number of pushes; -1, and nothing has changed, if
+    the arcs of a vertex have no usable weight.
+    """
+    share, inv, numbers, listed = state.share, state.inv, state.numbers, state.listed
+    if not reweighed(g, state, src, totals):
+        return np.int64(-1)
+    numbers[WORK] = len(src)
+    for i in range(len(src)):
+        state.residual[dst[i]] += numbers[ALPHA] * share[src[i]] * by[i]
+    for i in range(len(src)):
+        u, total = src[i], totals[i]
+        if listed[u] != i or inv[u] < 0:
+            continue
+        before = 1 / inv[u]
+        if total == 0:  # the rank stays
+            share[u] *= before
+        else:  # the share stays
+            numbers[TOTAL] += share[u] * (total - before)
+            state.residual[u] -= share[u] * (total - before)
+        inv[u] = 1 / total if total > 0 else -1.0
+    measure(state)
+    return lessen(g, state, 1.0)
 
 
 @inner
@@ -208,7 +243,7 @@ def step(graph, state, change, u, v, w, counts):
     if both:
         follow(graph.out, state, v, u, there)
     if numbers[NORM] > numbers[LIMIT]:
-        changed += lessen(graph.out, state)
+        changed += lessen(graph.out, state, ENOUGH)
     return np.int64(numbers[WORK]), changed
 
 

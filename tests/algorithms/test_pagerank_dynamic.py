@@ -9,8 +9,10 @@ import pytest
 from turns import few
 
 import suricate as su
-from suricate.algorithms.pagerank import PageRank
+from suricate.algorithms.pagerank import PageRank, passes
 from suricate.algorithms.pagerank.reference import distance_bound
+from suricate.algorithms.shared.convergence import WarmStarts
+from suricate.errors import WeightError
 
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}
@@ -275,3 +277,69 @@ def test_the_methods_are_compared_in_sahus_setting() -> None:
         exact = PageRank.reference(src, dst, None, 40, True, **params)
         assert PageRank.error(algorithm.result, exact) < 1e-7
         assert PageRank.error(exact + 0.5, exact) == pytest.approx(20)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_residuals_are_pushed_on_the_cpu(directed: bool, weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges and vertices come, go and come back, rows become empty, weights change; ranks stay within the bound."""
+    monkeypatch.setattr(passes, "SMALL", 0)
+    monkeypatch.setattr(WarmStarts, "lose", lambda *_: False)
+    monkeypatch.setattr(PageRank, "_is_local", lambda *_, **__: False)
+    n, rng = 24, np.random.default_rng(7)
+    graph = su.Graph(
+        n, device="cpu", directed=directed, in_edges=directed, weight_dtype="float32" if weighted else None
+    )
+
+    def edges(count: int) -> tuple[np.ndarray, ...]:
+        ends = tuple(rng.integers(0, graph.num_vertices, (2, count)))
+        return (*ends, rng.integers(1, 9, count).astype(np.float32)) if weighted else ends
+
+    graph.insert_edges(*edges(60))
+    tracker, pushed = graph.track("pagerank"), 0
+    for step in range(40):
+        held = graph.edges()
+        at = rng.integers(0, len(held.src), 4)
+        gone = held.src[at], held.dst[at]
+        match step % 8:
+            case 3:
+                graph.delete_vertices(rng.integers(0, graph.num_vertices, 2))
+            case 5:
+                graph.insert_vertices(3)
+            case 6:
+                row = held.src == held.src[at[0]]
+                graph.delete_edges(held.src[row], held.dst[row])
+            case _:
+                graph.apply(su.Batch(insert=edges(5), delete=gone))
+        ranks = tracker.result
+        assert np.abs(ranks - exact(graph)).sum() <= 8.5e-5, step
+        assert not ranks[~graph.live].any()
+        pushed += tracker.last.kind == "updated" and tracker.algorithm._events is not None
+    assert pushed > 30
+    if weighted:
+        with pytest.raises(WeightError):
+            graph.insert_edges([0], [1], np.float32([-1]))
+
+
+@pytest.mark.compiled
+@pytest.mark.usefixtures("may_recompute")
+def test_ranks_of_a_window_take_a_third_of_the_passes_of_a_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a turnover of 1 %, with less error than the computation has."""
+    monkeypatch.setattr("suricate.cpu.threads.limit", lambda: 2)
+    n, m, turnover, rng = 20_000, 35_000, 350, np.random.default_rng(1)
+    src, dst = (n * rng.random((2, 2 * m)) ** 3).astype(np.int64)
+    graph = su.Graph(n, device="cpu", in_edges=True)
+    graph.insert_edges(src[:m], dst[:m])
+    tracker, passes_made, errors = graph.track("pagerank"), [], []
+    for at in range(0, 20 * turnover, turnover):
+        old, new = slice(at, at + turnover), slice(m + at, m + at + turnover)
+        graph.apply(su.Batch(insert=(src[new], dst[new]), delete=(src[old], dst[old])))
+        other = su.algorithm("pagerank").create({})
+        other.compute(graph)
+        right = graph.compute("pagerank", tol=1e-13)
+        passes_made.append((tracker.algorithm.iterations, other.iterations))
+        errors.append([np.abs(ranks - right).sum() for ranks in (tracker.result, other.result)])
+    updated, computed = np.sum(passes_made[1:], 0)
+    assert 3 * updated <= computed, passes_made
+    assert np.sum(errors, 0)[0] <= np.sum(errors, 0)[1]
+    assert tracker.updates.computed == 1

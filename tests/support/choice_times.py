@@ -18,6 +18,7 @@ import numpy as np
 import suricate as su
 
 WAYS = "chosen", "updated", "computed"
+KINDS = "insert", "delete", "mixed"
 BOTH = "pagerank", "hits", "directed_kcore"  #: on directed graphs with in-edges
 
 
@@ -66,8 +67,9 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--grid", action="store_true")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="default: all")
     args = parser.parse_args()
-    for kind in ("insert", "delete", "mixed"):
+    for kind in args.kind or KINDS:
         measured(args.name, min(args.sizes), kind, grid=args.grid, batches=3)
         for size in args.sizes:
             print(measured(args.name, size, kind, grid=args.grid), flush=True)
