@@ -135,6 +135,8 @@ class ArrayManager(Generic[Graph]):
                 else empty(length, dtype)
                 if fill is None
                 else xp.full(length, fill, dtype)
+                if fill
+                else xp.zeros(length, dtype)  # on the CPU pages take memory when they are written
                 for name, dtype in self._dtypes[group].items()
             }
         except (MemoryError, ValueError, OverflowError) as error:  # a size beyond 63 bits is no MemoryError
