@@ -206,6 +206,13 @@ def test_operator_is_on_its_page(name: str) -> None:
     assert f"`{name}`" in (CHECKOUT / "docs" / "operators.md").read_text()
 
 
+def test_no_line_is_a_comment_by_chance() -> None:
+    """A line that begins with a percent sign is left out of the site."""
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        assert not re.findall(r"^\s*%.*", text, re.MULTILINE), relative(page)
+
+
 # -- code and links ----------------------------------------------------------------------------------------------------
 
 

@@ -57,9 +57,7 @@ def is_cuda_array(values: Any) -> bool:
     loaded = sys.modules.get("cupy")  # its arrays make an interface whenever they are asked for it
     if (loaded and isinstance(values, loaded.ndarray)) or hasattr(values, "__cuda_array_interface__"):
         return True
-    if isinstance(
-        says := getattr(values, "is_cuda", None), bool
-    ):  # tensors: DLPack asks CUDA, which fails after a fork
+    if isinstance(says := getattr(values, "is_cuda", None), bool):  # a tensor; DLPack would ask CUDA, even after a fork
         return says
     try:
         return hasattr(values, "__dlpack_device__") and values.__dlpack_device__()[0] in _DLPACK_CUDA

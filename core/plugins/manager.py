@@ -171,10 +171,11 @@ def register(plugin: Any, name: str | None = None) -> str:
 
 
 def unregister(name: str) -> None:
-    """Forget the plugin ``name`` and all that it brought."""
+    """Forget the plugin ``name``, as :func:`register` returned it, and all that it brought."""
     with _lock:
         if name not in _plugins:
-            raise UnknownNameError(f"there is no plugin {name!r}")
+            owners = [f": {name!r} came with {found[name][0]!r}" for found in _found.values() if name in found]
+            raise UnknownNameError(f"there is no plugin {name!r}{''.join(owners)}")
         _forget(name)
 
 

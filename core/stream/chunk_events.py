@@ -189,7 +189,7 @@ class Intake:
             return self._numbers(len(chunk["src"])), None
         if "time" not in chunk:
             raise RequirementError(
-                "a window of time needs a column of times: time='...' names it; a number as size counts events"
+                "a window of time needs times: st.scan(.., time='...') names them; a number as size counts events"
             )
         times, bad = as_times(chunk["time"]), None
         try:

@@ -113,10 +113,11 @@ def estimate_memory(
         stores = [_of_store(given, options) for given in each]
         sizes.append(tuple(round(times * sum(part)) for part in zip(*stores, strict=True)))
     low, high = min(size for size, _ in sizes), max(size for size, _ in sizes)
-    low, high = (low, high) if exact else (round(low * (1 - MARGIN)), round(high * (1 + MARGIN)))
+    margin, peak = 0.0 if exact else MARGIN, max(peak for _, peak in sizes)
+    low, high, peak = round(low * (1 - margin)), round(high * (1 + margin)), round(peak * (1 + margin))
     options["directed"] = directed
     trackers = round(times * _of_trackers(guesses[0], track, options)) if track else 0
-    return MemoryEstimate((low + high) // 2, trackers, max(peak for _, peak in sizes), low, high)
+    return MemoryEstimate((low + high) // 2, trackers, peak, low, high)
 
 
 def _guesses(
@@ -200,6 +201,7 @@ def _some(hubs: np.ndarray, share: float) -> np.ndarray:
 def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
     """Return the most memory that a store takes while it grows to ``degrees``, as a multiple of ``size``."""
     low, high = 1.0, 4.0
+    size *= 2 if options["in_edges"] else 1  # a limit is for both stores of a graph
     if not degrees.any():
         return low
     for _ in range(PROBES):
@@ -272,11 +274,10 @@ def _bytes_of(thing: Any, seen: set[int]) -> int:
     return sum(_bytes_of(part, seen) for part in [*held, *getattr(thing, "__dict__", {}).values()] if part is not None)
 
 
-def _text(size: int) -> str:
+def _text(size: float) -> str:
     """Return a number of bytes as text with a unit."""
-    number = float(size)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.3g} {unit}"
-        number /= 1024
-    return f"{number:.3g} TiB"
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1024
+    return f"{size:.3g} TiB"

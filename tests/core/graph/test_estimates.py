@@ -11,6 +11,7 @@ from turns import few
 
 import suricate as su
 from suricate.errors import CapacityError, DTypeError, ParameterError, RequirementError, ShapeError, UnknownNameError
+from suricate.graph.estimates import MemoryEstimate
 
 N = 40_000  # more than are stored for an estimate
 
@@ -58,17 +59,23 @@ def test_with_numbers_it_is_a_range(options: dict[str, Any]) -> None:
             assert found.high < (2 if shape is None else 1.3) * found.low
 
 
-def test_a_graph_grows_within_the_peak(every_backend: str) -> None:
+@pytest.mark.parametrize("options", [{}, {"in_edges": True}], ids=str)
+def test_a_graph_grows_within_the_peak(every_backend: str, options: dict[str, bool]) -> None:
     src, dst = edges_of("uniform")
     degrees = np.bincount(src, minlength=N)
-    peak = su.estimate_memory(degrees=degrees, backend=every_backend).peak
-    graph = su.Graph(N, device="cpu", backend=every_backend, memory_limit=round(1.1 * peak))
+    peak = su.estimate_memory(degrees=degrees, backend=every_backend, **options).peak
+    made: dict[str, Any] = {"device": "cpu", "backend": every_backend, **options}
+    graph = su.Graph(N, memory_limit=round(1.1 * peak), **made)
     late = np.arange(len(src)) % 5 == 0
     graph.insert_edges(src[~late], dst[~late])
     graph.insert_edges(src[late], dst[late])
     assert graph.num_edges == len(src)
     with pytest.raises(CapacityError):
-        su.Graph(N, device="cpu", backend=every_backend, memory_limit=peak // 3).insert_edges(src, dst)
+        su.Graph(N, memory_limit=peak // 3, **made).insert_edges(src, dst)
+
+
+def test_sizes_are_written_with_three_digits() -> None:
+    assert str(MemoryEstimate(1, 0, 1020 << 20, 1, 1)) == "1 bytes; while it grows 0.996 GiB"
 
 
 def test_trackers_count() -> None:

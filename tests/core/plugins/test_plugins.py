@@ -97,6 +97,8 @@ def test_suricate_backends_hook(registered: list[str]) -> None:
 
 def test_suricate_algorithms_hook(registered: list[str]) -> None:
     registered.append(plugins.register(Nothing))
+    with pytest.raises(UnknownNameError, match="no plugin 'nothing': 'nothing' came with 'Nothing'"):
+        plugins.unregister("nothing")
     assert registered == ["Nothing"]
     assert plugins.algorithms()["nothing"] is Nothing
     assert plugins.installed()[-1].hooks == ("suricate_algorithms",)
