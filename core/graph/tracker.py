@@ -215,15 +215,15 @@ class Kept:
 
     def _update(self, delta: Delta) -> None:
         algorithm, self._failed, self.did = self.algorithm, True, FAILED
-        own = OwnedState.of(self.graph)
+        own = None if self.graph.partition is None else OwnedState.of(self.graph)
         launched = LOCAL.quick_launches
         try:
-            if self._own.is_void(self.graph):
+            if own is not None and self._own.is_void(self.graph):
                 algorithm.recomputes(MOVED)
                 algorithm.compute(self.graph)
             else:
                 algorithm.update(self.graph, delta)
-            self._own = self._own.after(self.graph, own)
+            self._own = self._own if own is None else self._own.after(self.graph, own)
         except Exception:
             self.updates.failed += 1
             raise

@@ -202,13 +202,13 @@ class Ring:
 
     def _reserve(self, more: int) -> None:
         """Enlarge the ring and the arrays of pairs, where needed, for ``more`` further events and as many new pairs."""
-        wanted = len(self) + more
+        wanted = int(self._state[BACK] - self._state[FRONT]) + more
         if wanted > len(self._kept.time):
             self._place_events(self._events(), 1 << (wanted - 1).bit_length())
         needed = int(self._state[PAIRS]) + max(more - int(self._state[FREED]), 0)
         if needed > len(self._pairs.row):
             self._place_pairs(self._listed(), 1 << (needed - 1).bit_length(), self._pairs.table)
-        most = self.num_pairs + more
+        most = int(self._state[PAIRS] - self._state[FREED]) + more
         if 4 * most > len(self._pairs.table):
             self._pairs = self._pairs._replace(table=_table(1 << (2 * most - 1).bit_length()))
             linked.fill_table(self._pairs, int(self._state[PAIRS]))

@@ -89,7 +89,7 @@ def test_a_slide_makes_few_calls_beside_its_batch() -> None:
     [
         ({}, 120),
         ({"times": True}, 137),
-        ({"times": True, "tracked": "wcc"}, 240),
+        ({"times": True, "tracked": "wcc"}, 238),
         ({"times": True, "named": True}, 381),
     ],
     ids=["counts", "times", "tracker", "names"],
