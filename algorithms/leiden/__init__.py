@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms.leiden.levels import CYCLES, CYCLES_OF_LEVEL, MANY, NEGATIVE, Communities
+from suricate.algorithms.leiden.levels import CYCLES, CYCLES_OF_LEVEL, NEGATIVE, Communities
 from suricate.algorithms.leiden.weighed import Weighed
 from suricate.algorithms.shared.hash import key_of
 from suricate.base.html import result_html
@@ -140,12 +140,11 @@ class Leiden(Algorithm):
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch: at first each vertex is alone."""
-        _demand_weights(graph)
+        weight = _demand_weights(graph)
         self.passes, self._changed, self._levels = (0, 0), 0.0, []
-        unit = unit_of(graph)
+        unit = unit_of(graph, weight)
         found = self._found = Communities(graph, unit, self.resolution, self.key, self.kernels)
-        is_few = self.refine and self.max_iter > 1 and graph.num_vertices >= MANY
-        cycles = CYCLES_OF_LEVEL if is_few else CYCLES
+        cycles = CYCLES_OF_LEVEL if self.refine and self.max_iter > 1 else CYCLES
         with found.copied():
             best = -math.inf
             for number in range(self.max_iter if found.whole > 0 else 0):
@@ -303,10 +302,14 @@ class Leiden(Algorithm):
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 
-def _demand_weights(graph: Graph) -> None:
-    """Raise ``WeightError`` if an edge has a negative weight, or the largest weight is an extreme; waits."""
+def _demand_weights(graph: Graph) -> Array | None:
+    """Return the weights of all arcs, of this process; waits.
+
+    Raises:
+        WeightError: an edge has a negative weight, or the largest weight is an extreme.
+    """
     if graph.weight_dtype is None:
-        return
+        return None
     local = graph if graph.partition is None else graph.partition.follow()
     weight = local.store("out").edges().weight
     ends = (float(weight.min()), float(weight.max())) if len(weight) else (0.0, 0.0)  # type: ignore[union-attr,arg-type]
@@ -315,6 +318,7 @@ def _demand_weights(graph: Graph) -> None:
         raise WeightError(NEGATIVE)
     if max(most) > 0 and not SMALLEST[graph.weight_dtype.itemsize] <= max(most) <= LARGEST:
         raise WeightError(f"leiden: the largest weight is {max(most):g}: scale weights, their sums would be inexact")
+    return weight
 
 
 @hookimpl

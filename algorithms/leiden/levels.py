@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from suricate.errors import WeightError
 from suricate.graph.row_copies import copied_rows, rows_of
 from suricate.kernels import loops_over, without_weights
 from suricate.operators.contraction import Contraction, merged, over_rows
+from suricate.store.fallbacks import CONTIGUOUS
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 LOOPS = Path(__file__).with_name("loops_cpu.py")
 CLASSES = 8  #: in which vertices move: the number hardly matters, but with one neighbours exchange places for ever
 CYCLES = 100  #: in which every active vertex has a turn, before the quality is looked at
-#: on a level of a graph of MANY vertices, if there are several iterations: other levels and the next one gain what
-#: later cycles gained. On R-MAT graphs half of all sub-rounds came later, with few vertices, but all hubs
-CYCLES_OF_LEVEL, MANY = 5, 1 << 15
+#: on a level if there are several iterations: other levels and the next one gain what later cycles gained. On R-MAT
+#: graphs half of all sub-rounds came later, with few vertices, but all hubs
+CYCLES_OF_LEVEL = 5
 MARGIN = 1e-10  #: a move gains more than this in quality
 ENDLESS = 1 << 62
 NEGATIVE = "leiden: an edge has a negative weight: modularity needs weights of at least 0"
@@ -59,10 +61,10 @@ class Level:
         """Return the rows of the graph, as they are now."""
         return self.rows or self.graph.view()
 
-    def contracted(self, labels: Array, unit: float, bound: int, kernels: bool) -> Any:
+    def contracted(self, labels: Array, unit: float, bound: int, kernels: bool, rounding: float) -> Any:
         """Return the groups of ``labels``, below ``bound``, as a ``Groups``, or None if there are as many as vertices.
 
-        ``kernels``: as rows, without a store.
+        ``kernels``: as rows, without a store. ``rounding``: 0: weights are multiples of ``unit``.
         """
         if not kernels:
             made = Contraction(self.graph, labels, unit, bound)
@@ -85,11 +87,18 @@ class Level:
             return None
         view = self.view()
         starts, ends = view.data[:2] if self.graph is None else (0, self.graph.degrees())
-        rows, strength = merged(view, ends - starts, group, count, unit)
+        rows, strength = merged(view, ends - starts, group, count, rounding)
         label, in_one = np.empty(count, np.uint32), slice(None) if self.graph is None else group != EMPTY
         label[group[in_one]] = labels[in_one]
         size = np.bincount(group[in_one], weights=self.size[in_one], minlength=count).astype(np.int64)
         return SimpleNamespace(graph=None, group=group, label=label, size=size, strength=strength, rows=rows)
+
+
+def _rounded(rows: StoreView, unit: float) -> StoreView:
+    """Return contiguous rows with weights that are multiples of ``unit``, ``float64`` as those of contractions."""
+    with np.errstate(all="ignore"):  # what is in gaps is any
+        weight = np.floor(rows.data.weight / np.float64(unit) + 0.5) * unit
+    return replace(rows, data=rows.data._replace(weight=weight), weight_dtype=weight.dtype)
 
 
 class Communities:
@@ -98,6 +107,7 @@ class Communities:
     Attributes:
         total: ``float64``, by label: the sum of the strengths of the members.
         count: ``int64``, by label: how many members there are.
+        rounding: the unit to which loops round weights of the graph, 0 if these are multiples of it.
         whole: the sum of all strengths. inside: the weight of all edges within communities, None: not known.
         arcs: arcs that moves have read, on the CPU.
     """
@@ -108,15 +118,25 @@ class Communities:
         self.by_kernels = kernels and graph.partition is None
         self.on_cpu = self.by_kernels and not graph.device.is_cuda
         ids = xp.arange(n, dtype=np.uint32)
-        strength, loops = steps.strengths(graph, unit)
+        kind = graph.weight_dtype
+        self.rounding = unit if kind is not None and kind.kind == "f" else 0.0
+        strength, loops = self._strengths(graph)
         live = graph.live_arrays.mask.astype(np.int64) if graph.most_deleted else xp.ones(n, np.int64)
         self.base = Level(graph, ids.copy(), strength, live, ids)
         self.total, self.count = strength.copy(), live.copy()
-        self.inside: float | None = float(loops.sum())
+        self.inside: float | None = loops
         self.whole = float(strength.sum())
         self._scratch: list[np.ndarray] = []
         self.log = np.empty(0, np.int64)
         self.logged = 0
+
+    def _strengths(self, graph: Graph) -> tuple[Array, float]:
+        """Return the strength of each vertex, and the weight of all self-loops."""
+        if not self.on_cpu:
+            strength, loops = steps.strengths(graph, self.unit)
+            return strength, float(loops.sum())
+        view, strength = graph.view(), np.empty(graph.num_vertices)
+        return strength, float(loops_over(view, LOOPS).add_strengths(view.data, self.rounding, strength))
 
     def take(self, label: Array) -> None:
         """Continue with labels of the first vertices; the others stay alone."""
@@ -132,12 +152,15 @@ class Communities:
             with copied_rows(self.base.graph):
                 yield
             return
-        with self.base.graph.exclusive():
-            self.base.rows = rows_of(self.base.graph.view())
+        base, rounding = self.base, self.rounding
+        with base.graph.exclusive():
+            base.rows = rows_of(base.graph.view())
+            if rounding and base.rows.cursor == CONTIGUOUS and not base.rows.by_row:
+                base.rows, self.rounding = _rounded(base.rows, rounding), 0.0
             try:
                 yield
             finally:
-                self.base.rows = None
+                base.rows, self.rounding = None, rounding
 
     @property
     def scale(self) -> float:
@@ -188,8 +211,7 @@ class Communities:
 
     def _unit_of(self, level: Level) -> float:
         """Return the unit to which the loops round weights, 0 if these are multiples of it."""
-        dtype = self.base.graph.weight_dtype
-        return self.unit if level is self.base and dtype is not None and dtype.kind == "f" else 0.0
+        return self.rounding if level is self.base else 0.0
 
     def scratch(self, n: int) -> list[np.ndarray]:
         """Return scratch arrays for a level of ``n`` vertices, at most those of the graph."""
@@ -231,7 +253,7 @@ class Communities:
             if found is not None:
                 found.append(self._down(level, groups).copy())
             sub = self.refined(level, key ^ 0x5BD1E995) if refine else level.label
-            made = level.contracted(sub, self.unit, len(self.total), self.by_kernels)
+            made = level.contracted(sub, self.unit, len(self.total), self.by_kernels, self._unit_of(level))
             if made is None:
                 break
             label, own = (level.label[made.label], level.own[made.label]) if refine else (made.label, made.label)

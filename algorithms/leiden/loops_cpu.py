@@ -36,6 +36,22 @@ def turn_of(v, cycle, classes, n, salt):
     return mixed((np.int64(v) + ODD * cycle) & LOW, salt) & (classes - 1)
 
 
+@kernel
+def add_strengths(g, unit, strength):
+    """Write the strength of each vertex; return the weight of all self-loops."""
+    loops = 0.0
+    for v in range(len(strength)):
+        total = 0.0
+        for u, slot in neighbors(g, v):
+            w = rounded(weight(g, slot), unit)
+            total += w
+            if u == v:
+                total += w
+                loops += w
+        strength[v] = total
+    return loops
+
+
 @inner
 def sum_by_label(g, v, label, unit, table, touched):
     """Add the weights of the edges of ``v`` to ``table`` by the other end's label; return how many labels there are.

@@ -302,20 +302,22 @@ def contract(graph: Graph, labels: Any) -> Contraction:
     return Contraction(graph, _labels(graph, labels))
 
 
-def unit_of(graph: Graph) -> float:
+def unit_of(graph: Graph, weight: Array | None = None) -> float:
     """Return the least power of two such that the weights of all arcs, as multiples of it, sum to less than 2^52.
 
-    It depends on the graph only, not on devices, backends and ranks. Waits for the device.
+    It depends on the graph only, not on devices, backends and ranks. Waits for the device. ``weight``: the weights of
+    all arcs, of this process, if they are known.
     """
-    return scale_of(graph)[0]
+    return scale_of(graph, weight)[0]
 
 
-def scale_of(graph: Graph) -> tuple[float, float]:
+def scale_of(graph: Graph, weight: Array | None = None) -> tuple[float, float]:
     """Return :func:`unit_of` ``graph``, and the sum of the magnitudes of the weights of all arcs."""
     if graph.weight_dtype is None:
         return 1.0, 0.0
     partition, xp = graph.partition, graph.device.xp
-    weight = (graph if partition is None else partition.follow()).store("out").edges().weight
+    if weight is None:
+        weight = (graph if partition is None else partition.follow()).store("out").edges().weight
     weight = xp.abs(weight.astype(np.float64))  # type: ignore[union-attr]
     gather = (lambda value: [value]) if partition is None else partition.comm.allgather
     most, arcs = max(gather(float(weight.max()) if len(weight) else 0.0)), max(graph.num_arcs, 1)

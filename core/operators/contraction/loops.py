@@ -15,8 +15,8 @@ AHEAD = 8  #: members ahead of the current one whose rows are prefetched
 
 @inner
 def rounded(w, unit):
-    """Return ``w`` rounded to a multiple of ``unit``, a power of two; of two equally near ones the larger."""
-    return np.floor(np.float64(w) / unit + 0.5) * unit
+    """Return ``w`` rounded to a multiple of ``unit``, a power of two (0: it is one); of two as near ones the larger."""
+    return np.float64(w) if unit == 0 else np.floor(np.float64(w) / unit + 0.5) * unit
 
 
 @kernel
