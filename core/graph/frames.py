@@ -278,6 +278,13 @@ def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], *, own: b
     return Frame({**called(places), **_with_names(graph, rows, kind)})
 
 
+def of_own(graph: Graph, vertices: Array, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
+    """Return the frame of the live ones of ``vertices``, where ``result`` has one value for each of these."""
+    live = graph.live[vertices]
+    rows = {name: _on_host(graph, part[live]) for name, part in fields_of(result).items()}
+    return Frame({**columns_of(graph, _on_host(graph, vertices[live])), **_with_names(graph, rows, kind)})
+
+
 def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by: str | None, largest: bool) -> Frame:
     """Return the frame of ``Tracker.top``: the first vertices ranked by field ``by``, or the largest groups."""
     k, columns = integer("k", k, low=0), entries(graph, result, kind, edges=True)

@@ -489,7 +489,9 @@ class Tracker(Generic[R]):
 
     @on_device_of("graph")
     def _frame(self, own: bool = False) -> frames.Frame:
-        return frames.full(self.graph, self._current(), self.algorithm, own=flag("own", own))
+        if flag("own", own) and self.graph.partition is not None and (found := self._kept.own()) is not None:
+            return frames.of_own(self.graph, self.graph.partition.own, found, self.algorithm)
+        return frames.full(self.graph, self._current(), self.algorithm, own=own)
 
     def _current(self) -> R:
         """Return the result; raises ``ParameterError`` if it is not that of the graph as it is now."""

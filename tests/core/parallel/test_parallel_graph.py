@@ -501,6 +501,7 @@ def test_own_frames_of_all_ranks_are_the_whole_one() -> None:
         graph = su.Graph(20, device="cpu", directed=False, weight_dtype="float32", threads=1, comm=comm)
         share = slice(None) if comm is None else slice(comm.rank, None, comm.size)
         trackers = [graph.track("degree"), graph.track("msf"), graph.track("personalized_pagerank", sources=[3, 7])]
+        trackers.append(graph.track("pagerank"))  # of which each rank keeps its own entries
         for high in (20, 30):
             graph.insert_vertices(high - graph.num_vertices)
             known = (src < high) & (dst < high)

@@ -316,6 +316,18 @@ def test_a_result_that_one_rank_reads_alone_is_an_error(what: str) -> None:
         run(job, 2)
 
 
+def test_own_and_its_frame_gather_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def job(comm: Comm) -> int:
+        graph = made(comm)
+        graph.insert_edges(*cut(comm, *drawn(N, 300, 5)))
+        ranks, shared = graph.track("pagerank"), []
+        monkeypatch.setattr(comm, "share", lambda *_: shared.append(1))
+        assert len(ranks.own.result) == len(ranks.to_pandas(own=True)) == N // 3
+        return len(shared)
+
+    assert run(job, 3) == [0, 0, 0]
+
+
 def test_own_of_results_that_all_have_and_of_one_process() -> None:
     def job(comm: Comm) -> None:
         graph = made(comm, directed=False)
