@@ -1,13 +1,19 @@
 """Compiled code carried between machines of one kind: a file that ``suricate warmup`` saves on one, loads on others.
 
 The file is a ZIP archive of ``entries/NAME`` and ``about.json``, which says what the entries were made with. Unpacked,
-it is a folder for ``SURICATE_CODE``.
+it is a folder for ``SURICATE_CODE``. ``cupy/NAME`` are kernels of CuPy's own, which it compiles when an operation on
+arrays meets types that are new to it: they go to CuPy's folder, which it looks up by names that tell sources, versions
+and the device, so that those of others are never read.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
+import secrets
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +23,7 @@ from suricate.base.errors import ParameterError
 from suricate.base.packaged import ABOUT, ENTRIES
 
 CPU = ".nbc"
+CUPY = re.compile(r"cupy/([0-9a-f]{32,64}\.cubin)")  #: of a kernel of CuPy
 NAME = re.compile(rf"{ENTRIES}/([\w.-]+\.(?:nbc|cubin))")  #: of an entry, in the archive
 
 
@@ -24,11 +31,14 @@ def save(path: Path) -> int:
     """Write the entries that this process has used to the file ``path``; return how many there are."""
     found = {name: cache.get(own) or cache.get(name) or cache.shipped(name) for name, own in cache.USED.items()}
     held = {name: content for name, content in found.items() if content is not None}
+    kernels = {file.name: file.read_bytes() for file in _of_cupy()} if "cupy" in sys.modules else {}
+    kernels = {name: content for name, content in kernels.items() if _is_whole(content)}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr(ABOUT, json.dumps(made_with(), indent=1))
-        for name in sorted(held):
-            archive.writestr(f"{ENTRIES}/{name}", cache.wrapped(held[name]))
-    return len(held)
+        for folder, contents in ((ENTRIES, held), ("cupy", kernels)):
+            for name in sorted(contents):
+                archive.writestr(f"{folder}/{name}", cache.wrapped(contents[name]))
+    return len(held) + len(kernels)
 
 
 def load(path: Path) -> tuple[int, str]:
@@ -44,16 +54,52 @@ def load(path: Path) -> tuple[int, str]:
         with zipfile.ZipFile(path) as archive:
             reason = misfit(json.loads(archive.read(ABOUT)))
             for member in archive.namelist():
-                known = NAME.fullmatch(member)
-                if known is None or (reason and member.endswith(CPU)):
+                known, kernel = NAME.fullmatch(member), CUPY.fullmatch(member)
+                if (known is None and kernel is None) or (reason and member.endswith(CPU)):
                     continue
                 content = _content(archive, member)
-                if content is not None:
+                if content is not None and known is not None:
                     cache.put(known[1], content)
                     count += 1
+                elif content is not None and kernel is not None:
+                    count += _put_kernel(kernel[1], content)
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
         raise ParameterError(f"{path} is not a file of suricate warmup --save: {error}") from error
     return count, reason
+
+
+def cupy_folder() -> Path:
+    """Return the folder in which CuPy keeps its kernels."""
+    return Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
+
+
+def _of_cupy() -> list[Path]:
+    """Return the kernels in CuPy's folder."""
+    return [file for file in sorted(cupy_folder().glob("*.cubin")) if CUPY.fullmatch(f"cupy/{file.name}")]
+
+
+def _is_whole(kernel: bytes) -> bool:
+    """Return whether a file of CuPy is whole: a digest in hexadecimal digits comes before the code."""
+    return any(
+        kernel[:size] == hashlib.new(name, kernel[size:], usedforsecurity=False).hexdigest().encode()
+        for name, size in (("sha1", 40), ("md5", 32))
+    )
+
+
+def _put_kernel(name: str, content: bytes) -> bool:
+    """Write a kernel to CuPy's folder, if it is whole; return whether it is there, new or from before."""
+    folder = cupy_folder()
+    if not _is_whole(content):
+        return False
+    part = folder / f"{secrets.token_hex(8)}.part"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part.write_bytes(content)
+        os.replace(part, folder / name)
+    except OSError:
+        part.unlink(missing_ok=True)
+        return (folder / name).exists()
+    return True
 
 
 def _content(archive: zipfile.ZipFile, member: str) -> bytes | None:

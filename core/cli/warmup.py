@@ -55,8 +55,9 @@ def warmup(backend: str | None, device: str, parts: tuple[str, ...], save: Path 
 
 def kernel_cache(kind: str) -> Path | None:
     """Return the folder that caches compiled kernels of a device ``kind``, "cpu" or "cuda"; None if none are cached."""
-    if kind == "cuda":
-        return Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
     from suricate.base import cache
+    from suricate.cli import carry
 
+    if kind == "cuda":
+        return carry.cupy_folder()
     return cache.cache_folder() if cache.is_kept() else None

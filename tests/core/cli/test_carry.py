@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,6 +22,10 @@ from suricate.cli import carry
 from suricate.cpu import code_key
 from suricate.errors import ParameterError
 
+DIGESTS = {
+    "sha1": 40,
+    "md5": 32,
+}  #: before the code in files of CuPy, and how long they are; one or the other by version
 MODULE = """
 from suricate.cpu.jit import inner, kernel
 
@@ -140,6 +146,32 @@ def test_code_for_the_baseline_serves_processors_that_include_it(run, saved, tmp
     assert json.loads((folder / "about.json").read_text())["processor"] == code_key.BASELINE
     assert run("second", SURICATE_CODE=str(folder)) == []
     assert carry.misfit(json.loads((folder / "about.json").read_text())) == ""
+
+
+def test_kernels_of_cupy_go_to_its_folder(tmp_path, monkeypatch):
+    """Whole ones, by their names; what has another name, or is damaged, does not."""
+    monkeypatch.setattr(cache, "USED", {})
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "first"))
+    (tmp_path / "first").mkdir()
+    code, names = b"machine code", {hash: f"{number}" * size for number, (hash, size) in enumerate(DIGESTS.items())}
+    kernels = {f"{name}.cubin": hashlib.new(hash, code).hexdigest().encode() + code for hash, name in names.items()}
+    for name, content in {
+        **kernels,
+        f"{'a' * 40}.cubin": b"cut",
+        "notes.cubin": b"else",
+        f"{'b' * 40}.cu": b"",
+    }.items():
+        (tmp_path / "first" / name).write_bytes(content)
+    assert carry.save(tmp_path / "cpu.zip") == (2 if "cupy" in sys.modules else 0)
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    assert carry.save(tmp_path / "code.zip") == 2
+    with zipfile.ZipFile(tmp_path / "code.zip", "a") as archive:
+        archive.writestr("cupy/../escaped.cubin", cache.wrapped(code))
+        archive.writestr(f"cupy/{'c' * 40}.cubin", cache.wrapped(code))
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "second"))
+    assert carry.load(tmp_path / "code.zip") == (2, "")
+    assert {file.name: file.read_bytes() for file in (tmp_path / "second").iterdir()} == kernels
+    assert carry.load(tmp_path / "code.zip") == (2, ""), "they are there"
 
 
 def test_keys_name_versions_and_the_processor():
