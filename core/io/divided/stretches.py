@@ -16,6 +16,7 @@ from suricate.io.formats import Layout, first_row, head_and_layout, table_format
 from suricate.io.options import ReadOptions
 
 HEAD = 1 << 15  #: bytes of a text file that processes read to learn how its lines are built
+FINE = 1 << 18  #: bytes of a stretch of text with names, which take so long that those of a slide are to be divided
 WHOLE = 1 << 24  #: bytes up to which a table is one stretch: what it says of its groups need not be read by all
 TEXT, ALL = "text", "all"  #: kinds of stretches, besides the formats of tables; ``ALL``: a file that is not divided
 
@@ -30,11 +31,12 @@ class Stretch(NamedTuple):
 
 
 def stretches_of(
-    path: Path, format: str | None, encoding: str, groups_of: Callable[[Path, str], int]
+    path: Path, format: str | None, encoding: str, groups_of: Callable[[Path, str], int], most: int = files.CHUNK
 ) -> Iterator[Stretch]:
     """Yield the stretches of a file in order, at least one; ``format`` and ``encoding`` as for ``st.scan``.
 
-    ``groups_of(path, format)`` returns the number of groups of rows of a table, 0 if it is not divided.
+    ``groups_of(path, format)`` returns the number of groups of rows of a table, 0 if it is not divided; ``most``: bytes
+    of a stretch of text.
     """
     with open(path, "rb", buffering=0) as file:
         start, size = file.read(8), path.stat().st_size
@@ -47,8 +49,9 @@ def stretches_of(
     elif not is_cut_at_lines(encoding):
         yield Stretch(path, ALL)
     else:
-        for begin in range(0, size, files.CHUNK):
-            yield Stretch(path, TEXT, begin, min(begin + files.CHUNK, size))
+        step = min(files.CHUNK, most)
+        for begin in range(0, size, step):
+            yield Stretch(path, TEXT, begin, min(begin + step, size))
 
 
 def is_compressed(path: Path, start: bytes) -> bool:

@@ -26,9 +26,9 @@ from suricate.base.parameters import flag, one_of, shown
 from suricate.base.renamed import keywords
 from suricate.base.types import DELETE, INSERT, SET
 from suricate.io import steps
-from suricate.io.divided.stretches import ALL, TEXT, LineCount, Stretch, begin_of, stretches_of
+from suricate.io.divided.stretches import ALL, FINE, TEXT, LineCount, Stretch, begin_of, stretches_of
 from suricate.io.encodings import BYTES, UTF8, checked_encoding
-from suricate.io.files import ByteSource, rest_of
+from suricate.io.files import CHUNK, ByteSource, rest_of
 from suricate.io.formats import (
     FORMATS,
     Layout,
@@ -120,18 +120,18 @@ class Scan(Source):
     def by_rank(self, rank: int, size: int, first: int = 0) -> Iterator[tuple[int, Chunk | _Mark | None]]:
         """Yield (number, chunk) of the stretches whose number is ``rank`` modulo ``size``, from number ``first`` on.
 
-        The files are numbered in stretches, in order: a megabyte of text, a group of rows of a large table, and files
-        that are not divided (small, compressed, of events, of several bytes per character). So the chunks of all ranks
-        by number have the rows of :meth:`read` in its order. A stretch has any number of chunks; (number, None) ends
-        it. Nothing is exchanged: ranks find the same numbers by the files, which must be the same. What all read is
-        the beginning of each file of several stretches, and of the first one.
+        The files are numbered in stretches, in order: a megabyte of text (a quarter with names), a group of rows of a
+        large table, and files that are not divided (small, compressed, of events, of several bytes per character). So
+        the chunks of all ranks by number have the rows of :meth:`read` in its order. A stretch has any number of
+        chunks; (number, None) ends it. Nothing is exchanged: ranks find the same numbers by the files, which must be
+        the same. What all read is the beginning of each file of several stretches, and of the first one.
 
         Raises:
             FileFormatError: with the number of the line in the file, before which lines are then counted.
         """
         self._first, self._lines = self.first or FirstRow(), LineCount()
         self._begin, self._table_open = (None, None), (None, None)
-        form = self._format, self._encoding, self._groups_of
+        form = self._format, self._encoding, self._groups_of, FINE if self.names else CHUNK
         stretches = ((at, each) for at, path in enumerate(self._paths) for each in stretches_of(path, *form))
         for number, (at, stretch) in enumerate(stretches):
             is_own = number >= first and number % size == rank

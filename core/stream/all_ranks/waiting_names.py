@@ -120,6 +120,8 @@ class WaitingNames:
         (firsts, index), found = self._lists_of(tokens), np.empty(len(tokens), np.uint32)
         lists = np.flatnonzero(np.bincount(index, minlength=1)).tolist() if len(tokens) else []
         names, listed = Names(self.kind), Values(self.kind or "int64", np.zeros(int(self.kind == TEXT), np.int64))
+        if len(lists) > 1:
+            names._expect(len(tokens) // 2)
         for at in lists:
             first, mask = firsts[at], slice(None) if len(lists) == 1 else index == at
             values, places = self._lists.get(first) or self._opened(), tokens[mask] - np.uint32(first)
