@@ -102,7 +102,7 @@ SANITIZE = SURICATE_LINE_INFO=1 compute-sanitizer --kernel-name-exclude kernel_s
 sanitize: $(VENV)/.dev
 	SURICATE_LINE_INFO=1 $(BIN)/python .ci/sanitize.py
 	$(SANITIZE) memcheck $(BIN)/python .ci/sanitize.py
-	$(SANITIZE) racecheck $(BIN)/python .ci/sanitize.py --part tour --part answers
+	$(SANITIZE) racecheck $(BIN)/python .ci/sanitize.py --part tour --part answers --part events
 
 # The site, in build/site: a folder per version (those of others stay), and index.html, which leads to the newest. A warning is
 # an error. The first time takes a minute or two on a quiet machine.

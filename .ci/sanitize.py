@@ -1,7 +1,8 @@
 """A short tour of every CUDA kernel, for ``compute-sanitizer``: all backends, updated, queried and traversed.
 
-Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [--part PART ...] [--graph NUMBER] [BACKEND ...]``;
-parts and graphs are independent, so they can run side by side. Every step is checked against a dict. ``DEVICE=cpu``
+Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [--part PART ...] [--graph NUMBER] [--share I/K]
+[BACKEND ...]``; parts, graphs and shares of the answers are independent, so they can run side by side, or one after the
+other where a machine is lent for minutes. Every step is checked against a dict. ``DEVICE=cpu``
 makes the tour on the CPU, which shows that the script itself is right. The part ``divided`` is for memcheck: its ranks
 are two threads that launch on one device, of which racecheck loses track, and then it does not end.
 """
@@ -20,7 +21,7 @@ from suricate.store import fallbacks, sorter
 DEVICE = os.environ.get("DEVICE", "cuda")
 VERTICES, BATCH, ROUNDS = 200, 600, 2
 sorter.MOST_BUCKETED = 1 << 16  # so that the largest batch is sorted by digits
-PARTS = "tour", "answers", "divided"
+PARTS = "tour", "answers", "divided", "events"
 LARGE, LARGEST = 40_000, 1 << 17  # kernels serve batches of hundreds, tens of thousands and more edges differently
 
 
@@ -81,14 +82,14 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
     assert graph.to("cpu").num_edges == sum(not {3, 4} & set(pair) for pair in model)
 
 
-def answers(backend: str, weight_dtype: str | None, directed: bool) -> None:
-    """Keep every algorithm that such a graph allows current over two batches."""
+def answers(backend: str, weight_dtype: str | None, directed: bool, share: tuple[int, int]) -> None:
+    """Keep every algorithm of a share, the first of so many, that such a graph allows current over two batches."""
     rng = np.random.default_rng(11)
     options = {"in_edges": True} if directed else {"directed": False}
     graph = su.Graph(VERTICES, backend=backend, device=DEVICE, weight_dtype=weight_dtype, **options)
     trackers = [
         graph.track(name, **algorithm.sample_params(VERTICES, 3))
-        for name, algorithm in su.plugins.algorithms().items()
+        for name, algorithm in [*su.plugins.algorithms().items()][share[0] - 1 :: share[1]]
         if algorithm.requires.missing(graph) is None
     ]
     for _ in range(ROUNDS):
@@ -256,6 +257,15 @@ def divided(backend: str, directed: bool) -> None:
                 np.testing.assert_allclose(one, other)
 
 
+def share_of(text: str) -> tuple[int, int]:
+    """Return the numbers of ``I/K``."""
+    which, _, of = text.partition("/")
+    share = int(which), int(of)
+    if not 1 <= share[0] <= share[1]:
+        raise ValueError("I is 1 to K")
+    return share
+
+
 def main() -> None:
     """Tour the backends that are named, or all that run on the device."""
     available = [name for name, backend in su.plugins.backends().items() if DEVICE in backend.devices]
@@ -263,6 +273,7 @@ def main() -> None:
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=", ".join(available))
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part; may be given several times")
     parser.add_argument("--graph", type=int, choices=range(len(GRAPHS)), help="only this graph")
+    parser.add_argument("--share", type=share_of, default=(1, 1), metavar="I/K", help="the I-th of K shares of answers")
     chosen = parser.parse_args()
     parts = chosen.part or PARTS
     for name in chosen.backends or available:
@@ -270,12 +281,13 @@ def main() -> None:
             if "tour" in parts:
                 tour(name, weight_dtype, directed, large, in_edges=kept)
             if "answers" in parts:
-                answers(name, weight_dtype, directed)
+                answers(name, weight_dtype, directed, chosen.share)
             if "divided" in parts:
                 divided(name, directed)
             print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
     union_find()
-    events()
+    if "events" in parts:
+        events()
 
 
 if __name__ == "__main__":
