@@ -21,7 +21,7 @@ from suricate.base.types import EMPTY
 from suricate.errors import WeightError
 from suricate.graph.row_copies import copied_rows, rows_of
 from suricate.kernels import loops_over, without_weights
-from suricate.operators.contraction import Contraction, merged, over_rows
+from suricate.operators.contraction import Contraction, merged, over_rows, rounded_weights
 from suricate.store.fallbacks import CONTIGUOUS
 
 if TYPE_CHECKING:
@@ -353,11 +353,11 @@ class Communities:
         for edges, sign, old in kinds:
             if not len(edges.src):
                 continue
-            weight = steps.weights(graph, edges, self.unit)
+            weight = rounded_weights(graph, edges, self.unit)
             if bool((weight < 0).any()):
                 raise WeightError(NEGATIVE)
             if old is not None:
-                weight = weight - steps.weights(graph, old, self.unit)
+                weight = weight - rounded_weights(graph, old, self.unit)
             weight = sign * weight
             for end in edges[:2]:
                 xp.add.at(base.strength, end, weight)

@@ -14,7 +14,6 @@ from suricate.operators import converge, edge_map, neighbor_reduce
 if TYPE_CHECKING:
     from suricate.algorithms.leiden.levels import Communities, Level
     from suricate.base.devices import Array
-    from suricate.base.types import EdgeList
     from suricate.graph import Graph
 
 ODD, LOW = 0x9E3779B9, 0xFFFFFFFF
@@ -56,14 +55,6 @@ def strengths(graph: Graph, unit: float) -> tuple[Array, Array]:
 def inside(graph: Graph, label: Array, unit: float) -> float:
     """Return the weight of all edges within communities, each once; waits."""
     return float(neighbor_reduce(graph, None, inside_of, args=(label, unit), reduce="sum", dtype="float64").sum()) / 2
-
-
-def weights(graph: Graph, edges: EdgeList, unit: float) -> Array:
-    """Return the weights of ``edges``, 1 on an unweighted graph, as rounded ``float64``."""
-    xp = graph.device.xp
-    if edges.weight is None:
-        return xp.ones(len(edges.src))
-    return xp.floor(edges.weight.astype(np.float64) / unit + 0.5) * unit
 
 
 def has_turn(v, step, classes, n, key):

@@ -198,7 +198,7 @@ class Contraction:
         """Apply ``pieces`` by the old groups, then give ``ids`` the groups of their labels ``wanted`` if ``live``."""
         xp, arcs = self._of.device.xp, self._arcs(ids)
         before = [
-            (self.group[edges.src], self.group[edges.dst], sign * _weights(self._of, edges, self.unit))
+            (self.group[edges.src], self.group[edges.dst], sign * rounded_weights(self._of, edges, self.unit))
             for edges, sign in pieces
         ]
         if arcs is not None:
@@ -241,7 +241,7 @@ class Contraction:
             if over == "out":
                 once = once | (src <= dst) | self._of.directed
             edges = EdgeList(src[once], dst[once], None if weight is None else weight[once])
-            found.append((edges.src, edges.dst, _weights(self._of, edges, self.unit)))
+            found.append((edges.src, edges.dst, rounded_weights(self._of, edges, self.unit)))
             if over == "in":
                 found[-1] = (edges.dst, edges.src, found[-1][2])
         src, dst, weights = (xp.concatenate(parts) for parts in zip(*found, strict=True))
@@ -350,7 +350,7 @@ def _labels(graph: Graph, labels: Any) -> Array:
     return placed(array, graph.device, "labels")
 
 
-def _weights(graph: Graph, edges: EdgeList, unit: float) -> Array:
+def rounded_weights(graph: Graph, edges: EdgeList, unit: float) -> Array:
     """Return the weights of ``edges``, 1 on an unweighted graph, as rounded ``float64``."""
     xp = graph.device.xp
     if edges.weight is None:
@@ -393,7 +393,7 @@ def _pairs(graph: Graph, group: Array, count: int, unit: float) -> tuple[EdgeLis
     """Return the edges between groups, on a divided graph those that this rank sums up, and strengths; sorts arcs."""
     partition, xp = graph.partition, graph.device.xp
     arcs = (graph if partition is None else partition.follow()).store("out").edges()
-    weight = _weights(graph, arcs, unit)
+    weight = rounded_weights(graph, arcs, unit)
     src, dst, loop = group[arcs.src], group[arcs.dst], arcs.src == arcs.dst
     strength = _strengths(xp, count, src, weight * (1 + loop))
     if graph.directed:
