@@ -259,6 +259,14 @@ def test_excerpts_are_in_the_files(page: Path) -> None:
             assert any(block.text in text for text in texts), f"{relative(page)}:{block.line}: in no file\n{block.text}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_no_line_begins_with_a_percent_sign(page: Path) -> None:
+    """MyST takes such a line for a comment, and leaves it out of the site."""
+    inside = {number for block in blocks(page) for number in range(block.line, block.line + block.text.count("\n") + 1)}
+    lines = enumerate(page.read_text().splitlines(), 1)
+    assert [number for number, line in lines if line.lstrip().startswith("%") and number not in inside] == []
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as forges make them."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)

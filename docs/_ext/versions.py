@@ -67,6 +67,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     """Write them, where the folder of a version was built."""
     out = Path(app.outdir)
     if exception is None and app.builder.name == "html" and VERSION.fullmatch(out.name):
+        (out / "index.html").write_text(REDIRECT.format(f"{app.config.root_doc}.html"))
         write(out.parent, f"{app.config.root_doc}.html")
 
 
