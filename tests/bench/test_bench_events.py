@@ -65,7 +65,7 @@ def test_times_are_those_of_the_file_and_later_in_each_round(fixture: Fixture) -
 def test_a_plain_loop_appends_the_same_rows(fixture: Fixture) -> None:
     task = LogAppend(fixture, 30)
     task.setup()
-    rows = task.other(task.draw())
+    rows = task.other([tuple(map(task.device.to_numpy, batch)) for batch in task.draw()])
     order = np.argsort(fixture.data.dst, kind="stable")
     assert [part.tolist() for part in rows] == [fixture.data.src[order].tolist(), order.tolist()]
 

@@ -101,7 +101,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
 #endif
             const uint32_t share = min((unsigned long long)CONVERGE_BLOCK,
                                        warps * ((max(serving, 1u) - 1) / ((unsigned long long)warps * blocks) + 1));
-            const uint32_t limit = alone ? EMPTY : HAS_TABLES || (!dense && serving <= FEW) ? FEW_LIMIT : SPLIT_ABOVE;
+            const uint32_t limit = alone ? EMPTY : !dense && serving <= FEW ? FEW_LIMIT : SPLIT_ABOVE;
             Heavy heavy = heavy_in(heavy_memory, &rounds->heavy[turn], heavy_capacity);
 #if HAS_TABLES
             heavy.tables = tables;
