@@ -105,9 +105,10 @@ def parameters(program: Program, kernel: str) -> list[str]:
     assert found, f"{program.source.name} has no kernel {kernel}"
     both = "#define OVER OVER_BOTH" in text
     arguments = re.search(r"#define PARAMS(.*)", text)
-    twice = "#define WAKE_BOTH 1" in text
+    twice, tables = "#define WAKE_BOTH 1" in text, "#define HAS_TABLES 1" in text
     declared = re.sub(r"\bWAKE_VIEWS\b", "View wake, View wake2" if twice else "View wake", found[1])
     declared = re.sub(r"\bVIEWS\b", "View g, View h" if both else "View g", declared)
+    declared = re.sub(r"\bTABLES\b", ", VoteTables tables" if tables else "", declared)
     if key := re.search(r"#define FIRST_KEY_T (.*)", text):
         declared = re.sub(r"\bFIRST_KEY_T\b", key[1], declared)
     declared = re.sub(r"\bPARAMS\b", arguments[1] if arguments else "", declared)
