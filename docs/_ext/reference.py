@@ -214,7 +214,19 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
+def plain_defaults(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Return a signature whose defaults are values, where these can be written: modules by name, objects as dots."""
+    if signature is not None:
+        signature = re.sub(r"<module '(\w+)' from '[^']*'>", r"\1", signature)
+        signature = re.sub(r"<(?:object object[^>]*|factory)>", "...", signature)
+        signature = re.sub(r"<class '([\w.]+)'>", lambda found: found[1].rpartition(".")[2], signature)
+    return signature, returned
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Generate the pages when a build begins."""
     app.connect("builder-inited", generate)
+    app.connect("autodoc-process-signature", plain_defaults)
     return {"parallel_read_safe": True}
