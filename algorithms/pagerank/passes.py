@@ -220,10 +220,8 @@ class WholePasses(VerifiedRanks):
                 spread(graph, self._share)
                 self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
                 pace.restart()
-        if pace.is_fast:
-            self._share, self._after = swapped(
-                graph, self._share, self._after
-            )  # what the last step started from is within tol
+        if pace.is_fast:  # what the last step started from is within tol
+            self._share, self._after = swapped(graph, self._share, self._after)
         pace.restart()
         self._steps += done
 

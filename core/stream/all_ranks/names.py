@@ -57,15 +57,19 @@ class SharedNames(VertexNames):
     def _of_all(self, states: list[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
         return [each for one in self.comm.gather("names", states) for each in one]
 
-    def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        change = self._began()
-        found = self.names._ids_of(names, adds=False)
+    def _first_new(self, found: np.ndarray, events: Events, lives: np.ndarray, tokens: np.ndarray) -> tuple[Any, ...]:
+        """Return where ``found``, the ids of ``tokens``, is EMPTY, and time and position of the first events there."""
         new = np.flatnonzero(found == EMPTY)
         number, places = np.full(self._tokens.num_ids, -1), np.full(len(new), -1)
         number[tokens[new]] = np.arange(len(new))
         first_places(events.src, events.dst, lives, number, places)
         assert events.position is not None
-        time, position = times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1)
+        return new, times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1)
+
+    def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        change = self._began()
+        found = self.names._ids_of(names, adds=False)
+        new, time, position = self._first_new(found, events, lives, tokens)
         news = self._tokens.values_of(tokens[new]) if len(new) else None
         everybody = self.comm.gather("names", None if news is None else (news, time, position))
         given = [each for each in everybody if each is not None]
@@ -176,12 +180,7 @@ class SharesOfNames(SharedNames):
     ) -> tuple[np.ndarray, np.ndarray | None]:
         change: Any = self._began()
         found = self._often_known(live)
-        new = np.flatnonzero(found == EMPTY)
-        number, places = np.full(self._tokens.num_ids, -1), np.full(len(new), -1)
-        number[tokens[new]] = np.arange(len(new))
-        first_places(events.src, events.dst, lives, number, places)
-        assert events.position is not None
-        time, position = times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1)
+        new, time, position = self._first_new(found, events, lives, tokens)
         rest = as_values([], self.kind) if others is None else others
         found[new], known = self.names.asked(change, taken(live, new), time, position, rest)
         self._remember(events, live, tokens, found)
