@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import suricate as su
-from suricate.algorithms.time import fastest_cuda, walks
+from suricate.algorithms.time import arrivals_cuda, fastest_cuda, walks
 from suricate.cuda import clock
 from suricate.cuda.program import Program, own_programs
 from suricate.events import index_cuda, taking_cuda
@@ -79,6 +79,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         *on_device.programs(),
         walks.PROGRAM,
         fastest_cuda.PROGRAM,
+        arrivals_cuda.PROGRAM,
     ):
         yield "core", program, ARCHES
     for values in (None, *map(np.dtype, ("float32", "uint64"))):

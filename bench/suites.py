@@ -506,10 +506,8 @@ def _events(selection: Selection, fixture: Fixture) -> list[Task]:
         for seeds in constants.EVENT_SEEDS
         for take in ("uniform", "recent")
     ]
-    if not on_cuda:
-        walks = (TimeWalks(fixture, *constants.WALKS, bias) for bias in ("uniform", "exponential"))
-        tasks += [EarliestArrival(fixture), *walks]
-    return tasks
+    walks = (TimeWalks(fixture, *constants.WALKS, bias) for bias in ("uniform", "exponential"))
+    return [*tasks, EarliestArrival(fixture), *walks]
 
 
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {

@@ -1,7 +1,7 @@
 """Paths in time: earliest arrival, latest departure, and the fastest path, by one pass over the events of a log.
 
-On CUDA arrivals and departures are found by label correcting, see ``suricate.algorithms.time.correcting``, and the
-fastest paths by labels of events, see ``suricate.algorithms.time.fastest_cuda``.
+On CUDA arrivals and departures are found by label correcting (``suricate.algorithms.time.arrivals_cuda``, or with
+operators ``correcting``), and the fastest paths by labels of events (``fastest_cuda``).
 
 A path goes from event to event, each with a later time than the one before; ``through=True``: with the same time, too.
 An event takes no time. Since events are read in order of time, the first that arrives at a vertex is the earliest (Wu,
@@ -153,6 +153,10 @@ def _arrived(
 
     ``backwards``: of those in the log read backwards, which are the latest departures.
     """
+    if log.device.is_cuda and not through and log.over in ("both", "in" if backwards else "out"):
+        from suricate.algorithms.time.arrivals_cuda import find_arrivals as on_cuda
+
+        return on_cuda(log, vertex, start, end, backwards=backwards)
     if log.device.is_cuda:
         from suricate.algorithms.time.correcting import arrived
 

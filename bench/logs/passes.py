@@ -22,13 +22,13 @@ NEVER = 2**63 - 1
 
 
 class EarliestArrival(LogTask):
-    """When each vertex is reached first from the vertex of most neighbours, by one pass over the log."""
+    """When each vertex is reached first from the vertex of most neighbours."""
 
     workload, oracle = "earliest arrival", "a plain loop over the events"
     does = "find when each vertex is reached first from the one of largest out-degree, by all events"
 
     def __init__(self, fixture: Fixture) -> None:
-        super().__init__(fixture, None, "out")  # which CUDA walks; the pass of the CPU reads no rows
+        super().__init__(fixture, None, "out")  # CUDA reads rows, and the CPU passes over all events
         self.items = self.live
 
     def action(self, prepared: None) -> Any:
@@ -46,7 +46,7 @@ class EarliestArrival(LogTask):
         reached[source] += 1
         expected = np.full(self.fixture.data.num_vertices, NEVER)
         expected[list(reached)] = list(reached.values())
-        expect(np.array_equal(result.time, expected), "a vertex is reached at another time")
+        expect(np.array_equal(self.device.to_numpy(result.time), expected), "a vertex is reached at another time")
 
 
 class TimeWalks(LogTask):
@@ -75,14 +75,15 @@ class TimeWalks(LogTask):
     def check(self, starts: np.ndarray, walks: Any) -> None:
         """Verify each step, and that a walk ends where no event is later."""
         time, src, dst = self.events(0, self.live)
-        vertex, event, taken = walks.vertex, walks.event, walks.event >= 0
+        vertex, event, when = map(self.device.to_numpy, walks)
+        taken = event >= 0
         expect(np.array_equal(vertex[:, 0], starts), "a walk has another start")
         steps = event[taken]
-        for values, ends in ((vertex[:, :-1], src), (vertex[:, 1:], dst), (walks.time, time)):
+        for values, ends in ((vertex[:, :-1], src), (vertex[:, 1:], dst), (when, time)):
             expect(np.array_equal(values[taken], ends[steps]), "a step is no event")
-        before = np.full(walks.time.shape, int(time[0]) - 1)
-        before[:, 1:] = walks.time[:, :-1]
-        expect((walks.time > before)[taken].all() and (taken[:, :-1] >= taken[:, 1:]).all(), "a step is not later")
+        before = np.full(when.shape, int(time[0]) - 1)
+        before[:, 1:] = when[:, :-1]
+        expect((when > before)[taken].all() and (taken[:, :-1] >= taken[:, 1:]).all(), "a step is not later")
         last = np.full(self.fixture.data.num_vertices, int(time[0]) - 1)
         last[src] = time  # of equal places the last value stays
         ends = ~taken & np.pad(taken, ((0, 0), (1, 0)), constant_values=True)[:, :-1]

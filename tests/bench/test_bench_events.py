@@ -32,13 +32,11 @@ def fixture(temporal_file: Path, device: Device) -> Fixture:
 
 
 def tasks_of(fixture: Fixture) -> list[Any]:
-    """A task of each kind that runs on the device of the fixture."""
+    """A task of each kind."""
     tasks = [LogBuild(fixture, over) for over in ("in", "out")] + [LogAppend(fixture, 30), LogSingles(fixture)]
     tasks += [LogSlide(fixture, 64, over) for over in ("in", "out")]
     tasks += [LogSample(fixture, 30, [4, 2], take) for take in ("uniform", "recent")] + [WindowWithLog(fixture, 20)]
-    if not fixture.device.is_cuda:
-        tasks += [EarliestArrival(fixture), *(TimeWalks(fixture, 30, 5, bias) for bias in ("uniform", "exponential"))]
-    return tasks
+    return [*tasks, EarliestArrival(fixture), *(TimeWalks(fixture, 30, 5, bias) for bias in ("uniform", "exponential"))]
 
 
 @pytest.mark.slow
@@ -94,8 +92,6 @@ def test_wrong_samples_walks_and_arrivals_are_told(fixture: Fixture) -> None:
     wrong.event = sample.event + 1
     with pytest.raises(Mismatch, match="event of the trees"):
         task.check(given, wrong)
-    if fixture.device.is_cuda:
-        return
     arrival = EarliestArrival(fixture)
     arrival.setup()
     result = arrival.action(None)

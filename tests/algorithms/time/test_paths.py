@@ -16,7 +16,15 @@ from turns import few
 import suricate as su
 import suricate.stream as st
 from suricate import plugins
-from suricate.algorithms.time import Arrivals, earliest_arrival, fastest, fastest_cuda, latest_departure, temporal_walks
+from suricate.algorithms.time import (
+    Arrivals,
+    arrivals_cuda,
+    earliest_arrival,
+    fastest,
+    fastest_cuda,
+    latest_departure,
+    temporal_walks,
+)
 from suricate.algorithms.time.correcting import arrived
 from suricate.base.devices import CPU, Device
 from suricate.errors import ParameterError, RequirementError, UnknownNameError, VertexRangeError
@@ -281,6 +289,23 @@ def test_label_correcting_equals_the_pass(kind: dict[str, Any], through: bool, d
     none = np.empty(0, np.int64)
     for name, found, right in corrected_and_passed(device, (none, none, none), 2, n=3, through=through, **kind):
         assert found == right, name
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(*kind.values()))
+def test_arrivals_over_long_rows_on_cuda_equal_the_pass(
+    kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch, device: Device
+) -> None:
+    """Rows that are cut into chunks, and rows that a warp passes together; few and many events at one time."""
+    monkeypatch.setattr(arrivals_cuda, "WORK", 20)
+    for seed, times in enumerate((40_000, 700, 25)):
+        rng = np.random.default_rng(seed)
+        ends = (3000 * rng.random((2, 40_000)) ** 4).astype(np.int64)
+        columns = np.sort(rng.integers(0, times, 40_000)), *ends
+        options = {"n": 3000, "through": False, "start": seed * times // 8, "end": times - seed, **kind}
+        for vertex in (0, 5, 1500):
+            for name, found, right in corrected_and_passed(device, columns, vertex, **options):
+                assert found == right, (name, seed, vertex)
 
 
 @pytest.mark.gpu
