@@ -8,7 +8,7 @@
 //   thread per listed vertex: its stretch; the warp passes short ones together, long ones are cut into chunks | block per chunk
 //
 // with a barrier of the grid at the bar and behind each round, until a round lists nothing: as many rounds as paths have events, at most. Atomics: one per
-// label that falls, one per fall for the list, one per warp that appends, one per long stretch.
+// label that falls, one per fall for the list, one for 32 that a warp appends, one per long stretch.
 #include "grid_barrier.cuh"
 #include "lists.cuh"
 
@@ -21,7 +21,35 @@ struct Slots {
 struct Round {
     uint32_t *next, *count;  // the list of the next round
     uint32_t number;  // from 1
+    uint32_t* waiting;  // [64]: what the warp has to append, in shared memory
+    uint32_t held;  // so many, the same in all lanes, less than 32 between steps
 };
+
+// Warp: append what waits, from the first one on.
+__device__ __forceinline__ void append_waiting(Round& round, uint32_t count) {
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t place = 0;
+    if (lane == 0) place = atomicAdd(round.count, count);
+    place = __shfl_sync(ALL, place, 0);
+    if (lane < count) round.next[place + lane] = round.waiting[lane];
+    __syncwarp();
+}
+
+// Warp: v waits to be appended, for lanes whose label fell.
+__device__ __forceinline__ void wait_for_append(Round& round, bool fell, uint32_t v) {
+    const uint32_t who = __ballot_sync(ALL, fell), lane = threadIdx.x % 32;
+    if (!who) return;
+    if (fell) round.waiting[round.held + __popc(who & lanes_below())] = v;
+    round.held += __popc(who);
+    __syncwarp();
+    if (round.held < 32) return;
+    append_waiting(round, 32);
+    round.held -= 32;
+    const uint32_t moved = round.waiting[32 + lane];
+    __syncwarp();
+    round.waiting[lane] = moved;
+    __syncwarp();
+}
 
 __device__ __forceinline__ long long time_at(const Arrivals& m, long long place) {
     return m.time[(m.first + place) & m.mask];
@@ -69,12 +97,13 @@ __device__ __forceinline__ Slots take(const Arrivals& m, uint32_t u) {
     return mine;
 }
 
-// Pass the event in a slot of u.
-__device__ __forceinline__ void pass(const Arrivals& m, const Round& round, uint32_t u, long long slot) {
-    const uint32_t place = m.number[slot] - uint32_t(m.first), v = m.other[slot], label = turned(m, place);
-    if (m.checked && m.sender[(m.first + place) & m.mask] != u) return;
-    if (label >= m.label[v] || label >= atomicMin(&m.label[v], label)) return;
-    if (atomicExch(&m.listed[v], round.number) != round.number) append(round.next, round.count, v);
+// Pass the event in a slot of u; whether v, where it leads, has to be listed.
+__device__ __forceinline__ bool pass(const Arrivals& m, uint32_t round, uint32_t u, long long slot, uint32_t& v) {
+    const uint32_t place = m.number[slot] - uint32_t(m.first), label = turned(m, place);
+    v = m.other[slot];
+    if (m.checked && m.sender[(m.first + place) & m.mask] != u) return false;
+    if (label >= m.label[v] || label >= atomicMin(&m.label[v], label)) return false;
+    return atomicExch(&m.listed[v], round) != round;
 }
 
 // Thread: cut the slots of u into chunks.
@@ -86,7 +115,7 @@ __device__ __forceinline__ void cut(const Arrivals& m, uint32_t* chunks, uint32_
 }
 
 // Warp: pass the slots of all its lanes, each lane one slot at a time.
-__device__ __forceinline__ void pass_together(const Arrivals& m, const Round& round, uint32_t u, const Slots& mine) {
+__device__ __forceinline__ void pass_together(const Arrivals& m, Round& round, uint32_t u, const Slots& mine) {
     const uint32_t lane = threadIdx.x % 32, own = uint32_t(mine.high - mine.low);
     uint32_t upto = own;
     for (int s = 1; s < 32; s *= 2) {
@@ -102,8 +131,9 @@ __device__ __forceinline__ void pass_together(const Arrivals& m, const Round& ro
             if (__shfl_sync(ALL, upto, owner + step - 1) <= k) owner += step;
         const long long slot = __shfl_sync(ALL, base, owner) + k;
         const uint32_t of = __shfl_sync(ALL, u, owner);
-        if (k < total) pass(m, round, of, slot);
-        __syncwarp();
+        uint32_t v = 0;
+        const bool fell = k < total && pass(m, round.number, of, slot, v);
+        wait_for_append(round, fell, v);
     }
 }
 
@@ -127,8 +157,18 @@ __device__ __forceinline__ void answer(const Arrivals& m) {
     }
 }
 
+// Events at the first and the last moment that a time can be are of no path.
+__device__ __forceinline__ Arrivals without_ends_of_time(Arrivals m) {
+    const long long last = max(m.never, ~m.never);
+    for (; m.from < m.upto && time_at(m, m.from) == ~last; ++m.from) m.part = 1;
+    for (; m.from < m.upto && time_at(m, m.upto - 1) == last; --m.upto) m.part = 1;
+    return m;
+}
+
 // Grid of ARRIVALS_BLOCK threads.
-extern "C" __global__ void __launch_bounds__(ARRIVALS_BLOCK) find_arrivals(const __grid_constant__ Arrivals m) {
+extern "C" __global__ void __launch_bounds__(ARRIVALS_BLOCK) find_arrivals(const __grid_constant__ Arrivals given) {
+    __shared__ uint32_t waiting[ARRIVALS_BLOCK / 32][64];
+    const Arrivals m = without_ends_of_time(given);
     uint32_t expected = 0;
     begin(m);
     grid_barrier(m.arrived, expected);
@@ -136,7 +176,8 @@ extern "C" __global__ void __launch_bounds__(ARRIVALS_BLOCK) find_arrivals(const
         const uint32_t* list = m.list + number % 2 * m.vertices;
         const uint32_t count = counted(m.counts[number % 3]);
         if (!count) break;
-        const Round round = {m.list + (number + 1) % 2 * m.vertices, m.counts + (number + 1) % 3, number + 1};
+        uint32_t* next = m.list + (number + 1) % 2 * m.vertices;
+        Round round = {next, m.counts + (number + 1) % 3, number + 1, waiting[threadIdx.x / 32], 0};
         uint32_t* chunks = m.counts + 3 + number % 2;
         if (thread_id() == 0) m.counts[(number + 2) % 3] = m.counts[3 + (number + 1) % 2] = 0;
         for (long long i = wide_thread_id(); i - threadIdx.x % 32 < count; i += wide_thread_count()) {
@@ -152,9 +193,14 @@ extern "C" __global__ void __launch_bounds__(ARRIVALS_BLOCK) find_arrivals(const
         grid_barrier(m.arrived, expected);
         for (uint32_t c = blockIdx.x; c < counted(*chunks); c += gridDim.x) {
             const Chunk chunk = m.chunks[c];
-            for (uint32_t k = threadIdx.x; k < chunk.slots; k += ARRIVALS_BLOCK)
-                pass(m, round, chunk.vertex, chunk.slot + k);
+            for (uint32_t start = 0; start < chunk.slots; start += ARRIVALS_BLOCK) {
+                const uint32_t k = start + threadIdx.x;
+                uint32_t v = 0;
+                const bool fell = k < chunk.slots && pass(m, round.number, chunk.vertex, chunk.slot + k, v);
+                wait_for_append(round, fell, v);
+            }
         }
+        if (round.held) append_waiting(round, round.held);
         grid_barrier(m.arrived, expected);
     }
     answer(m);
