@@ -1,10 +1,9 @@
 """Core numbers of directed graphs, NetworkX's ``core_number`` of a ``DiGraph``: in- and out-edges count alike.
 
 The k-core is the largest set of vertices each of which has at least k arcs to or from others of the set; two arcs
-between the same vertices count twice. On the CPU the loops of ``suricate.algorithms.kcore.core_numbers`` walk in- and
-out-edges. On CUDA and on several processes this is done by operators alone, as
-``suricate.algorithms.kcore.by_operators`` explains: numbers fall from upper bounds after deletions, and rise by one per
-round after insertions.
+between the same vertices count twice. The loops of ``suricate.algorithms.kcore.core_numbers`` walk in- and out-edges.
+On several processes operators do it alone, as ``suricate.algorithms.kcore.by_operators`` explains: numbers fall from
+upper bounds after deletions, and rise by one per round after insertions.
 """
 
 from __future__ import annotations
@@ -15,9 +14,12 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms.kcore import KCoreResult, KeptCores
+from suricate.algorithms.kcore.core_numbers import programs
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Requirements
 
 if TYPE_CHECKING:
+    from suricate.base.types import StoreView
+    from suricate.cuda.program import Program
     from suricate.graph import Graph
     from suricate.plugins.algorithm import Algorithm
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 class DirectedKCore(KeptCores):
     """Core numbers by in- plus out-degree of a directed graph with in-edges; self-loops and weights are ignored.
 
-    The result is a :class:`KCoreResult`. An update visits the edges of candidates and of changed vertices; on CUDA it
-    also visits all vertices once per level by which numbers rise, and waits.
+    The result is a :class:`KCoreResult`. An update visits the edges of candidates and of changed vertices. On CUDA it
+    does not wait; reading the result waits for the largest number.
 
     Raises:
         RequirementError: an undirected graph, or one without in-edges.
@@ -41,9 +43,14 @@ class DirectedKCore(KeptCores):
     requires = Requirements(in_edges=True, undirected=False)
 
     def _has_loops(self, graph: Graph) -> bool:
-        return not graph.device.is_cuda and graph.partition is None
+        return graph.partition is None
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def programs(cls, view: StoreView) -> list[Program]:
+        """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
+        return programs(view, both=True)
 
     @classmethod
     def reference(

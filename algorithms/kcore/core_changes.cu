@@ -1,5 +1,5 @@
 // Core numbers after changes on CUDA (see core_numbers.py): a cooperative kernel. entry and sums are uint64[n], support, later, mark, stamp,
-// rest, buffer, before and both queues uint32[n], left int32[n]. The graph is undirected; self-loops do not count. kept: epoch of the
+// rest, buffer, before and both queues uint32[n], left int32[n]. Self-loops do not count. kept: epoch of the
 // stamps, number of the last search, greatest place, whether support and later are known, a number up to which every place is greater.
 // The numbers do not depend on the schedule.
 #define COMPILES_FOR_SECONDS
@@ -33,22 +33,21 @@ __device__ __forceinline__ void count_all(const Cores& c, uint32_t n) {
 
 // Add `change` to the support of the ends of arcs, and to what comes after them.
 __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t change) {
-    for (long long i = thread_id(); i < arcs.size; i += thread_count()) {
-        if (arcs.status && arcs.status[i] != arcs.wanted) continue;
-        const uint32_t u = arcs.src[i], v = arcs.dst[i];
+    for_arcs(arcs, [&](uint32_t u, uint32_t v) {
         const uint64_t its = c.entry[u], own = c.entry[v];
-        if (u == v || core_of(its) < core_of(own)) continue;
+        if (u == v || core_of(its) < core_of(own)) return;
         atomicAdd(&c.support[v], change);
         if (core_of(its) > core_of(own) || place_of(its) >= place_of(own)) atomicAdd(&c.later[v], change);
-    }
+    });
 }
 
 // All arcs are counted first, then deletions lower numbers, then insertions raise them. If more than `limit` vertices are
 // served for that, it gives up, and the next launch computes all from scratch.
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
-maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* support, uint32_t* later,
+maintain(VIEWS, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* support, uint32_t* later,
          uint32_t* mark, uint64_t* sums, uint32_t* before, uint64_t* entry, int* left, uint32_t* rest, uint32_t* buffer,
          uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, uint32_t* states, unsigned long long* kept) {
+    WALKED
     const bool known = kept[3] != 0, renews = kept[1] > LAST_NUMBER;
     const bool full = kept[2] > LAST_NUMBER || kept[4] < ORIGIN / 2;
     const uint32_t start = renews ? 2 : uint32_t(kept[1]) + 2, clock = uint32_t(kept[2]), head = uint32_t(kept[4]);

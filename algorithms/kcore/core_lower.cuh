@@ -143,14 +143,12 @@ struct Lower {
 __device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, uint32_t n, uint32_t* at, Rounds& r) {
     const Next next = open_round(r);
     const Falls seeds = {c, at, n, 0xFFFFFFFFu, c.clock, next};  // before round 0
-    for (long long i = thread_id(); i < deleted.size; i += thread_count()) {
-        if (deleted.status && deleted.status[i] != deleted.wanted) continue;
-        const uint32_t v = deleted.dst[i];
+    for_arcs(deleted, [&](uint32_t, uint32_t v) {
         const uint64_t entry = c.entry[v];
-        if (fresh(c.support[v]) >= core_of(entry) || atomicExch(&next.stamp[v], next.epoch) == next.epoch) continue;
+        if (fresh(c.support[v]) >= core_of(entry) || atomicExch(&next.stamp[v], next.epoch) == next.epoch) return;
         const uint32_t core = core_of(entry), neighbors = degree(c.g, v);
         seeds.fall(v, neighbors, core, place_of(entry), min(core - 1, neighbors));
-    }
+    });
     uint32_t count;
     const uint32_t* list = close_round(r, count);
     const uint32_t base = r.epoch;

@@ -10,17 +10,39 @@ __device__ __forceinline__ uint64_t entry_of(uint32_t core, uint32_t place) { re
 __device__ __forceinline__ uint32_t core_of(uint64_t entry) { return uint32_t(entry); }
 __device__ __forceinline__ uint32_t place_of(uint64_t entry) { return uint32_t(entry >> 32); }
 
+#ifdef BOTH_WAYS
+#define VIEWS OneWay out, OneWay into  // arguments of kernels
+#define WALKED const View g = {out, into};
+constexpr int LOOP = 2;  // entries of a self-loop in its row
+#else
+#define VIEWS View g
+#define WALKED
+constexpr int LOOP = 1;
+#endif
+
+// Thread per arc of a list: calls f(u, v) for an arc from u to v; where rows have both ways, f(v, u), too.
+template <class F> __device__ __forceinline__ void for_arcs(const Arcs& arcs, F&& f) {
+    for (long long i = thread_id(); i < arcs.size; i += thread_count()) {
+        if (arcs.status && arcs.status[i] != arcs.wanted) continue;
+        f(arcs.src[i], arcs.dst[i]);
+#ifdef BOTH_WAYS
+        f(arcs.dst[i], arcs.src[i]);
+#endif
+    }
+}
+
 // left[v] = the number of neighbours besides v itself. A thread per vertex asks for the self-loop, or a tile looks for it.
 __device__ __forceinline__ void count_neighbors(const View& g, uint32_t n, int* left) {
 #if FIND_IS_LINEAR
     for (uint32_t base = thread_id() / 32 * 32; base < n; base += thread_count()) {  // the same in a warp
         for (uint32_t v = base; v < min(base + 32, n); ++v) {
             const bool loop = any_neighbor(g, v, [&](uint32_t w) { return w == v; });
-            if ((threadIdx.x & 31) == 0) left[v] = int(degree(g, v)) - loop;
+            if ((threadIdx.x & 31) == 0) left[v] = int(degree(g, v)) - LOOP * loop;
         }
     }
 #else
-    for (uint32_t v = thread_id(); v < n; v += thread_count()) left[v] = int(degree(g, v)) - (find(g, v, v) >= 0);
+    for (uint32_t v = thread_id(); v < n; v += thread_count())
+        left[v] = int(degree(g, v)) - LOOP * (find(g, v, v) >= 0);
 #endif
 }
 

@@ -20,7 +20,7 @@ On the CPU vertices first move back in the order, just far enough, which mostly 
 that costs more than it saves. If the work exceeds a share of the graph, all numbers are computed from scratch, which is
 decided on the device.
 
-Of a directed graph, on the CPU only, in- and out-edges count alike: the loops walk both.
+Of a directed graph in- and out-edges count alike: the loops walk both.
 
 Work of an update: the arcs of vertices that move, of candidates and of vertices that change, once per level by which
 they change.
@@ -70,9 +70,13 @@ LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an upda
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
 ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
 FEW = 1 << 15  #: most vertices of a graph whose updates never give up because they take long
-ARC_LISTS = 2  #: place of the deleted arcs among the arguments of ``maintain``; the inserted ones follow
 SHARE = 4  #: larger ones are on the CPU if it visits more than one in ``SHARE`` arcs,
 CUDA_SHARE = 4  #: and on CUDA if it serves more than one in ``CUDA_SHARE`` vertices
+
+
+def prelude_of_both(view: StoreView) -> str:
+    """Return :func:`prelude_of` for kernels that walk in- and out-edges."""
+    return f'#include "both_ways.cuh"\n{prelude_of(view)}'
 
 
 def prelude_of(view: StoreView) -> str:
@@ -88,13 +92,14 @@ def prelude_of(view: StoreView) -> str:
     )
 
 
-def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs that read a graph through ``view``; CI compiles them without a GPU."""
-    return [assembled(view, source, prelude_of(view)) for source in (PEEL, CHANGES)]
+def programs(view: StoreView, *, both: bool = False) -> list[Program]:
+    """Return the CUDA programs that read a graph through ``view``, ``both`` ways; CI compiles them without a GPU."""
+    prelude = prelude_of_both if both else prelude_of
+    return [assembled(view, source, prelude(view)) for source in (PEEL, CHANGES)]
 
 
 class CoreNumbers:
-    """The core numbers of one graph, on CUDA an undirected one. No method waits for the device.
+    """The core numbers of one graph, which has in-edges if it is directed. No method waits for the device.
 
     Args:
         device: the graph's device.
@@ -126,7 +131,7 @@ class CoreNumbers:
             return
         if self.device.is_cuda:
             blocks, arguments = self._launch_of(graph, (np.uint32(True), self._entry))
-            _peel(graph.view("out")).kernel("peel")((blocks,), (BLOCK,), arguments)
+            _program(graph, PEEL)(graph.view("out")).kernel("peel")((blocks,), (BLOCK,), arguments)
         else:
             self._peel(graph)
 
@@ -227,29 +232,30 @@ class CoreNumbers:
         ``own`` are the arguments that only this kernel takes. The view of ``graph`` and the number of vertices come
         before them, the arguments of both kernels after them.
         """
-        view, workspace, n = graph.view("out"), graph.workspace, graph.num_vertices
+        workspace, n = graph.workspace, graph.num_vertices
         states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
         lists = self._scratch(graph, "rest", "buffer", "queue0", "queue1")
         both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, states, self._kept)
-        return resident_blocks(self.device.index, BLOCK), (packed(view), np.uint32(n), *own, *both)
+        return resident_blocks(self.device.index, BLOCK), (*map(packed, _views(graph)), np.uint32(n), *own, *both)
 
     def _updates_of(self, graph: Graph) -> tuple[ArcLaunch, ArcLaunch]:
         """Return launches of ``maintain`` and, behind it, ``peel`` for ``graph``: cached ones, unless invalid now."""
-        view = graph.view("out")
+        views = _views(graph)
         held = self._updates
         if (
             held is None
             or held[0] is not graph
             or held[1] is not self._entry
-            or not (held[2].walks(view) and held[3].walks(view))
+            or not (held[2].walks(*views) and held[3].walks(*views))
         ):
             n, arcs = graph.num_vertices, packed_arcs(NO_ARCS)
             limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
             numbers = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"))
             blocks, arguments = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._entry))
-            maintain = ArcLaunch(_changes, "maintain", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
+            lists, changes, whole = len(views) + 1, _program(graph, CHANGES), _program(graph, PEEL)
+            maintain = ArcLaunch(changes, "maintain", (blocks, BLOCK), views, arguments, lists)
             blocks, arguments = self._launch_of(graph, (np.uint32(False), self._entry))
-            peel = ArcLaunch(_peel, "peel", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
+            peel = ArcLaunch(whole, "peel", (blocks, BLOCK), views, arguments, lists)
             held = self._updates = graph, self._entry, maintain, peel
         return held[2:]
 
@@ -258,13 +264,16 @@ def _recorded(events: int, vertices: int) -> tuple[Array, ...]:
     return np.empty((events, vertices), np.uint32), np.empty(events, np.int64)
 
 
-def _peel(view: StoreView) -> Program:
-    return program_over(view, PEEL, prelude_of)
+def _program(graph: Graph, source: Path) -> Callable[[StoreView], Program]:
+    """Return what returns the program of the file ``source`` for a view of ``graph``."""
+    prelude, kind = (prelude_of_both, "both ways") if graph.directed else (prelude_of, "")
+    return lambda view: program_over(view, source, prelude, kind)
+
+
+def _views(graph: Graph) -> tuple[StoreView, ...]:
+    """Return the views that kernels take."""
+    return (graph.view("out"), graph.view("in")) if graph.directed else (graph.view("out"),)
 
 
 def _walked(graph: Graph) -> StoreView:
     return view_of_both(graph) if graph.directed else graph.view("out")
-
-
-def _changes(view: StoreView) -> Program:
-    return program_over(view, CHANGES, prelude_of)

@@ -39,12 +39,10 @@ __device__ __forceinline__ void nominate(const Cores& c, uint32_t v, uint32_t tu
 // The ends of inserted arcs that have too many after them are candidates.
 __device__ __forceinline__ const uint32_t* seed(const Cores& c, const Arcs& inserted, Rounds& r, uint32_t& count) {
     const Next next = open_round(r);
-    for (long long i = thread_id(); i < inserted.size; i += thread_count()) {
-        if (inserted.status && inserted.status[i] != inserted.wanted) continue;
-        const uint32_t v = inserted.dst[i];
-        if (v == inserted.src[i] || fresh(c.later[v]) <= c.core(v)) continue;
+    for_arcs(inserted, [&](uint32_t u, uint32_t v) {
+        if (v == u || fresh(c.later[v]) <= c.core(v)) return;
         if (atomicExch(&c.mark[v], c.number) != c.number) nominate(c, v, c.turn, c.number, next);
-    }
+    });
     return close_round(r, count);
 }
 

@@ -128,13 +128,13 @@ def assembled(view: StoreView, source: Path, prelude: str) -> Program:
     return Program(source, text, include=(source.parent, view.header.parent), cooperative=True)
 
 
-def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str]) -> Program:
+def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str], kind: str = "") -> Program:
     """Return the CUDA program of the file ``source`` over the cursor of ``view``, for cooperative launches.
 
     ``prelude(view)`` returns C++ text to insert before the source. The program is made once for all views with the same
-    types and constants.
+    types and constants, and each ``kind`` of text.
     """
-    key = source, view.header, walk_of(view).prelude, view.find
+    key = source, kind, view.header, walk_of(view).prelude, view.find
     return _programs.get(key) or _programs.make(key, lambda: assembled(view, source, prelude(view)))
 
 

@@ -11,6 +11,7 @@ from launches import FakePrepared, array, fake_cupy
 from operator_launches import FakeGraph
 
 import suricate as su
+from suricate.algorithms.directed_kcore import DirectedKCore
 from suricate.algorithms.kcore import KCore, core_numbers
 from suricate.algorithms.kcore.core_numbers import CoreNumbers
 from suricate.base.types import ArcList
@@ -30,10 +31,11 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_numbers, "resident_blocks", lambda *args: 3)
 
 
-def arcs_of(edges: Edges) -> ArcList:
-    """Return both arcs of each edge."""
-    ends = [array(2 * len(edges[0]), np.uint32) for _ in range(2)]
-    ends[0][:], ends[1][:] = np.concatenate(edges), np.concatenate(edges[::-1])
+def arcs_of(edges: Edges, directed: bool = False) -> ArcList:
+    """Return both arcs of each edge, or those of a directed graph."""
+    pairs = edges if directed else (np.concatenate(edges), np.concatenate(edges[::-1]))
+    ends = [array(len(part), np.uint32) for part in pairs]
+    ends[0][:], ends[1][:] = pairs
     return ArcList(*ends, None, None, 0, len(ends[0]))
 
 
@@ -41,9 +43,12 @@ def check(graph: su.Graph, numbers: CoreNumbers) -> None:
     """The numbers are right, and so is what is counted of the order."""
     n = graph.num_vertices
     src, dst = (np.asarray(part).astype(np.int64) for part in graph.edges()[:2])
-    src, dst = np.append(src, dst[src != dst]), np.append(dst, src[src != dst])
+    both = np.append(src, dst[src != dst]), np.append(dst, src[src != dst])
+    of_directed = DirectedKCore.reference(src, dst, None, n, True)
+    wanted = of_directed if graph.directed else KCore.reference(*both, None, n, False)
+    src, dst = both
     core, place = np.asarray(numbers.core).astype(np.int64), np.asarray(numbers._place).astype(np.int64)
-    assert core.tolist() == KCore.reference(src, dst, None, n, False).core.tolist()
+    assert core.tolist() == wanted.core.tolist()
     assert not numbers._sums.any()
     if not numbers._kept[3]:
         return
@@ -63,10 +68,11 @@ CASES: list[tuple[str, int, Edges]] = [
 ]
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(("name", "n", "edges"), CASES, ids=[case[0] for case in CASES])
-def test_batches(name: str, n: int, edges: Edges) -> None:
+def test_batches(name: str, n: int, edges: Edges, directed: bool) -> None:
     rng = np.random.default_rng(5)
-    graph = su.Graph(n, backend="slabhash", device="cpu", directed=False)
+    graph = su.Graph(n, backend="slabhash", device="cpu", directed=directed, in_edges=directed, self_loops="allow")
     graph.insert_edges(*map(np.asarray, edges))
     fake = FakeGraph(graph)
     numbers = CoreNumbers(fake.device)  # type: ignore[arg-type]
@@ -78,12 +84,12 @@ def test_batches(name: str, n: int, edges: Edges) -> None:
         gone = held.src[at], held.dst[at]
         graph.delete_edges(*gone)
         fake._views.clear()
-        numbers.update(fake, arcs_of(gone))  # type: ignore[arg-type]
+        numbers.update(fake, arcs_of(gone, directed))  # type: ignore[arg-type]
         check(graph, numbers)
         come = tuple(np.concatenate((part[::2], rng.integers(0, n, k // 2).astype(np.uint32))) for part in gone)
         done = graph.insert_edges(*come)
         fake._views.clear()
-        numbers.update(fake, inserted=arcs_of((done.inserted.src, done.inserted.dst)))  # type: ignore[arg-type]
+        numbers.update(fake, inserted=arcs_of((done.inserted.src, done.inserted.dst), directed))  # type: ignore[arg-type]
         check(graph, numbers)
 
 

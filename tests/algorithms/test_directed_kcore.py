@@ -8,6 +8,7 @@ import pytest
 
 import suricate as su
 from suricate.algorithms.directed_kcore import DirectedKCore
+from suricate.base.devices import Device
 from suricate.errors import RequirementError
 from suricate.generate import rmat
 from suricate.testing import AlgorithmConformance
@@ -21,14 +22,16 @@ class TestDirectedKCore(AlgorithmConformance):
 
 
 @pytest.mark.parametrize("loops", ["drop", "allow"])
-def test_numbers_are_those_of_networkx(backend: str, loops: str) -> None:
+def test_numbers_are_those_of_networkx(backend: str, loops: str, device: Device) -> None:
     rng = np.random.default_rng(1)
-    graph = su.Graph(60, backend=backend, device="cpu", in_edges=True, self_loops=loops)
+    graph = su.Graph(60, backend=backend, device=device, in_edges=True, self_loops=loops)
     graph.insert_edges(*(60 * rng.random((2, 500)) ** 2).astype(np.uint32))
     tracker = graph.track("directed_kcore")
     for step in range(12):
         src, dst = (60 * rng.random((2, 3)) ** (1 + step % 2)).astype(np.uint32)  # so few that updates seldom give up
-        arcs = np.unique(graph.edges()[:2], axis=1)  # in one order, so that batches are the same on every backend
+        arcs = np.unique(
+            [device.to_numpy(part) for part in graph.edges()[:2]], axis=1
+        )  # in one order, so that batches are the same on every backend
         gone = arcs[:, rng.integers(0, graph.num_edges, 5)]
         graph.apply(su.Batch(insert=(np.append(src, dst), np.append(dst, src)), delete=tuple(gone)))
         plain = graph.to_networkx()
@@ -41,10 +44,10 @@ def test_numbers_are_those_of_networkx(backend: str, loops: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_hubs_rise_and_fall_as_in_a_computation(every_backend: str) -> None:
+def test_hubs_rise_and_fall_as_in_a_computation(every_backend: str, device: Device) -> None:
     rng, (src, dst, _) = np.random.default_rng(2), rmat(10, 16)
     graph = su.Graph(
-        1 << 10, backend=every_backend, device="cpu", in_edges=True, weight_dtype="float32", self_loops="allow"
+        1 << 10, backend=every_backend, device=device, in_edges=True, weight_dtype="float32", self_loops="allow"
     )
     graph.insert_edges(src, dst, 1.0)
     tracker = graph.track("directed_kcore")
@@ -52,9 +55,9 @@ def test_hubs_rise_and_fall_as_in_a_computation(every_backend: str) -> None:
         some = rng.integers(0, len(src), 30)
         graph.delete_edges(src[some], dst[some])
         graph.insert_edges(dst[some], src[some], 1.0)
-        arcs = tuple(map(np.asarray, graph.edges()[:2]))
+        arcs = map(device.to_numpy, graph.edges()[:2])
         expected = DirectedKCore.reference(*arcs, None, 1 << 10, True)
-        np.testing.assert_array_equal(tracker.result.core, expected.core)
+        np.testing.assert_array_equal(device.to_numpy(tracker.result.core), expected.core)
     assert tracker.updates.updated >= 10
 
 
