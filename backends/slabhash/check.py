@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.backends.slabhash import layout
-from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_count, bucket_of, degree_place, first_slab, head_place
+from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_count, bucket_of, degree_place, first_slab, head_word
 from suricate.backends.slabhash.layout import BUMP, FREED, LISTED, LISTED_BIT, SEVERAL, TAKEN, TOUCHED, Slabs
 from suricate.backends.slabhash.loops import KEY_TOMBSTONE
 from suricate.base.types import EMPTY
 from suricate.cpu.jit import allocating_kernel
 from suricate.errors import require
+from suricate.store.own_rows import ALL, Rows, without
 
 CHAIN_INVARIANTS = (
     "",
@@ -38,7 +39,7 @@ def check_chains(g, num_vertices, reached):
     holder = np.zeros(num_vertices, np.int64)  # the last source, plus 1, that had this destination
     for v in range(num_vertices):
         edges = 0
-        head, degree, count = g.vertex[head_place(v)], g.vertex[degree_place(v)], bucket_count(g, v)
+        head, degree, count = head_word(g, v), g.vertex[degree_place(v)], bucket_count(g, v)
         if head == KEY_EMPTY:
             if degree != 0 or count != 1:
                 return 9, v
@@ -81,7 +82,7 @@ def check_chains(g, num_vertices, reached):
     return 0, 0
 
 
-def verify(slabs: Slabs, num_vertices: int) -> None:
+def verify(slabs: Slabs, num_vertices: int, rows: Rows) -> None:
     """Raise ``CheckFailed`` if an invariant of a store does not hold; its arrays ``slabs`` are on the CPU."""
     counters = slabs.counters.astype(np.int64)
     bump, listed, taken, freed = (int(counters[at]) for at in (BUMP, LISTED, TAKEN, FREED))
@@ -94,6 +95,9 @@ def verify(slabs: Slabs, num_vertices: int) -> None:
     require(barriers <= {0, layout.BARRIER_FLAG}, "no thread waits at a barrier between batches")
     require(not counters[list(layout.BATCH_COUNTERS)].any(), "an insertion leaves its own counters at zero")
     require(not (slabs.buckets & layout.QUEUED_FLAG).any(), "no vertex is queued between batches")
+    for begin, end in without(ALL.clip(0, num_vertices), rows.kept).tolist():
+        require(not slabs.vertex[2 * begin : 2 * end].any(), "rows that are not kept are empty")
+        require(not slabs.buckets[begin:end].any(), "rows that are not kept have no buckets")
     reached = np.zeros(slabs.capacity, bool)
     broken, vertex = check_chains(slabs, num_vertices, reached)
     require(broken == 0, f"{CHAIN_INVARIANTS[broken]} (vertex {vertex})")

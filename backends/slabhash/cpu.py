@@ -323,25 +323,21 @@ class CpuKernels:
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
-    def clear_tables(self, vertex: Array, buckets: Array) -> None:
-        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) with the entries of vertices without storage."""
-        vertex[0::2], vertex[1::2], buckets[:] = EMPTY, 0, 1
-
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Plan the number of buckets of each vertex for ``growth`` times its ``expected`` degree (uint32)."""
-        codes, size = np.empty(len(expected), np.uint16), len(expected)
+        codes, size = np.zeros(len(expected), np.uint16), len(expected)
         given = expected, self._per_bucket / growth, int(self._keys / growth), self._hashing, codes
         ranges = threads.ranges(size, threads.parts(size))
         heads = threads.run(maintain.plan_buckets, [(*given, *part) for part in ranges])
         return BucketPlan(codes, np.cumsum([0, *heads]), np.array([0, *(end for _, end in ranges)]), sum(heads))
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Write the arrays ``vertex`` and ``buckets`` of :class:`Slabs` in place for the buckets of ``plan``.
+        """Write ``vertex`` and ``buckets`` of :class:`Slabs`, which are zeros, for the buckets of ``plan``.
 
         Degrees are copied from ``old``, the array ``vertex`` so far.
         """
         given = plan.codes, old, vertex, buckets
-        threads.run(maintain.write_tables, [(*given, *part) for part in _ranges(plan, len(buckets))])
+        threads.run(maintain.write_tables, [(*given, *part) for part in _ranges(plan, len(plan.codes))])
 
     def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
         """Write to ``slabs`` the owners of the head slabs that ``plan`` provides, and their number as counter BUMP."""

@@ -313,10 +313,6 @@ class CudaKernels:
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
-    def clear_tables(self, vertex: Array, buckets: Array) -> None:
-        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) with the entries of vertices without storage."""
-        self._launch("clear_tables", len(buckets), vertex, buckets, np.int64(len(buckets)))
-
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Plan the number of buckets of each vertex for ``growth`` times its ``expected`` degree (uint32); waits."""
         codes, heads = cupy.empty(n := len(expected), np.uint16), cupy.empty(n, np.int64)
@@ -327,14 +323,12 @@ class CudaKernels:
         return BucketPlan(codes, heads, ends, int(ends[-1]) if n else 0)
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Write the arrays ``vertex`` and ``buckets`` of :class:`Slabs` in place for the buckets of ``plan``.
+        """Write ``vertex`` and ``buckets`` of :class:`Slabs`, which are zeros, for the buckets of ``plan``.
 
         Degrees are copied from ``old``, the array ``vertex`` so far.
         """
-        planned, size = np.int64(len(plan.codes)), len(buckets)
-        self._launch(
-            "write_tables", size, plan.codes, plan.heads, plan.ends, planned, np.int64(size), old, vertex, buckets
-        )
+        size = len(plan.codes)
+        self._launch("write_tables", size, plan.codes, plan.heads, plan.ends, np.int64(size), old, vertex, buckets)
 
     def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
         """Write to ``slabs`` the owners of the head slabs that ``plan`` provides, and their number as counter BUMP."""

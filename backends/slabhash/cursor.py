@@ -32,6 +32,18 @@ def head_place(u):
 
 
 @inner
+def head_word(g, u):
+    """Return the head word of ``u``, which is stored inverted: EMPTY, or its first slab with the flag SEVERAL."""
+    return np.uint32(g.vertex[head_place(u)] ^ KEY_EMPTY)
+
+
+@inner
+def put_head(g, u, word):
+    """Store the head word of ``u``."""
+    g.vertex[head_place(u)] = np.uint32(word) ^ KEY_EMPTY
+
+
+@inner
 def degree_place(u):
     """Return the index in ``vertex`` of the degree of ``u``."""
     return uint64(2) * uint64(u) + uint64(1)
@@ -46,7 +58,7 @@ def first_slab(word):
 @inner
 def bucket_count(g, u):
     """Return the number of buckets of ``u``; 1 without storage."""
-    return decode(g.buckets[u])
+    return max(decode(g.buckets[u]), int64(1))
 
 
 @inner
@@ -82,7 +94,7 @@ def degree(g, u):
 @inner
 def buckets(g, u):
     """Return the number of buckets of ``u``; 0 if it has no storage. Its bucket code is read only if it has several."""
-    word = g.vertex[head_place(u)]
+    word = head_word(g, u)
     if word < layout.SEVERAL:
         return int64(1)
     return int64(0) if word == KEY_EMPTY else bucket_count(g, u)
@@ -95,7 +107,7 @@ def first(g, u, k):
     If ``u`` has several buckets, it prefetches the second slab of the bucket ``AHEAD`` places later: head slabs are
     consecutive in memory, second slabs are not.
     """
-    word = g.vertex[head_place(u)]
+    word = head_word(g, u)
     head = first_slab(word) + k
     if word >= layout.SEVERAL:
         after = np.int32(g.pool[uint64(min(head + AHEAD, len(g.owner) - 1) * g.words + g.keys)])
@@ -108,7 +120,7 @@ def first(g, u, k):
 @inner
 def ahead(g, u):
     """Prefetch the first head slab of ``u``; 256 bytes from there on if ``u`` has several buckets."""
-    word = g.vertex[head_place(u)]
+    word = head_word(g, u)
     base = min(first_slab(word), len(g.owner) - 1) * g.words
     prefetch(g.pool, base)
     if word >= layout.SEVERAL:
@@ -133,7 +145,7 @@ def end(g, c):
 @inner
 def run(g, u):
     """Return the first slot of the edges of ``u`` if they are all that its only slab holds; else -1."""
-    word, count = g.vertex[head_place(u)], degree(g, u)
+    word, count = head_word(g, u), degree(g, u)
     if word >= layout.SEVERAL or count > g.keys:
         return int64(-1)
     base = int64(word) * g.words
@@ -192,7 +204,7 @@ def weight(g, i):
 @inner
 def find(g, u, v):
     """Return the slot of edge ``(u, v)``, or -1."""
-    s = int64(g.vertex[head_place(u)])
+    s = int64(head_word(g, u))
     if s == EMPTY:
         return int64(-1)
     if s & layout.SEVERAL:
@@ -213,7 +225,7 @@ def listed(g, u, keys, count, into, found):
 
     Return the new number of entries. All head slabs are prefetched before the first one is read.
     """
-    word, several, heads = int64(g.vertex[head_place(u)]), bucket_count(g, u), scratch()
+    word, several, heads = int64(head_word(g, u)), bucket_count(g, u), scratch()
     head, several = word & (layout.SEVERAL - 1), several if word & layout.SEVERAL else 1
     for i in range(uint64(count)):
         heads[i] = head + bucket_of(keys[i], several)
@@ -234,7 +246,7 @@ def listed(g, u, keys, count, into, found):
 def common(g, u, v, into):
     """Write the neighbours of ``v`` that ``u`` has as well to ``into``; return the number of these."""
     keys, count, found = scratch(), 0, uint64(0)
-    if g.vertex[head_place(u)] == KEY_EMPTY:
+    if head_word(g, u) == KEY_EMPTY:
         return found
     for k in range(buckets(g, v)):
         c = first(g, v, k)

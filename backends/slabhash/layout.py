@@ -123,9 +123,10 @@ class Slabs(NamedTuple):
     Attributes:
         pool: uint32[capacity * words], aligned to 128 bytes; unused words are EMPTY.
         owner: uint32[capacity]: the vertex of each slab, EMPTY for free slabs.
-        vertex: uint32[2 * vertices]: at 2 v the head word: EMPTY (no storage yet) or the first slab of v, with the flag
-            SEVERAL if it has more than one bucket; at 2 v + 1 the degree.
-        buckets: uint16 per vertex: the encoded number of buckets, 1 without storage; kernels read it only with SEVERAL.
+        vertex: uint32[2 * vertices]: at 2 v the head word, with all bits inverted: EMPTY (no storage yet) or the first
+            slab of v, with the flag SEVERAL if it has more than one bucket; at 2 v + 1 the degree.
+        buckets: uint16 per vertex: the encoded number of buckets; 0 as well as 1 is one bucket, or no storage. So zeros
+            are a vertex without storage. Kernels read it only with SEVERAL.
         counters: uint32[64]; the constants ``BUMP`` to ``EPILOGUE`` of this module are the places in it.
         free_list: uint32: free slabs that are taken again before new ones.
         fresh, touched: uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of ``fresh[s]``:

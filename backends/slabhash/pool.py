@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
@@ -13,27 +11,25 @@ from suricate.base.types import EMPTY, StoreView
 from suricate.errors import CapacityError
 from suricate.intake.arrays import fill, move
 from suricate.store.in_place import growable, lengthened, reach
+from suricate.store.own_rows import Rows
 
 VERTEX_BYTES = 10  # head word, degree, bucket code
 COUNTER_BYTES = 4 * NUM_COUNTERS
-POOL_ALIGNMENT, VERTEX_ALIGNMENT = 128, 8  # bytes
-Clearing = Callable[[Array, Array], None]
+POOL_ALIGNMENT = 128  # bytes
 Tables = tuple[Array, Array]  # of all vertices: head words with degrees, bucket codes
 
 
 class Pool:
     """The arrays of one store, ``slabs``; ``view`` is the store's view of them for kernels, None until it is made.
 
-    ``clear_tables`` is the method of the device's kernels. What allocates raises ``CapacityError`` before any change.
+    ``rows`` says which vertices have memory. What allocates raises ``CapacityError`` before any change.
     """
 
     slabs: Slabs
     view: StoreView | None
 
-    def __init__(
-        self, device: Device, shape: Geometry, budget: Budget, clear_tables: Clearing, num_vertices: int
-    ) -> None:
-        self._device, self._shape, self._budget, self._clear_tables = device, shape, budget, clear_tables
+    def __init__(self, device: Device, shape: Geometry, budget: Budget, rows: Rows, num_vertices: int) -> None:
+        self._device, self._shape, self._budget, self.rows = device, shape, budget, rows
         self.adopt(self.new(num_vertices, 0, marked=False))
 
     @property
@@ -42,13 +38,24 @@ class Pool:
         return len(self.slabs.buckets)
 
     @property
+    def counted(self) -> int:
+        """Number of vertices that temporary arrays by vertex take memory for: on the CPU those whose rows are kept."""
+        kept = self.rows.within(0, self.vertices)
+        return self.vertices if self._device.is_cuda else sum(end - begin for begin, end in kept)
+
+    @property
     def slab_bytes(self) -> int:
         """Size of a slab in bytes."""
         return 4 * self._shape.words
 
     def degrees(self, count: int) -> Array:
         """Return a copy of the degrees of the first ``count`` vertices, ``uint32[count]``."""
-        return self.slabs.vertex[1 : 2 * count : 2].copy()
+        if self.rows.is_all:
+            return self.slabs.vertex[1 : 2 * count : 2].copy()
+        found = self.no_degrees(count)
+        for begin, end in self.rows.within(0, count):
+            found[begin:end] = self.slabs.vertex[2 * begin + 1 : 2 * end : 2]
+        return found
 
     def no_degrees(self, count: int) -> Array:
         """Return the degrees of ``count`` vertices without edges: zeros, ``uint32[count]``."""
@@ -59,10 +66,17 @@ class Pool:
         self.slabs, self.view = slabs, None
         self._budget.arrays = self.array_bytes(slabs)
 
-    @staticmethod
-    def array_bytes(slabs: Slabs) -> int:
+    def array_bytes(self, slabs: Slabs) -> int:
         """Return the total size in bytes of the arrays of ``slabs``."""
-        return sum(part.nbytes for part in slabs if not isinstance(part, int))
+        tables = slabs.vertex.nbytes + slabs.buckets.nbytes
+        return sum(part.nbytes for part in slabs if not isinstance(part, int)) - tables + self.table_bytes(slabs)
+
+    def table_bytes(self, slabs: Slabs | None = None) -> int:
+        """Return the bytes of memory of ``vertex`` and ``buckets`` of ``slabs``; None: of the current arrays."""
+        return self._bytes_for(len((slabs or self.slabs).buckets))
+
+    def _bytes_for(self, vertices: int) -> int:
+        return self.rows.bytes_of(vertices, 8) + self.rows.bytes_of(vertices, 2)
 
     def _admit(self, capacity: int, *, marked: bool, besides: int = 0) -> None:
         """Raise ``CapacityError`` unless arrays of ``capacity`` slabs and ``besides`` more bytes can be allocated."""
@@ -107,14 +121,13 @@ class Pool:
         The number of vertices is rounded up to an even one.
         """
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
-        with self._budget.allocating(VERTEX_BYTES * size):
-            words, codes = self.aligned(2 * size, VERTEX_ALIGNMENT), self._device.xp.empty(size, np.uint16)
-        self._clear_tables(words, codes)
-        return words, codes
+        with self._budget.allocating(self._bytes_for(size)):
+            return self.rows.zeros(size, np.uint32, 2), self.rows.zeros(size, np.uint16)
 
     def blank_tables(self) -> Tables:
-        """Return uninitialised arrays ``vertex`` and ``buckets`` (see ``Slabs``) for the current number of vertices."""
-        return self.aligned(2 * self.vertices, VERTEX_ALIGNMENT), self._device.xp.empty(self.vertices, np.uint16)
+        """Return zeros as ``vertex`` and ``buckets`` (see ``Slabs``) for the current vertices, soon to be written."""
+        zeros, size = self.rows.zeros, self.vertices
+        return zeros(size, np.uint32, 2, written=False), zeros(size, np.uint16, written=False)
 
     def new(self, vertices: int, capacity: int, tables: Tables | None = None, *, marked: bool) -> Slabs:
         """Return the arrays of a store without edges, for ``capacity`` slabs; ``marked``: with arrays for a mark.
@@ -123,7 +136,7 @@ class Pool:
         ones for ``vertices`` vertices without storage.
         """
         xp, shape = self._device.xp, self._shape
-        self._admit(capacity, marked=marked, besides=COUNTER_BYTES + (0 if tables else VERTEX_BYTES * vertices))
+        self._admit(capacity, marked=marked, besides=COUNTER_BYTES + (0 if tables else self._bytes_for(vertices)))
         vertex, buckets = tables or self.tables(vertices)
         marks = capacity if marked else 0
         with self._budget.allocating():
@@ -177,7 +190,8 @@ class Pool:
         """Return longer copies of ``vertex`` and ``buckets``, for ``vertices`` vertices."""
         slabs = self.slabs
         vertex, buckets = self.tables(vertices)
-        vertex[: len(slabs.vertex)], buckets[: len(slabs.buckets)] = slabs.vertex, slabs.buckets
+        self.rows.copy(slabs.vertex, vertex, 2)
+        self.rows.copy(slabs.buckets, buckets)
         return vertex, buckets
 
     def with_free_list(self, length: int) -> Slabs:
@@ -190,7 +204,9 @@ class Pool:
         slabs, xp = self.slabs, self._device.xp
         none = xp.zeros(0, np.uint32)
         pool = self.aligned(0, POOL_ALIGNMENT)
-        self._clear_tables(slabs.vertex, slabs.buckets)
+        for begin, end in self.rows.within(0, self.vertices):
+            slabs.vertex[2 * begin : 2 * end].fill(0)
+            slabs.buckets[begin:end].fill(0)
         slabs.counters[:] = 0
         self.adopt(slabs._replace(pool=pool, owner=none, free_list=none, fresh=none, touched=none, capacity=0))
 
@@ -209,7 +225,13 @@ class Pool:
             others = {
                 name: move(part, self._device, device)
                 for name, part in slabs._asdict().items()
-                if not isinstance(part, int) and name != "pool"
+                if not isinstance(part, int) and name not in ("pool", "vertex", "buckets")
             }
+            others["vertex"], others["buckets"] = other.tables(self.vertices)
+            for name in ("vertex", "buckets"):
+                width = 2 if name == "vertex" else 1
+                for begin, end in self.rows.within(0, self.vertices):
+                    part = getattr(slabs, name)[begin * width : end * width]
+                    others[name][begin * width : end * width] = move(part, self._device, device)
         others["counters"][REJECTED] = 0  # calls are counted again there
         return slabs._replace(pool=pool, **others)

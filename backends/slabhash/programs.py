@@ -113,7 +113,7 @@ KERNELS = {
     name: source
     for source, names in {
         "plan.cu": (
-            "clear_tables", "sum_degrees", "count_sources", "plan_buckets", "write_tables", "place_heads",
+            "sum_degrees", "count_sources", "plan_buckets", "write_tables", "place_heads",
             "count_batch", "count_moves", "sum_slabs",
         ),
         "maintain.cu": (

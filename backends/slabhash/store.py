@@ -28,6 +28,7 @@ from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, Stor
 from suricate.errors import CapacityError, DeviceError, ShapeError
 from suricate.intake.batches import HostBatch
 from suricate.store import Store, StoreArguments
+from suricate.store.own_rows import Rows, joined, without
 from suricate.store.single import SingleEdges, reserve_some
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class SlabHashStore(Store):
 
             per_bucket = options.load_factor * shape.keys
             kernels = CpuKernels(budget, shape.weight_words, shape.keys, per_bucket, hashing=options.hashing)
-        pool = Pool(device, shape, budget, kernels.clear_tables, vertices)
+        pool = Pool(device, shape, budget, Rows(device, self.rows), vertices)
         self.budget, self.pool, self.kernels, self.geometry = budget, pool, kernels, shape
         ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, ledger, budget, kernels)
@@ -185,12 +186,13 @@ class SlabHashStore(Store):
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return bytes used and allocated by kind of array, ``{kind: (used, allocated)}``; waits for a CUDA device."""
         self.supply.read()
-        slabs, ledger, vertices = self.slabs, self.supply.ledger, self.num_vertices
+        slabs, ledger = self.slabs, self.supply.ledger
+        kept = sum(end - begin for begin, end in self.pool.rows.within(0, self.num_vertices))
         used = ledger.used
         parts = {
             "slabs": (used * self.slab_bytes, slabs.pool.nbytes),
             "owners": (used * 4, slabs.owner.nbytes),
-            "vertices": (vertices * VERTEX_BYTES, slabs.vertex.nbytes + slabs.buckets.nbytes),
+            "vertices": (kept * VERTEX_BYTES, self.pool.table_bytes()),
             "free list": (ledger.listed * 4, slabs.free_list.nbytes),
             "counters": (slabs.counters.nbytes, slabs.counters.nbytes),
             "scratch": (0, self.budget.cached),
@@ -310,6 +312,18 @@ class SlabHashStore(Store):
         self.supply.resize(num_vertices, tables)
         self.num_vertices = num_vertices
 
+    def keep_rows(self, rows: Array) -> None:
+        """Keep the rows of vertices in ``rows`` (int64[k, 2]) only; see :meth:`suricate.store.Store.keep_rows`."""
+        held, slabs = self.pool.rows, self.slabs
+        if self.rows is not None and np.array_equal(self.rows, rows):
+            return
+        gone = without(held.kept.clip(0, self.num_vertices), joined(rows))
+        arange = partial(self.device.xp.arange, dtype=np.uint32)
+        for begin, end in gone.tolist():
+            self.delete_vertices(self.budget.made(arange, begin, end))
+        self.budget.made(held.keep, rows, {2: slabs.vertex, 1: slabs.buckets})
+        self.rows, self.budget.arrays = rows, self.pool.array_bytes(slabs)
+
     # -- traversal -----------------------------------------------------------------------------------------------------
 
     def view(self) -> StoreView:
@@ -378,7 +392,8 @@ class SlabHashStore(Store):
         if device.kind not in self.devices:
             raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
         limit, options = self.memory_limit, self.options()
-        other = type(self)(0, device=device, weight_dtype=self.weight_dtype, memory_limit=limit, **options)
+        options |= {"weight_dtype": self.weight_dtype, "memory_limit": limit, "rows": self.rows}
+        other = type(self)(0, device=device, **options)
         other.pool.adopt(self.pool.copied_to(other.pool))
         other.num_vertices = self.num_vertices
         other.supply.ledger.continue_from(self.supply.ledger)
@@ -390,7 +405,7 @@ class SlabHashStore(Store):
         from suricate.backends.slabhash.check import verify
 
         store = self.copy_to(CPU) if self.device.is_cuda else self
-        verify(store.slabs, self.num_vertices)
+        verify(store.slabs, self.num_vertices, store.pool.rows)
 
     # -- hints ---------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import DENIED
 from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger
-from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
+from suricate.backends.slabhash.pool import Pool, Tables
 from suricate.base.devices import Array
 from suricate.base.types import Outcome
 from suricate.errors import CapacityError
@@ -247,7 +247,7 @@ class Supply:
         self._drop_cache()
         capacity = ledger.capacity + ledger.worst_case(edges) + ledger.allowance(edges)
         capacity += capacity // 16  # see Ledger.provide_for()
-        counting = kernels.counting_bytes * (capacity + self._pool.vertices)
+        counting = kernels.counting_bytes * (capacity + self._pool.counted)
         with self._budget.allocating(kernels.scratch_bytes(slabs, edges) + counting):
             ledger.provide_for(edges, self)
         ledger.promise(edges)
@@ -265,7 +265,7 @@ class Supply:
         stored, vertices = self.count_edges(), self.ledger.num_vertices
         self._kernels.forget()
         if stored:
-            with self._budget.allocating(4 * vertices):
+            with self._budget.allocating(4 * self._pool.counted):
                 self.rebuild(Sizing(self._pool.degrees(vertices), stored))
         else:
             self._pool.clear()
@@ -294,9 +294,9 @@ class Supply:
         """Move all edges to a pool that fits them and those promised, if the present one is much larger."""
         ledger, kernels, vertices = self.ledger, self._kernels, self.ledger.num_vertices
         stored = self.count_edges()
-        with self._budget.allocating(4 * vertices):
+        with self._budget.allocating(4 * self._pool.counted):
             degrees = self._pool.degrees(vertices)
-            with self._budget.allocating(kernels.planning_bytes * vertices):
+            with self._budget.allocating(kernels.planning_bytes * self._pool.counted):
                 heads = kernels.plan_buckets(degrees, 1.0).total
             if ledger.is_loose(heads, stored, crowded=kernels.is_crowded):
                 self.rebuild(Sizing(degrees, stored, later=ledger.promised))
@@ -311,7 +311,7 @@ class Supply:
         pool, kernels, ledger, budget = self._pool, self._kernels, self.ledger, self._budget
         old, marked = pool.slabs, bool(pool.slabs.marked)
         kernels.forget()  # what it has cached would count while both pools are there
-        with budget.allocating(kernels.planning_bytes * len(sizing.expected) + VERTEX_BYTES * pool.vertices):
+        with budget.allocating(kernels.planning_bytes * pool.counted + pool.table_bytes()):
             plan = kernels.plan_buckets(sizing.expected, sizing.growth)
             tables = pool.blank_tables()
             kernels.write_tables(plan, old.vertex, *tables)
@@ -342,7 +342,7 @@ class Supply:
         coming = 0 if batch is None else len(batch.src)
         most = (stored + coming) // ledger.keys  # a bucket of c edges has at most c / keys more
         plan = self._pool.slabs._replace(vertex=tables[0], buckets=tables[1])
-        size = kernels.counting_bytes * (heads + self._pool.vertices)
+        size = kernels.counting_bytes * (heads + self._pool.counted)
         if stored and batch is None and sizing.growth == 1 and budget.allows(size):
             with budget.allocating(size):
                 return kernels.count_moves(self._pool.slabs, plan, heads), 0
@@ -375,7 +375,7 @@ class Supply:
     def count_batch(self, batch: GuardedBatch) -> int:
         """Return an upper bound of the slabs that inserting ``batch`` needs; waits for the device."""
         pool, bump = self._pool, self.ledger.capacity - self.ledger.space
-        with self._budget.allocating(self._kernels.counting_bytes * (bump + pool.vertices)):
+        with self._budget.allocating(self._kernels.counting_bytes * (bump + pool.counted)):
             return self._kernels.count_batch(pool.slabs, bump, batch, fresh=False)
 
     def size_for_batch(self, batch: GuardedBatch, later: int) -> int | None:
@@ -412,7 +412,7 @@ class Supply:
     def _size(self, sizing: Callable[[], Sizing]) -> int | None:
         """Return the result of :meth:`rebuild` for ``sizing()``; None, with nothing changed, if memory is lacking."""
         try:
-            with self._budget.allocating(4 * self.ledger.num_vertices):
+            with self._budget.allocating(4 * self._pool.counted):
                 return self.rebuild(sizing())
         except CapacityError:
             return None

@@ -87,11 +87,12 @@ class GraphOptions:
         return {**own.pop("backend_options"), **own, **changed}
 
     def make_stores(
-        self, num_vertices: Any, device: Device, degree_hints: Any = None, in_degree_hints: Any = None
+        self, num_vertices: Any, device: Device, degree_hints: Any = None, in_degree_hints: Any = None, rows: Any = None
     ) -> tuple[Store, ...]:
         """Return an empty store of out-edges, and a second one of in-edges if the graph keeps them.
 
-        ``degree_hints`` and ``in_degree_hints``: the expected out- and in-degrees, one per vertex, or None.
+        ``degree_hints`` and ``in_degree_hints``: the expected out- and in-degrees, one per vertex, or None. ``rows``:
+        those that the stores keep, if they can keep some only (``Store.keep_rows``); None: all.
 
         Raises:
             DTypeError, VertexRangeError: ``num_vertices`` is not a valid number of vertices.
@@ -106,9 +107,9 @@ class GraphOptions:
         elif into is not None:
             raise ParameterError("in_degree_hints are for a directed graph with in_edges=True")
         with device.current():
-            return tuple(self._make_store(count, device, each) for each in hints)
+            return tuple(self._make_store(count, device, each, rows) for each in hints)
 
-    def _make_store(self, num_vertices: int, device: Device, hints: Array | None) -> Store:
+    def _make_store(self, num_vertices: int, device: Device, hints: Array | None, rows: Array | None) -> Store:
         if hints is not None:
             hints = device.xp.asarray(hints) if device.is_cuda else on_host(hints)
         try:
@@ -118,6 +119,7 @@ class GraphOptions:
                 weight_dtype=self.stored_dtype,
                 degree_hints=hints,
                 memory_limit=self.memory_limit,
+                **({} if rows is None or self.backend.keep_rows is Store.keep_rows else {"rows": rows}),
                 **self.backend_options,
             )
         except SuricateError:

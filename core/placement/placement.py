@@ -75,8 +75,9 @@ class Placement:
         with comm.alike():
             expected = [None if one is None else on_host(as_ids(one, "hints of degrees")) for one in hints]
         self._owners = [Ownership(comm.rank, comm.agree(first_bounds(count, comm.size, expected)))]
+        self._earlier = self.ownership  # before vertices came or went last
         with comm.alike():
-            local = make(*(None if one is None else self._of_owner(one) for one in expected))
+            local = make(*(None if one is None else self._of_owner(one) for one in expected), self.ownership.ranges)
         self.xp = local[0].device.xp
         self.stores = tuple(PartitionedStore(self, store) for store in local)
         self.memory_limit = options.memory_limit
@@ -256,11 +257,21 @@ class Placement:
         owned = self.ownership
         return owned if num_vertices <= owned.num_vertices else owned.resized(num_vertices, self._held_by_all())
 
+    def resized(self, num_vertices: int) -> Ownership:
+        """Return the ownership of ``num_vertices`` vertices, as :meth:`resize` would make it; collective."""
+        owned = self.ownership
+        if num_vertices == owned.num_vertices:
+            return owned
+        held, earlier = self._held_by_all(), self._earlier
+        if num_vertices == earlier.num_vertices and not sum(held):
+            return earlier  # if a change is undone, stores that did not change have its rows
+        return owned.resized(num_vertices, held)
+
     def resize(self, num_vertices: int) -> None:
         """Give new vertices, up to ``num_vertices``, to ranks that hold little; or remove the last ones. Collective."""
         before = self.ownership
         if num_vertices != before.num_vertices:
-            self.ownership = before.resized(num_vertices, self._held_by_all())
+            self.ownership, self._earlier = self.resized(num_vertices), before
             if len(self.ownership.moved(before).begin):
                 self.own_arrays.divided()
 
@@ -325,7 +336,7 @@ class Placement:
         self.forget_views()
         most = min(self.comm.allgather(arcs_within(self.memory_limit, SLICE)))
         divided = Ownership(self.comm.rank, bounds)
-        if move_rows(tuple(store.local for store in self.stores), self.comm, divided, self.table, most):
+        if move_rows(tuple(store.local for store in self.stores), self.comm, self.ownership, divided, self.table, most):
             self.ownership, self._reached = divided, heaviest(weight, bounds) / mean
             self.own_arrays.divided()
             self.held = None

@@ -59,24 +59,37 @@ def heaviest(weight: Array, bounds: Array) -> int:
 
 
 def move_rows(
-    stores: tuple[Store, ...], comm: Comm, ownership: Ownership, table: DividedTable | None, most: int
+    stores: tuple[Store, ...],
+    comm: Comm,
+    before: Ownership,
+    ownership: Ownership,
+    table: DividedTable | None,
+    most: int,
 ) -> bool:
     """Move all rows to their owners by a new ``ownership``, up to ``most`` arcs of a rank at a time; collective.
 
     Returns False if a rank lacks the memory, and raises on all ranks another exception of a store; then everything is
-    as it was.
+    as it was, by the ownership ``before``.
     """
     done: list[Move] = []
+    both = np.concatenate((before.ranges, ownership.ranges))
     try:
+        for store in stores:
+            with comm.alike():
+                store.keep_rows(both)
         for move in [Move(store, comm, ownership, table, most) for store in stores]:
             done.append(move)
             move.make()
     except Exception as error:
         for move in done:
             move.undo()
+        for store in stores:
+            store.keep_rows(before.ranges)
         if not isinstance(error, MemoryError):
             raise
         return False
+    for store in stores:
+        store.keep_rows(ownership.ranges)
     return True
 
 

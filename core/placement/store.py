@@ -36,6 +36,7 @@ class PartitionedStore(Store):
         self.name = local.name  # type: ignore[misc]
         self._count, self._loops = 0, 0  # arcs and self-loops of all ranks
         self._held: int | None = 0  # arcs of this rank, None: to be read
+        self._kept = part.ownership.ranges  # the rows that ``local`` keeps
 
     def _mine(self, edges: EdgeList) -> tuple[Array, EdgeList]:
         """Return the positions in ``edges`` of those that this rank holds, and these edges."""
@@ -91,7 +92,7 @@ class PartitionedStore(Store):
 
     def moved(self) -> None:
         """Forget how many arcs this rank holds, after rows have moved between ranks; :attr:`held` counts them again."""
-        self._held = None
+        self._held, self._kept = None, self.part.ownership.ranges
 
     def delete_vertices(self, vertices: Array) -> None:
         """Delete the rows of vertices, ``uint32[k]``, on every rank; collective."""
@@ -111,19 +112,23 @@ class PartitionedStore(Store):
 
     def resizing(self, num_vertices: int) -> Callable[[], None]:
         """Prepare :meth:`resize` on every rank; if one lacks memory, raise on all. Collective, as what it returns."""
+        rows = self.part.resized(num_vertices).ranges
         with self.part.comm.alike():
-            return partial(self._resize, num_vertices, prepared_resize(self.local, num_vertices))
+            return partial(self._resize, num_vertices, rows, prepared_resize(self.local, num_vertices))
 
-    def _resize(self, num_vertices: int, resize: Callable[[], None]) -> None:
-        before = self.local.num_vertices
+    def _resize(self, num_vertices: int, rows: Array, resize: Callable[[], None]) -> None:
+        before, kept = self.local.num_vertices, self._kept
         try:
             with self.part.comm.alike():
                 resize()
-        except Exception:  # of a backend that does not prepare it
+                self.local.keep_rows(np.concatenate((kept, rows)))
+        except Exception:  # memory for the rows lacks, or a backend does not prepare it
             if self.local.num_vertices != before:
                 self.local.resize(before)
+            self.local.keep_rows(kept)
             raise
-        self.num_vertices = num_vertices
+        self.local.keep_rows(rows)
+        self._kept, self.num_vertices = rows, num_vertices
         self.part.resize(num_vertices)
 
     def compact(self) -> None:
@@ -241,6 +246,8 @@ class PartitionedStore(Store):
         """Verify the local store, and that it holds rows of this rank only; collective, raises ``CheckFailed``."""
         with self.part.comm.alike():
             self.local.check()
+            if self.local.rows is not None and not np.array_equal(self.local.rows, self.part.ownership.ranges):
+                raise CheckFailed(f"rank {self.part.comm.rank} keeps rows of other vertices than those that it owns")
             degrees = self.local.degrees()
             outside = int(degrees.sum()) - int(degrees[self.part.own].sum())
             if outside:

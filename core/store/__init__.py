@@ -75,6 +75,7 @@ class StoreArguments(TypedDict, total=False):
     weight_dtype: np.dtype | None
     degree_hints: Array | None
     memory_limit: int | None
+    rows: Array | None
 
 
 class Store(ABC):
@@ -86,6 +87,8 @@ class Store(ABC):
         weight_dtype: one of :data:`WEIGHT_DTYPES`, or None for an unweighted store.
         degree_hints: expected out-degree per vertex (``int[num_vertices]``, host or device), or None. Only a hint.
         memory_limit: upper bound in bytes of what the store has allocated at any time (see the module), or None.
+        rows: the vertices whose rows the store keeps, see :meth:`keep_rows`; None: all. Given to backends that
+            override that only.
 
     Backend options are further keyword arguments of the subclass.
 
@@ -131,8 +134,9 @@ class Store(ABC):
         weight_dtype: np.dtype | None = None,
         degree_hints: Array | None = None,
         memory_limit: int | None = None,
+        rows: Array | None = None,
     ) -> None:
-        label = self.name
+        label, self.rows = self.name, rows
         self.num_vertices = integer(f"{label}: num_vertices", num_vertices, low=0, high=MAX_VERTICES)
         self.device = device
         self.weight_dtype = (
@@ -402,6 +406,20 @@ class Store(ABC):
             5
         """
         return partial(self.resize, num_vertices)
+
+    def keep_rows(self, rows: Array) -> None:  # noqa: B027 - to keep all rows is the fallback
+        """Keep the rows of vertices in ``rows`` only: ``int64[k, 2]`` on the host, begin and end of ranges, ascending.
+
+        Other rows have no edges, and get none before they are kept; a backend that overrides this gives them no
+        memory. A graph of several processes keeps the rows of the vertices that its process owns. Raises
+        ``CapacityError``, with nothing changed, only if rows come that were not kept.
+
+        Example:
+            >>> store = su.Graph(3, device="cpu").store()
+            >>> store.keep_rows(np.array([[0, 2]]))
+            >>> store.degrees().tolist()
+            [0, 0, 0]
+        """
 
     def mark(self) -> None:
         """Set the mark: from now on insertions are recorded for :meth:`updated`; records from before are dropped.

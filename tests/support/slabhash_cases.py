@@ -37,7 +37,7 @@ def colliding(store: SlabHashStore, size: int, place: int = 0) -> np.ndarray:
 
 
 def head_words(store: SlabHashStore) -> np.ndarray:
-    return store.device.to_numpy(store.slabs.vertex)[: 2 * store.num_vertices : 2]
+    return ~store.device.to_numpy(store.slabs.vertex)[: 2 * store.num_vertices : 2]
 
 
 def first_slabs(store: SlabHashStore) -> np.ndarray:
@@ -49,7 +49,7 @@ def first_slabs(store: SlabHashStore) -> np.ndarray:
 def bucket_counts(store: SlabHashStore) -> np.ndarray:
     """Return the number of buckets of each vertex."""
     codes = store.device.to_numpy(store.slabs.buckets)[: store.num_vertices]
-    return np.array([decode(code) for code in codes])
+    return np.array([max(decode(code), 1) for code in codes])
 
 
 def pairs_of(edges: Any, device: Device) -> set[tuple[int, int]]:

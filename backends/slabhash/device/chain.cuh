@@ -62,7 +62,7 @@ __device__ __forceinline__ Placement place_edge(const View& g, const Tile& t, bo
         LaneWords q = filled_words(EMPTY);
         if (has_slab) q = load_words(base, t.lane);
         uint32_t next = q.word[LINK_WORD];  // one lane loads it for the tile, as another may be setting it
-        if (active && !has_slab && t.lane == LINK_LANE) next = load_word(head_word(g, u));
+        if (active && !has_slab && t.lane == LINK_LANE) next = inverted(load_word(head_word(g, u)));
         next = __shfl_sync(WARP, next, t.shift + LINK_LANE);
         const uint32_t hit = match_mask(q, t.lane, v), free = slot_mask(q, t.lane, false);
         const uint32_t hits = tile_ballot(t, has_slab && hit), frees = tile_ballot(t, has_slab && free);

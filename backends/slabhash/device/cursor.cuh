@@ -57,7 +57,7 @@ __device__ __forceinline__ void for_chain(const View& g, uint32_t slab, int lane
 
 template <int LANES, class F>
 __device__ __forceinline__ void for_bucket(const View& g, uint32_t u, uint32_t k, int lane, F&& f) {
-    for_chain<LANES>(g, (*head_word(g, u) & ~SEVERAL) + k, lane, f);
+    for_chain<LANES>(g, (inverted(*head_word(g, u)) & ~SEVERAL) + k, lane, f);
 }
 
 // Teams take different buckets; a vertex of one bucket shares out its slabs instead.

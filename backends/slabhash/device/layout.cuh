@@ -25,9 +25,17 @@ __device__ __forceinline__ uint32_t bucket_code(uint32_t count) {
     return count < LEADING_ONE ? count : (exponent + 1) << MANTISSA_BITS | (count & (LEADING_ONE - 1u));
 }
 
+// Where the head word of a vertex is stored, and the word that is stored for it, and back: with all bits inverted, so that
+// zeros are a vertex without storage.
 template <class View>
 __device__ __forceinline__ uint32_t* head_word(const View& g, uint32_t u) {
     return g.vertex + 2 * size_t(u);
+}
+__device__ __forceinline__ uint32_t inverted(uint32_t word) { return ~word; }
+
+// The head word of `count` buckets from slab `head` on, as it is stored.
+__device__ __forceinline__ uint32_t stored_head(uint32_t head, uint32_t count) {
+    return inverted(count > 1 ? head | SEVERAL : head);
 }
 template <class View>
 __device__ __forceinline__ uint32_t* degree_word(const View& g, uint32_t u) {
@@ -47,7 +55,7 @@ __device__ __forceinline__ Buckets buckets_behind(const View& g, uint32_t u, uin
 }
 template <class View>
 __device__ __forceinline__ Buckets buckets_of(const View& g, uint32_t u) {
-    return buckets_behind(g, u, *head_word(g, u));
+    return buckets_behind(g, u, inverted(*head_word(g, u)));
 }
 
 // Number of buckets; 0 without storage.

@@ -68,9 +68,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) free_sections(View g, const 
 extern "C" __global__ void forget_vertices(View g, const uint32_t* vertices, long long n) {
     for (long long i = thread_index(); i < n; i += grid_size()) {
         const uint32_t v = vertices[i];
-        *head_word(g, v) = EMPTY;
+        *head_word(g, v) = inverted(EMPTY);
         *degree_word(g, v) = 0;
-        g.buckets[v] = 1;
+        g.buckets[v] = 0;
     }
 }
 

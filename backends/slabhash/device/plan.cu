@@ -1,15 +1,6 @@
 // Planning buckets and slabs for all vertices, and counting. No kernel synchronises with the host.
 #include "tile.cuh"
 
-// Words and bucket codes of vertices without storage. A thread per vertex.
-extern "C" __global__ void clear_tables(uint32_t* vertex, unsigned short* buckets, long long n) {
-    for (long long v = thread_index(); v < n; v += grid_size()) {
-        vertex[2 * v] = EMPTY;
-        vertex[2 * v + 1] = 0;
-        buckets[v] = 1;
-    }
-}
-
 // total += degrees of n vertices. A thread per vertex, one atomic per warp.
 extern "C" __global__ void sum_degrees(const uint32_t* vertex, long long n, unsigned long long* total) {
     unsigned long long sum = 0;
@@ -41,16 +32,16 @@ extern "C" __global__ void plan_buckets(const uint32_t* expected, long long n, d
     }
 }
 
-// Words and bucket codes of all `size` vertices, of which n are planned; degrees as in the words `old`. A thread per vertex.
+// Words and bucket codes of those of n vertices that get buckets; the others are zeros already. Degrees as in the words
+// `old`. A thread per vertex.
 extern "C" __global__ void write_tables(const unsigned short* codes, const long long* heads, const long long* ends,
-                                        long long n, long long size, const uint32_t* old, uint32_t* vertex,
-                                        unsigned short* buckets) {
-    for (long long v = thread_index(); v < size; v += grid_size()) {
-        const long long count = v < n ? heads[v] : 0;
-        const uint32_t first = count ? uint32_t(ends[v] - count) : EMPTY;
-        vertex[2 * v] = count > 1 ? first | SEVERAL : first;
+                                        long long n, const uint32_t* old, uint32_t* vertex, unsigned short* buckets) {
+    for (long long v = thread_index(); v < n; v += grid_size()) {
+        const long long count = heads[v];
+        if (!count) continue;
+        vertex[2 * v] = stored_head(uint32_t(ends[v] - count), uint32_t(count));
         vertex[2 * v + 1] = old[2 * v + 1];
-        buckets[v] = v < n ? codes[v] : 1;
+        buckets[v] = codes[v];
     }
 }
 

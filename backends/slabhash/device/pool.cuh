@@ -100,22 +100,23 @@ __device__ __forceinline__ uint32_t ensure_head(const View& g, bool active, uint
     const bool in_advance = slabs.chunk > 1 || slabs.kept != EMPTY;
     bool wants = active && head == EMPTY;
     if (wants && !in_advance) {
-        head = atomicCAS(head_word(g, u), EMPTY, LOCKED);
+        head = inverted(atomicCAS(head_word(g, u), inverted(EMPTY), inverted(LOCKED)));
         wants = head == EMPTY;
     }
     if (!__any_sync(WARP, wants)) return head;
     const uint32_t slab = allocate(g, wants, slabs);
     if (!wants) return head;
     if (in_advance) {
-        constexpr uint64_t NONE = EMPTY;  // no head, no edges
-        head = uint32_t(atomicCAS(reinterpret_cast<uint64_t*>(head_word(g, u)), NONE, uint64_t(1) << 32 | slab));
+        constexpr uint64_t NONE = 0;  // no head, no edges
+        const uint64_t first = uint64_t(1) << 32 | inverted(slab);
+        head = inverted(uint32_t(atomicCAS(reinterpret_cast<uint64_t*>(head_word(g, u)), NONE, first)));
         counted = head == EMPTY;
         if (!counted) {
             slabs.kept = slab;
             return head;
         }
     } else {
-        store_word(head_word(g, u), slab);
+        store_word(head_word(g, u), inverted(slab));
     }
     g.owner[slab] = u;
     return slab;

@@ -91,7 +91,7 @@ __device__ __noinline__ void rehash(const View& g, const Insertion& b) {
     for (long long item = thread_index(); item < queued; item += grid_size()) {
         const uint32_t v = b.queue[item], target = b.target[item];
         const uint32_t code = target == EMPTY ? g.buckets[v] & (QUEUED_FLAG - 1u) : b.code[item];
-        if (target != EMPTY) *head_word(g, v) = bucket_count(code) > 1 ? target | SEVERAL : target;
+        if (target != EMPTY) *head_word(g, v) = stored_head(target, bucket_count(code));
         g.buckets[v] = (unsigned short)code;
     }
     grid_barrier(g);

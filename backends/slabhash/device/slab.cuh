@@ -110,9 +110,9 @@ __device__ __forceinline__ uint32_t load_head(const View& g, uint32_t u) {
                  : "=r"(word)
                  : "l"(head_word(g, u)), "l"(policy)
                  : "memory");
-    return word;
+    return inverted(word);
 #else
-    return load_word(head_word(g, u));
+    return inverted(load_word(head_word(g, u)));
 #endif
 }
 

@@ -61,7 +61,7 @@ __device__ __forceinline__ uint32_t empty_buckets(const View& g, const Listed& v
 
 // One thread: give v its buckets.
 __device__ __forceinline__ void place_buckets(const View& g, const Listed& v) {
-    *head_word(g, v.vertex) = bucket_count(v.code) > 1 ? v.target | SEVERAL : v.target;
+    *head_word(g, v.vertex) = stored_head(v.target, bucket_count(v.code));
     g.buckets[v.vertex] = (unsigned short)v.code;
 }
 
@@ -78,7 +78,7 @@ __device__ __forceinline__ bool is_listed(List* list, const Listed& v) {
 __device__ __forceinline__ uint32_t trim_vertex(const View& g, uint32_t u, const Buckets& old, double per_bucket,
                                                 uint32_t quota, List* list) {
     const uint32_t edges = *degree_word(g, u);
-    uint32_t code = 1, target = EMPTY, heads = 1;
+    uint32_t code = 0, target = EMPTY, heads = 1;
     if (edges) {
         code = bucket_code(uint32_t(ceil(edges * double(REHASH_GROWTH) / per_bucket)));
         heads = bucket_count(code);

@@ -26,6 +26,8 @@ from suricate.backends.slabhash.cursor import (
     first_slab,
     following,
     head_place,
+    head_word,
+    put_head,
 )
 from suricate.base.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 from suricate.cpu.atomics import add, exchange
@@ -82,7 +84,7 @@ def match_free(g, base):
 @inner
 def head_of(g, u, v):
     """Return the head slab of the bucket for edge ``(u, v)``; -1 if ``u`` has no storage."""
-    word, bucket = int64(g.vertex[head_place(u)]), bucket_of(v, bucket_count(g, u))
+    word, bucket = int64(head_word(g, u)), bucket_of(v, decode(g.buckets[u]))  # bucket 0 of none, too
     head = choose(word & layout.SEVERAL != 0, word - layout.SEVERAL + bucket, word)
     return choose(word == EMPTY, int64(-1), head)
 
@@ -90,7 +92,7 @@ def head_of(g, u, v):
 @inner
 def set_head(g, u, slab, code):
     """Record in ``g`` that the head slabs of ``u`` begin at ``slab``; ``code`` encodes the number of its buckets."""
-    g.vertex[head_place(u)] = slab | layout.SEVERAL if code > 1 else slab
+    put_head(g, u, slab | layout.SEVERAL if code > 1 else slab)
     g.buckets[u] = code
 
 
@@ -240,7 +242,7 @@ def rehash(g, v, per_bucket, quota):
     ``per_bucket`` is the number of edges that a bucket is sized for. Spent are the new head slabs, and as many slabs as
     the vertex had: all its old slots may have been reserved for edges of the batch that are still to come.
     """
-    head, count = first_slab(g.vertex[head_place(v)]), bucket_count(g, v)
+    head, count = first_slab(head_word(g, v)), bucket_count(g, v)
     degree = np.int64(g.vertex[degree_place(v)])
     code = encode(np.int64(np.ceil(degree * layout.REHASH_GROWTH / per_bucket)))
     heads = decode(code)
@@ -346,7 +348,7 @@ def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, st
             head = head_of(g, u, v)  # an edge since then may have been the first of its vertex
         if head < 0:
             head, left, end = take(g, u, left, end, ahead)
-            g.vertex[head_place(u)] = head
+            put_head(g, u, head)
         slot, free, last, length = survey(g, head, v)
         if slot >= 0:
             at, same = weight_of(g, slot), True

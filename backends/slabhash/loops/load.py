@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.backends.slabhash.cursor import bucket_count, bucket_of, degree_place, first_slab, head_place
+from suricate.backends.slabhash.cursor import bucket_count, bucket_of, degree_place, first_slab, head_word
 from suricate.backends.slabhash.layout import Slabs
 from suricate.backends.slabhash.loops import allocate, mark_slot, weight_of
 from suricate.base.types import EMPTY, NEW, UNCHANGED
@@ -107,7 +107,7 @@ def _place(g, keys, order, weights, status, begin, end, slots):
             if row != NO_ROW:
                 g.vertex[degree_place(row)] = degree
             row, degree = key >> np.uint64(32), np.uint32(0)
-            count, head = bucket_count(g, row), first_slab(g.vertex[head_place(row)])
+            count, head = bucket_count(g, row), first_slab(head_word(g, row))
             for j in range(count):
                 slots[j] = (head + j) * g.words
         if i != last and keys[i + np.uint64(1)] == key:

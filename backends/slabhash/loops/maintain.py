@@ -14,9 +14,9 @@ from suricate.backends.slabhash.cursor import (
     first_slab,
     following,
     head_place,
+    head_word,
 )
 from suricate.backends.slabhash.layout import BUMP, SEVERAL, TOUCHED
-from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
 from suricate.cpu.vector import one_bits, trailing_zeros
@@ -45,14 +45,13 @@ def count_keys(src, counts):
 
 @kernel
 def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
-    """Write encoded numbers of buckets for degrees ``expected[first:last]`` to ``codes``; return the sum of buckets.
+    """Write encoded numbers of buckets for degrees ``expected[first:last]`` to ``codes``, zeros; return their sum.
 
     A vertex of expected degree 0 gets none, one of up to ``fits`` edges (without ``hashing`` any) gets one; else a
     bucket is for ``per_bucket`` edges.
     """
     total = np.int64(0)
     for v in range(first, last):
-        codes[v] = 0
         if expected[v] > 0:
             several = hashing and expected[v] > fits
             count = np.int64(np.ceil(expected[v] / per_bucket)) if several else np.int64(1)
@@ -66,13 +65,15 @@ def write_tables(codes, old, vertex, buckets, first, last, head):
     """Write ``vertex`` and ``buckets`` (as in ``Slabs``) for vertices ``[first, last)`` as the plan ``codes`` says.
 
     Head slabs are numbered from ``head`` on, in the order of the vertices. Degrees come from the old array ``old``.
+    Vertices without buckets keep the zeros that are there.
     """
     for v in range(first, last):
-        code = np.int64(codes[v]) if v < len(codes) else np.int64(0)
-        vertex[head_place(v)] = EMPTY if code == 0 else head | SEVERAL if code > 1 else head
-        vertex[degree_place(v)] = old[degree_place(v)]
-        buckets[v] = max(code, np.int64(1))
-        head += decode(code)
+        code = codes[v]
+        if code:
+            vertex[head_place(v)] = np.uint32(head | SEVERAL if code > 1 else head) ^ KEY_EMPTY
+            vertex[degree_place(v)] = old[degree_place(v)]
+            buckets[v] = code
+            head += decode(code)
 
 
 @kernel
@@ -90,7 +91,7 @@ def place_heads(codes, owner, first, last, at):
 @inner
 def ask_for_head(g, v):
     """Prefetch the first head slab of vertex ``v``."""
-    head = g.vertex[head_place(v)]
+    head = head_word(g, v)
     if head != KEY_EMPTY:
         loops.fetch_slab(g, first_slab(head))
 
@@ -156,7 +157,7 @@ def count_moves(old, plan, left, first, last):
         if u + loops.NEAR < last:
             ask_for_head(old, u + loops.NEAR)
         for k in range(buckets(old, u)):
-            slab = first_slab(old.vertex[head_place(u)]) + k
+            slab = first_slab(head_word(old, u)) + k
             while slab >= 0:
                 base = slab * old.words
                 for j in range(old.keys):
@@ -181,9 +182,9 @@ def move_edges(old, g, first, last):
         if v + loops.NEAR < last:
             ask_for_head(old, v + loops.NEAR)
         for k in range(buckets(old, v)):
-            slab = first_slab(old.vertex[head_place(v)]) + k
+            slab = first_slab(head_word(old, v)) + k
             while slab >= 0:
-                loops.move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+                loops.move_slab(old, slab, g, first_slab(head_word(g, v)), bucket_count(g, v))
                 slab = following(old, slab)
 
 
@@ -220,9 +221,9 @@ def cut_evenly(vertex, num_vertices, total, cuts):
 def free_vertices(g, vertices):
     """Free all slabs of ``vertices`` (array of ids), which then have no edges and no storage."""
     for v in vertices:
-        if g.vertex[head_place(v)] != KEY_EMPTY:
-            loops.release_chains(g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
-            loops.set_head(g, v, KEY_EMPTY, 1)
+        if head_word(g, v) != KEY_EMPTY:
+            loops.release_chains(g, first_slab(head_word(g, v)), bucket_count(g, v))
+            loops.set_head(g, v, KEY_EMPTY, 0)
             g.vertex[degree_place(v)] = 0
 
 
@@ -258,7 +259,7 @@ def copy_slab(g, slab, slots, dst, weights, at):
 def copy_vertex(g, v, dst, weights, at):
     """Copy the edges of ``v`` to ``dst[at:]`` and ``weights`` (32-bit words); return the place behind the last one."""
     for k in range(buckets(g, v)):
-        slab = first_slab(g.vertex[head_place(v)]) + k
+        slab = first_slab(head_word(g, v)) + k
         while slab >= 0:
             at = copy_slab(g, slab, np.int64(-1), dst, weights, at)
             slab = following(g, slab)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.backends.slabhash import loops
-from suricate.backends.slabhash.cursor import degree_place, head_place
+from suricate.backends.slabhash.cursor import degree_place, head_place, put_head
 from suricate.backends.slabhash.layout import BUMP, DENIED, LISTED, REHASH_CHAIN, TAKEN, Slabs
 from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED
 from suricate.cpu.jit import inner
@@ -49,7 +49,7 @@ def insert_edge(s, u, v, weights, before, i):
     head = loops.head_of(g, u, v)
     if head < 0:
         head = loops.allocate(g, u)
-        g.vertex[head_place(u)] = head
+        put_head(g, u, head)
     slot, free, last, length = loops.survey(g, head, v)
     if slot >= 0:
         at, same = loops.weight_of(g, slot), True

@@ -19,6 +19,7 @@ from suricate.backends.slabhash.cursor import (
     first_slab,
     following,
     head_place,
+    head_word,
 )
 from suricate.backends.slabhash.layout import BUMP, REHASH_GROWTH, SHRINK_AT
 from suricate.cpu.jit import inner, kernel
@@ -125,12 +126,12 @@ def trim(g, per_bucket, quota, begin, end):
             after = following(g, head + loops.NEAR)
             loops.fetch_slab(g, head + loops.NEAR if after < 0 else after)
         v = g.owner[head]
-        if v == KEY_EMPTY or first_slab(g.vertex[head_place(v)]) != head:
+        if v == KEY_EMPTY or first_slab(head_word(g, v)) != head:
             continue
         degree, count = np.int64(g.vertex[degree_place(v)]), bucket_count(g, v)
         if degree == 0:
             loops.release_chains(g, np.int64(head), count)
-            loops.set_head(g, v, KEY_EMPTY, 1)
+            loops.set_head(g, v, KEY_EMPTY, 0)
             continue
         if count > 1:
             code = loops.encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))

@@ -144,7 +144,6 @@ def test_maintenance(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = k.plan_buckets(array(VERTICES, np.uint32), 1.5)
     k.write_tables(plan, slabs.vertex, slabs.vertex, slabs.buckets)
     k.place_heads(plan, slabs)
-    k.clear_tables(slabs.vertex, slabs.buckets)
     assert k.count_edges(slabs) == 0
     k.count_sources(batch, array(VERTICES, np.uint32))
     k.count_batch(slabs, 3, batch, fresh=False)
