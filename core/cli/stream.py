@@ -130,7 +130,7 @@ def alerts_of(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 @click.option("--directed/--undirected", default=None, help="Default: what the algorithms need, else directed.")
 @click.option("--comm", metavar="NAME", help="Share the window with the processes of a launcher: auto, mpi.")
 @click.option("--readers", type=click.Choice(["first", "all"]), default="first", show_default=True,
-              help="With --comm: which processes read files.")  # fmt: skip
+              help="With --comm: which processes read files or a topic.")  # fmt: skip
 @click.option(
     "--on-replaced",
     type=click.Choice(["raise", "restart"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Protocol
@@ -13,15 +14,17 @@ import numpy as np
 from suricate.base.errors import BrokerError, ParameterError, RequirementError
 from suricate.base.parameters import flag, integer, one_of, shown
 from suricate.io.options import FirstRow
+from suricate.io.sources.lanes import InLanes, Lanes, Waiting, merged
 from suricate.io.sources.rows import NOTHING, WAITING
 from suricate.io.sources.silence import Turns
-from suricate.io.sources.source import Chunk, Source
+from suricate.io.sources.source import Chunk
 from suricate.io.sources.times import duration
 from suricate.sources.messages import Refused, Values
 
 LOGGER = logging.getLogger("suricate.sources")
 TRY, PAUSE = 1.0, 0.1  #: seconds for one try to reach a broker, and between two
 STARTS = "earliest", "latest"
+ALL = slice(None)  #: partitions
 
 
 class Partition:
@@ -57,26 +60,6 @@ class Partition:
             self.after = self.afters[count - 1]
             self.ticks = self.ticks[count:]
             del self.rows[:count], self.afters[:count]
-
-
-def merged(partitions: Sequence[Partition], most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order in which the messages of partitions come until one of these has no more, at most ``most``.
-
-    Of the next messages of all, the one with the smallest time comes first, of equal times that of the first partition.
-    So a message that is older than one before it in its partition comes right behind that, as if it had its time.
-
-    Returns:
-        ``int64[n]``, for each message the index of its partition; and ``int64[n]``, its time.
-    """
-    keys = [np.maximum.accumulate(each.ticks[:most]) for each in partitions]
-    first_end = min(key[-1] for key in keys)
-    counts = [int(np.searchsorted(key, first_end, side="right")) for key in keys]
-    ends = np.cumsum(counts)
-    order = np.argsort(np.concatenate([key[:count] for key, count in zip(keys, counts, strict=True)]), kind="stable")
-    used_up = [end - 1 for end, key, count in zip(ends, keys, counts, strict=True) if count == len(key)]
-    order = order[: min(int(np.isin(order, used_up).argmax()) + 1, most)]
-    ticks = np.concatenate([each.ticks[:count] for each, count in zip(partitions, counts, strict=True)])
-    return np.searchsorted(ends, order, side="right"), ticks[order]
 
 
 class Outage:
@@ -133,8 +116,10 @@ class Log(Protocol):
 
     outage: Outage
 
-    def begin(self) -> list[Partition] | None:
+    def begin(self, own: slice = ALL) -> list[Partition] | None:
         """Connect, and return the partitions, by number, each where reading begins; None: try once more.
+
+        ``own``: which of them are read.
 
         Raises:
             RequirementError: reading cannot continue there.
@@ -156,7 +141,10 @@ class Log(Protocol):
         """Disconnect."""
 
 
-class Broker(Source):
+START: Any = ({}, (0, ()), None, None)  #: the position of a broker before its first message
+
+
+class Broker(InLanes):
     """Base class of sources that read from a broker; see ``suricate.sources``.
 
     A position has the positions of the partitions by number, how many events were merged and which partitions were idle
@@ -216,12 +204,8 @@ class Broker(Source):
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk]]:
         """Yield merged chunks; ``NOTHING`` if all partitions that it waits for are silent, else ``WAITING``."""
-        begin, (count, idle), kinds, ends = position or ({}, (0, ()), None, None)
-        turns = Turns(self.silence, count, idle)
-        values = Values(
-            self.columns, self.attributes, str(self.time_unit),
-            names=self.names, first=self.first or FirstRow(), kinds=kinds,
-        )  # fmt: skip
+        begin, (count, idle), kinds, ends = position or START
+        turns, values = Turns(self.silence, count, idle), self._values_of(kinds)
         with closing(self.log(begin, ends)) as log:
             while (found := log.begin()) is None:
                 yield position, WAITING
@@ -237,6 +221,15 @@ class Broker(Source):
                     turns.rows += len(chunk["src"])
                     afters = {each.number: each.after for each in parts}
                     yield (afters, (turns.rows, turns.idle), values.kinds, ends), chunk
+
+    def _values_of(self, kinds: Any) -> Values:
+        first = self.first or FirstRow()
+        return Values(self.columns, self.attributes, str(self.time_unit), names=self.names, first=first, kinds=kinds)
+
+    def _lanes(self, rank: int, size: int, position: Any, ahead: Any, most: int) -> BrokerLanes:
+        """Return the partitions that ``rank`` reads."""
+        begin, turns, kinds, ends = position or START
+        return BrokerLanes(self, self.log(begin, ends), self._values_of(kinds), turns, slice(rank, None, size))
 
     def _fill(self, log: Log, parts: Sequence[Partition], full: set[int], values: Values) -> None:
         """Read messages, of partitions that have not too many of them, and wait if there is one that has none."""
@@ -272,7 +265,7 @@ class Broker(Source):
             yield WAITING if any(each.is_cut_off or each.is_waiting for each in parts) else NOTHING
             return
         ready = [parts[at] for at in waits]
-        owner, ticks = merged(ready, min(self.max_rows, turns.most or self.max_rows))
+        owner, ticks = merged([each.ticks for each in ready], min(self.max_rows, turns.most or self.max_rows))
         sequences = [iter(each.rows[: len(owner)]) for each in ready]
         rows = [next(sequences[number]) for number in owner.tolist()]
         begin = 0
@@ -286,23 +279,132 @@ class Broker(Source):
                     part.use(count)
                 yield chunk
             if odd < len(rows):
-                self._refuse(ready[int(owner[odd])], rows[odd], values)
+                self._refuse(ready[int(owner[odd])], values)
                 yield WAITING
             begin = odd + 1
 
-    def _refuse(self, part: Partition, row: Any, values: Values) -> None:
+    def _refuse(self, part: Partition, values: Values) -> None:
         """Handle the first message of ``part``, which cannot be read or does not fit, as ``on_error`` says."""
-        reason, text = row if type(row) is Refused else (values.misfit(row), shown(row))
-        place = f"{self.place(None)}, {self.position_of(part.number, part.afters[0])}"
-        bad = self.refusals[0]
-        if bad.raises:
-            raise ParameterError(f"{place}: {reason}: {text}; on_error='skip' leaves such messages out")
-        bad.held.append([""] * 5 + [f"{place}: {reason}: {text}"])
+        self.refusals[0].held.append(self._refusal(part, 0, values))
         part.use(1)
+
+    def _refusal(self, part: Partition, at: int, values: Values) -> list[Any]:
+        """Return the row for message ``at`` of ``part``, which cannot be read or does not fit; or raise that."""
+        row = part.rows[at]
+        reason, text = row if type(row) is Refused else (values.misfit(row), shown(row))
+        place = f"{self.place(None)}, {self.position_of(part.number, part.afters[at])}"
+        if self.refusals[0].raises:
+            raise ParameterError(f"{place}: {reason}: {text}; on_error='skip' leaves such messages out")
+        return [""] * 5 + [f"{place}: {reason}: {text}"]
 
     def position_of(self, number: int, after: Any) -> str:
         """Return a text for the message before the position ``after`` of a partition."""
         raise NotImplementedError
+
+
+class PartitionLane:
+    """A partition that one of several ranks reads; see ``io.sources.lanes``."""
+
+    refusals = 0
+
+    def __init__(self, source: Broker, part: Partition, values: Values) -> None:
+        self._source, self.part, self._values = source, part, values
+        self.chunks, self._listed = deque[Waiting](), 0  # messages of which these consist
+        self.is_waiting = False
+
+    @property
+    def position(self) -> Any:
+        """The position behind what was merged, and where the partition ends."""
+        return self.part.after, self.part.end
+
+    def fill(self) -> bool | None:
+        """Make chunks of the messages that have come; return what :meth:`Partition.fill` does."""
+        rows, ticks = self.part.rows, self.part.ticks
+        while self._listed < len(rows) and (self._values.kinds is not None or type(rows[self._listed]) is Refused):
+            begin, odd = self._listed, self._values.first_odd(rows, self._listed)
+            if odd > begin:
+                chunk = self._values.chunk(ticks[begin:odd], rows[begin:odd])
+                self.chunks.append(Waiting(None, chunk, ticks[begin:odd], ()))
+            if odd < len(rows):
+                held, problem = [], None
+                try:
+                    held = [[self._source._refusal(self.part, odd, self._values)]]
+                except ParameterError as error:
+                    problem = error
+                self.chunks.append(Waiting(None, {}, int(ticks[odd]), held, error=problem))
+            self._listed = min(odd + 1, len(rows))
+        has = self.part.fill()
+        self.is_waiting = self.part.is_cut_off or self.part.is_waiting
+        return has
+
+    def use(self, count: int) -> None:
+        """Remove the first ``count`` messages: they were merged."""
+        self.part.use(count)
+        self._listed -= count
+        first = self.chunks[0]
+        first.ticks, first.rest = first.ticks[count:], {}  # it was made events of
+        if not len(first.ticks):
+            self.chunks.popleft()
+
+
+class BrokerLanes(Lanes):
+    """The partitions that a rank reads: those at the places ``own``."""
+
+    def __init__(self, source: Broker, log: Log, values: Values, turns: Any, own: slice) -> None:
+        self._source, self._log, self._values, self._own, self.turns = source, log, values, own, turns
+        self._numbers, self._parts, self._full = list[int](), list[Partition](), set[int]()
+        self.own: dict[int, PartitionLane] = {}
+
+    @property
+    def knows(self) -> bool:
+        """Whether the first message has said what messages have."""
+        return self._values.kinds is not None
+
+    def begin(self, gather: Any, reading: Any) -> bool:
+        """Connect; False: some rank has to try once more."""
+        problem = None
+        with reading():
+            try:
+                if not self._numbers and (found := self._log.begin(self._own)) is not None:
+                    self._numbers, self._parts = [each.number for each in found], found[self._own]
+                elif not self._numbers:
+                    time.sleep(PAUSE)
+            except Exception as error:
+                problem = error
+        everybody = gather(problem, self._numbers)
+        if not all(everybody):
+            return False
+        if any(numbers != everybody[0] for numbers in everybody):
+            raise RequirementError(f"{self._source.place(None)} has other partitions for some ranks than for others")
+        places = range(len(self._numbers))[self._own]
+        self.own = {at: PartitionLane(self._source, part, self._values)
+                    for at, part in zip(places, self._parts, strict=True)}  # fmt: skip
+        self.number = len(self._numbers)
+        return True
+
+    def read(self) -> None:
+        """Read messages of the partitions of this rank."""
+        if self._parts:
+            self._source._fill(self._log, self._parts, self._full, self._values)
+
+    def first(self, at: int) -> Any:
+        """Return the time of the first message of a partition that can be read, and what it says of all messages."""
+        part = self.own[at].part
+        rows = zip(part.ticks.tolist(), part.rows, strict=True)
+        return next(((ticks, self._values.said(row)) for ticks, row in rows if type(row) is not Refused), None)
+
+    def hear(self, told: Any) -> None:
+        """Take over what the first message of all partitions says."""
+        self._values.hear(told)
+
+    def position(self, lanes: Sequence[Any], turns: Any) -> Any:
+        """Return a position of :class:`Broker`."""
+        afters, ends = (dict(zip(self._numbers, each, strict=True)) for each in zip(*lanes, strict=True))
+        return afters, turns, self._values.kinds, None if self._source.live else ends
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._log.close()
 
 
 def lost(place: str, there: Any, position: Any, what: str) -> RequirementError:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.intake.tables import library
-from suricate.sources.broker import LOGGER, TRY, Broker, Outage, Partition, lost
+from suricate.sources.broker import ALL, LOGGER, TRY, Broker, Outage, Partition, lost
 
 CHECK = 30.0  #: seconds after which it is looked whether there are new partitions
 #: properties that a user may change, and those that the source needs
@@ -90,8 +90,8 @@ class KafkaLog:
         self._consumer = source.consumer(self.outage)
         self._paused, self._numbers, self._checked = set[int](), list[int](), 0.0
 
-    def begin(self) -> list[Partition] | None:
-        """Look up partitions and their offsets, and assign them; None if no broker answers."""
+    def begin(self, own: slice = ALL) -> list[Partition] | None:
+        """Look up partitions and their offsets, and assign those that are ``own``; None if no broker answers."""
         self._consumer.poll(0)  # for what it logs and reports
         numbers = self._look_up()
         if numbers is None:
@@ -116,7 +116,7 @@ class KafkaLog:
         for each in parts:
             each.has_ended = each.end is not None and each.after >= each.end
         topic = self._source.name
-        self._consumer.assign([self._library.TopicPartition(topic, each.number, each.after) for each in parts])
+        self._consumer.assign([self._library.TopicPartition(topic, each.number, each.after) for each in parts[own]])
         self.outage.end()
         return parts
 

@@ -46,9 +46,10 @@ class Values:
         self, columns: Mapping[str, Any], attributes: Sequence[str], time_unit: str, *, names: bool,
         first: FirstRow, kinds: tuple[bool, bool, bool] | None,
     ) -> None:  # fmt: skip
-        self._columns, self._attributes, self._names, self._first, self.kinds = columns, attributes, names, first, kinds
-        if kinds is not None and first.texts is None:
-            first.texts = kinds[2]
+        self._columns, self._attributes, self._names, self._first = columns, attributes, names, first
+        self.kinds: tuple[bool, bool, bool] | None = None
+        if kinds is not None:
+            self.hear(kinds)
         self._time, self._weight, self._kind = (columns.get(role, role) for role in ("time", "weight", "kind"))
         self._further = [columns.get(name, name) for name in attributes]
         self._scale = NANOSECONDS["ms" if self._time == TIME else time_unit]
@@ -116,17 +117,25 @@ class Values:
             raise ValueError(f"time is {shown(time)}, out of the range of years 1824 to 2116; time_unit= says its unit")
         return ticks
 
+    def said(self, row: tuple[Any, ...]) -> tuple[bool, bool, bool]:
+        """Return what the values of the first event say of all: see ``kinds`` of the class."""
+        src, dst, weight, *_ = row
+        texts = type(src) is str or type(dst) is str if self._first.texts is None else self._first.texts
+        return "weight" in self._columns or weight is not None, type(weight) is not float, texts
+
+    def hear(self, kinds: tuple[bool, bool, bool]) -> None:
+        """Take over what the first event has said, see :meth:`said`."""
+        self.kinds = kinds
+        if self._first.texts is None:
+            self._first.texts = kinds[2]
+
     def first_odd(self, rows: Sequence[Any], begin: int = 0) -> int:
         """Return the index of the first row from ``begin`` on that was refused or does not fit the first event.
 
         The number of rows if there is none.
         """
         if self.kinds is None and type(rows[begin]) is not Refused:
-            src, dst, weight, *_ = rows[begin]
-            if self._first.texts is None:
-                self._first.texts = type(src) is str or type(dst) is str
-            has_weight = "weight" in self._columns or weight is not None
-            self.kinds = has_weight, type(weight) is not float, self._first.texts
+            self.hear(self.said(rows[begin]))
         for at in range(begin, len(rows)):
             if type(rows[at]) is Refused or self.misfit(rows[at]) is not None:
                 return at

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.intake.tables import library
-from suricate.sources.broker import PAUSE, Broker, Outage, Partition, lost
+from suricate.sources.broker import ALL, PAUSE, Broker, Outage, Partition, lost
 
 BAD_URL = "redis: url must be redis://host:6379/0, rediss:// or unix://, and config arguments of redis.Redis"
 FIRST = "0-0"  #: before all ids
@@ -49,7 +49,7 @@ def of_url(stream: Any, url: str) -> tuple[Any, str]:
 class Redis(Broker):
     """A stream; ``suricate.sources.redis`` explains the arguments."""
 
-    kind = "redis stream"
+    kind, _is_single = "redis stream", True
 
     def __init__(self, stream: str, url: str, config: Mapping[str, Any] | None, **options: Any) -> None:
         self._library = library("redis", "redis")
@@ -102,7 +102,7 @@ class RedisLog:
         self._client = source.client()
         self.outage = source.outage(self._client)
 
-    def begin(self) -> list[Partition] | None:
+    def begin(self, own: slice = ALL) -> list[Partition] | None:
         """Look at the stream, and return it as the only partition; None if the server does not answer."""
         answers = self._ask(lambda calls: calls.xinfo_stream(self._source.name))
         if answers is None:

@@ -232,7 +232,8 @@ def identity_of(job: Window) -> dict[str, list[str]]:
     for name, default in GRAPH.items():
         value = job.graphs.options.get(name, default)
         found[name] = [str(getattr(value, "name", None) or getattr(value, "__name__", value))] * 2  # dtypes have names
-    found["source"], found["time_unit"] = [job._source.describe()] * 2, [str(job._source.time_unit)] * 2
+    readers = " with readers='all'" if job._readers == "all" else ""
+    found["source"], found["time_unit"] = [job._source.describe() + readers] * 2, [str(job._source.time_unit)] * 2
     ids = "ids" if job.names is None else "names, all of them kept" if job.names.keep else "names"
     return {**found, "vertices": [ids] * 2}
 

@@ -53,7 +53,7 @@ class Intake:
         attributes: AttributeIntake,
     ) -> None:
         self._names, self.attributes = names, attributes
-        self._mode, self._unit, self._refusals = mode, time_unit, refusals
+        self._mode, self.unit, self._refusals = mode, time_unit, refusals
         self.has_unit = False
         self.weight_dtype: np.dtype | None = None
         self.position = 0  #: valid events, or steps, so far
@@ -75,7 +75,10 @@ class Intake:
             weight = as_integers(weight, bad_weights)
         self._demand_same(weight)  # before names are kept, as it may raise
         (src, bad_src), (dst, bad_dst) = self._both_ends(chunk, arrivals)
-        weight = weight if weight is None else weight.astype(self.weight_dtype)
+        if weight is not None:
+            weight = weight.astype(self.weight_dtype)
+            if bad_weights is not None and weight.dtype.kind == "f":
+                weight[bad_weights & ~np.isinf(weight)] = np.nan  # a whole number that is missing came as 0
         attributes, bad_attributes = self.attributes.values(chunk) if self.attributes.names else (None, None)
         skips = not self._refusals.raises
         kind, bad_kinds = kinds_of(chunk["kind"], skips=skips) if "kind" in chunk else (None, None)
@@ -193,12 +196,12 @@ class Intake:
             )
         times, bad = as_times(chunk["time"]), None
         try:
-            ticks, has_unit = ticks_of(times, self._unit)
+            ticks, has_unit = ticks_of(times, self.unit)
         except ParameterError as error:
             if self._refusals.raises:
                 raise ParameterError(f"{error}; {SKIPS}") from None
-            bad = bad_times(times, self._unit)
-            ticks, has_unit = ticks_of(np.where(bad, np.zeros((), times.dtype), times), self._unit)
+            bad = bad_times(times, self.unit)
+            ticks, has_unit = ticks_of(np.where(bad, np.zeros((), times.dtype), times), self.unit)
         if self.begun and has_unit != self.has_unit:
             raise ParameterError("times of some chunks are dates, those of others are numbers")
         self.has_unit = has_unit

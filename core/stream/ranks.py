@@ -18,6 +18,7 @@ from suricate.base.parameters import one_of
 from suricate.comm.messages import source_limit
 from suricate.intake.arrays import bits, on_host
 from suricate.io.sources.all_ranks import Stretches
+from suricate.io.sources.lanes import InLanes
 from suricate.state.locks import capacity_error
 from suricate.stream.options import STEP, WindowOptions
 from suricate.windows.ring import Change
@@ -136,7 +137,7 @@ class Ranks:
             each.found = [] if all_read else None
 
     def readable(self, source: Source, readers: Any, options: WindowOptions) -> Source:
-        """Return the source as it is, or in stretches if ``readers`` is ``"all"``; collective.
+        """Return the source as it is, or files in stretches if ``readers`` is ``"all"``; collective.
 
         Raises:
             UnknownNameError: ``readers`` is neither ``"first"`` nor ``"all"``.
@@ -150,13 +151,16 @@ class Ranks:
         if readers == "first":
             return source
         with self.alike():
-            if options.mode == STEP or options.at_end == "hold":
+            has_lanes = isinstance(source, InLanes)
+            if options.mode == STEP or (options.at_end == "hold" and not has_lanes):
                 what = "slide='step'" if options.mode == STEP else "at_end='hold'"
                 raise RequirementError(f"readers='all': not with {what}, for which readers='first' reads")
-            source = Stretches(source)
+            if isinstance(source, InLanes):
+                source._demand_divided(idle=options.idle_seconds is not None)
+            divided = source if isinstance(source, InLanes) else Stretches(source)
         if self.comm is not None:
-            self.comm.same({"the source (its files and their sizes)": source.told()})
-        return source
+            self.comm.same({"the source (its files and their sizes)": divided._told()})
+        return divided
 
 
 def _memory_for(facts: Sequence[Any], dtype: np.dtype | None, xp: Any) -> tuple[Array, np.ndarray, list[Any]]:

@@ -24,7 +24,6 @@ from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.names import Names
-from suricate.io.sources.all_ranks import Stretches
 from suricate.io.sources.opening import as_source
 from suricate.io.sources.positions import as_json
 from suricate.io.sources.refusals import with_held
@@ -35,6 +34,7 @@ from suricate.state.column import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.alerts import EDGES, Alert, checked_alerts, rule_of
 from suricate.stream.all_ranks.contents import SharedContents
+from suricate.stream.all_ranks.lanes import readers_of
 from suricate.stream.all_ranks.names import vertex_names_of_all
 from suricate.stream.all_ranks.reading import ENOUGH, Readers
 from suricate.stream.attributes import columns_needed
@@ -111,7 +111,7 @@ class Window(Controls):
         events: also keep the events of each vertex, ``w.log``, a ``suricate.Events``: those that lead to it (``"in"``),
             that it sends (``"out"``), or ``"both"``, which undirected windows always have; None: only edges.
         readers: which of several processes read the source: the ``"first"``, or ``"all"``: each parses its share of
-            files (``st.scan``) that all see.
+            files (``st.scan``) that all see, of the sources of ``st.merge``, or of the partitions of a broker.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
@@ -150,7 +150,7 @@ class Window(Controls):
             size, slide, lateness, ahead, combine, late, origin, empty, at_end, attributes, idle, half_life, events,
         )  # fmt: skip
         options = dict(graph) if isinstance(graph, Mapping) else {}
-        self._ranks = Ranks(options.get("comm"))
+        self._ranks, self._readers = Ranks(options.get("comm")), readers
         self._source = self._ranks.readable(as_source(source), readers, self._options)
         self._source.demand_used(self._options.attributes)
         self.refusals = [copy.copy(each) for each in self._source.refusals]  #: the first one has invalid events
@@ -161,7 +161,7 @@ class Window(Controls):
         directed = bool(options.get("directed", True))
         comm = self._ranks.comm
         division = None if comm is None else EventDivision(comm, lambda: self.graph.partition, directed=directed)
-        self._all_read = comm is not None and isinstance(self._source, Stretches)
+        self._all_read = comm is not None and readers == "all"
         naming = partial(vertex_names_of_all, comm=comm) if self._all_read and comm else vertex_names
         vertices = naming(names, directed=directed)
         declared = checked_kinds(options.get("edge_columns") or {})
@@ -198,7 +198,7 @@ class Window(Controls):
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
         self.outputs: Outputs = Outputs(self._source, self._checkpoints.folder if self._checkpoints else None, refusals)
-        note = self._checkpoints.note if self._checkpoints else None
+        note = self._checkpoints.note if self._checkpoints and self._ranks.is_first else None
         self.silence = Silence(self._options.idle_seconds, note)  #: of the source
         self._inside = False  # a chunk that was taken in part
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
@@ -582,10 +582,11 @@ class Window(Controls):
         """Write the checkpoint with this ``number``, unless that is 0: other ranks their parts, then the first one."""
         if not number or self._checkpoints is None:
             return
-        if self._ranks.several:
-            with self._ranks.alike():
-                if not self._ranks.is_first:
-                    self._checkpoints.save_part(self, number)
+        if isinstance(self._reader, Readers):
+            self._position = self._reader.position()
+        with self._ranks.alike():
+            if not self._ranks.is_first:
+                self._checkpoints.save_part(self, number)
         self._ranks.first(partial(self._checkpoints.save, self, self.slides, number))
 
     # -- the loop ------------------------------------------------------------------------------------------------------
@@ -615,7 +616,7 @@ class Window(Controls):
                 attributes, names=self.names is not None, first=first, checked=saves, open_ended=holds,
                 silence=self.silence,
             )  # fmt: skip
-            self._reader = Readers(self) if self._all_read else self._chunks()
+            self._reader = readers_of(self) if self._all_read else self._chunks()
         if isinstance(self._reader, Readers):
             yield from self._reader.closing()
             return

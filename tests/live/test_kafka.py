@@ -19,6 +19,7 @@ from patience import PATIENCE
 
 import suricate.stream as st
 from suricate.errors import BrokerError, ParameterError, RequirementError
+from suricate.parallel import run as ranks_run
 from suricate.sources.kafka_log import KafkaLog
 
 GRAPH = {"device": "cpu"}
@@ -50,6 +51,34 @@ def interleaved(parts: list[list[Any]], seed: int) -> list[tuple[int, Any]]:
     random.Random(seed).shuffle(turns)
     left = [iter(part) for part in parts]
     return [(number, next(left[number])) for number in turns]
+
+
+@pytest.mark.parametrize("partitions", [3, 2])
+def test_ranks_read_partitions_of_their_own(partitions: int, kafka: MockKafka, tmp_path: Path) -> None:
+    """Each of as many as read it has the files of one process, also where another number goes on in between."""
+    kafka.write("shared", interleaved(payments(partitions, seed=5), 2))
+
+    def work(comm: Any, folder: Path, most: int = 10**6) -> list[int]:
+        source = st.kafka("shared", servers=kafka.servers, live=False, on_error=folder / "bad.csv")
+        graph = {"device": "cpu", "threads": 1} | ({} if comm is None else {"comm": comm})
+        job = st.Window(source, **{**WINDOW, "graph": graph}, combine="sum", lateness="5s", late=folder / "late.csv",
+                        readers="all", checkpoint=folder / "state", checkpoint_every=1)  # fmt: skip
+        tops, out = job.track("wcc"), job.sink(folder / "out.csv")
+        for number, w in enumerate(job):
+            if number == most:
+                break
+            weight = int(w.graph.edges()[2].sum())
+            out.write({"events": w.events, "late": w.late, "n": tops.result.num_components, "weight": weight})
+        return [job.read, job.skipped]
+
+    for name in ("whole", "shared"):
+        (tmp_path / name).mkdir()
+    expected = work(None, tmp_path / "whole")
+    assert expected[1] > 5
+    for ranks, most in ((2, 5), (4, 4), (3, 10**6)):
+        found = ranks_run(lambda comm, most=most: work(comm, tmp_path / "shared", most), ranks)
+    assert found == [expected] * 3
+    assert files_of(tmp_path / "shared") == files_of(tmp_path / "whole")
 
 
 def kafka_job(kafka: MockKafka, topic: str, **more: Any) -> dict[str, Any]:

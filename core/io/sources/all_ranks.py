@@ -28,7 +28,8 @@ class Stretches(Source):
     def __init__(self, source: Source) -> None:
         if not isinstance(source, Scan) or not divides(source) or source.format == "events" or source.restarts:
             reason = (
-                "all processes read files (st.scan) that are no pipes, no event files and not read again if replaced"
+                "all processes read files (st.scan) that are no pipes, no event files and not read again if replaced, "
+                "st.merge and brokers"
             )
             raise RequirementError(f"readers='all': {reason}; readers='first' takes any source")
         self._scan, self.time_unit, self.prefetch = source, source.time_unit, source.prefetch
@@ -74,7 +75,7 @@ class Stretches(Source):
             self._sums.append(zlib.crc32(told.encode("utf-8", "surrogateescape"), self._sums[-1]))
         return self._sums[files] if files < len(self._sums) else -1
 
-    def told(self) -> list[str]:
+    def _told(self) -> list[str]:
         """Return the names and sizes of the files, which are the same for all who read them."""
         return [f"{path.name}: {path.stat().st_size} bytes" for path in self.paths]
 
@@ -92,5 +93,5 @@ class Stretches(Source):
         return False
 
     def describe(self) -> str:
-        """Return the description of the files, and that all ranks read them."""
-        return f"{self._scan.describe()} with readers='all'"
+        """Return the description of the files."""
+        return self._scan.describe()

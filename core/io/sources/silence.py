@@ -93,26 +93,47 @@ class Turns:
 
     def ask(self, heads: Sequence[Any]) -> list[bool | None]:
         """Have ``heads`` read; return what each ``fill`` returns, None if it was not asked; [] if all have ended."""
+        while True:
+            self.repeat()
+            found = [*self.fill(dict(enumerate(heads))).values()]
+            if self.decide(found, self.silent):
+                return found if any(has is not False for has in found) else []
+
+    def repeat(self) -> None:
+        """Repeat the turns that come at this number of events."""
         while self._left and self._left[0][1] <= self.rows:
             self.idle = tuple(self._left.popleft()[2])
+
+    def fill(self, heads: Mapping[int, Any]) -> dict[int, bool | None]:
+        """Have some sources, ``heads`` by their numbers, read; return what each ``fill`` returns, see :meth:`ask`."""
         if self._left:
-            found = [None if at in self.idle else head.fill() for at, head in enumerate(heads)]
-            if any(has is not False for at, has in enumerate(found) if at not in self.idle):
-                return found
-            self._left.clear()  # there are fewer events than there were
+            return {at: None if at in self.idle else head.fill() for at, head in heads.items()}
         begin = self._silence.clock()
-        rest = [at for at in self.idle if begin < self._rests.get(at, begin)]
-        found = [None if at in rest else self._ask(at, head) for at, head in enumerate(heads)]
-        if True not in found:
-            found = [self._ask(at, head) if at in rest else found[at] for at, head in enumerate(heads)]
+        rest = [at for at in heads if at in self.idle and begin < self._rests.get(at, begin)]
+        found = {at: None if at in rest else self._ask(at, head) for at, head in heads.items()}
+        if True not in found.values():
+            found |= {at: self._ask(at, heads[at]) for at in rest}
+        return found
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        """Which of the sources that were asked have been silent for so long that nothing waits for them."""
         now, after = self._silence.clock(), self._silence.after
-        idle = tuple(at for at, since in sorted(self._since.items()) if after is not None and now - since >= after)
-        if idle != self.idle:
-            self.idle = idle
-            turn = [self._name, self.rows, [*idle]]
+        return tuple(at for at, since in sorted(self._since.items()) if after is not None and now - since >= after)
+
+    def decide(self, found: Sequence[bool | None], silent: tuple[int, ...]) -> bool:
+        """Make the ``silent`` sources idle; False if all sources are to be asked again. ``found``: see :meth:`ask`."""
+        if self._left:
+            if any(has is not False for at, has in enumerate(found) if at not in self.idle):
+                return True
+            self._left.clear()  # there are fewer events than there were
+            return False
+        if silent != self.idle:
+            self.idle = silent
+            turn = [self._name, self.rows, [*silent]]
             self._silence.turns.append(turn)
             self._silence.note(turn)
-        return found if any(has is not False for has in found) else []
+        return True
 
     def _ask(self, at: int, head: Any) -> bool | None:
         asked = self._silence.clock()

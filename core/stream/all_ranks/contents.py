@@ -1,6 +1,6 @@
 """The contents of a window whose source all ranks read: each has the events that wait of its own chunks.
 
-Every rank gets the times of all chunks, in their order, and judges them by the same rule. So what is late, when slides
+Every rank gets the times of all events, in their order, and judges them by the same rule. So what is late, when slides
 close and what is counted is known to all, and the same as on one process.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,13 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.types import INSERT
 from suricate.comm.protocol import Comm
+from suricate.intake.arrays import on_host
+from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment
 from suricate.stream.all_ranks.names import SharedNames
-from suricate.stream.chunk_events import SKIPS
+from suricate.stream.all_ranks.waiting_names import WaitingNames
+from suricate.stream.attributes import AttributeIntake
+from suricate.stream.chunk_events import SKIPS, Intake
 from suricate.stream.contents import Contents, Entering
 from suricate.stream.options import COUNT, TIME
 from suricate.windows.events import Events, joined, number_before, times_of
@@ -28,26 +33,43 @@ _NONE = np.empty(0, np.int64)
 
 
 class Part(NamedTuple):
-    """What all ranks know of a chunk that one of them has read.
+    """What all ranks know of a chunk, which one of them, or several where lanes are merged, have read.
 
     Attributes:
-        position: of the source behind the chunk. rank: who has read it.
+        rank: who has read it, or for each valid event who has, ``int64[n]``.
         rows: number of its rows. valid: number of valid events.
         gaps: how many valid events came before each invalid row.
         refused: number of invalid rows. left_out: whether these are all, as columns differ from those before.
-        malformed: number of malformed lines behind the chunk.
+        malformed: of each of the refusals of the job that has malformed lines behind the chunk its number, and theirs.
+        position: of the source behind the chunk; None where lanes are merged.
         columns: of the first chunk with rows: what it says about all chunks.
     """
 
-    position: Any
-    rank: int
+    rank: Any
     rows: int
     valid: int
     gaps: np.ndarray
     refused: int
     left_out: bool
-    malformed: int
-    columns: Any
+    malformed: Sequence[tuple[int, int]]
+    position: Any = None
+    columns: Any = None
+
+
+class Own(NamedTuple):
+    """What this rank has of a :class:`Part`.
+
+    Attributes:
+        events: its valid events, None: none.
+        at: their places among those of all, None: all are of this rank.
+        invalid, malformed: rows for the files, of the latter a list for each entry of ``malformed`` of the part, each
+            with a number by which those of all ranks are sorted.
+    """
+
+    events: Events | None = None
+    at: np.ndarray | None = None
+    invalid: Sequence[Any] = ()
+    malformed: Sequence[Sequence[Any]] = ()
 
 
 class SharedContents(Contents):
@@ -57,6 +79,7 @@ class SharedContents(Contents):
         super().__init__(*args, **kwargs)
         self._doubts = self._doubters = _NONE  # times and ranks of the events in doubt on all ranks
         self._knows_doubts = False
+        self.refusals: Sequence[Refusals] = (self.bad,)  #: those of the job
         if isinstance(self.names, SharedNames):
             self.names.comm = self._comm
 
@@ -77,16 +100,34 @@ class SharedContents(Contents):
         position = self.intake.position
         try:
             with nullcontext() if self.names is None else self.names.chunk(len(chunk["src"])):
-                return self.intake.events(chunk)
+                events = self.intake.events(chunk)
+                return events._replace(src=on_host(events.src), dst=on_host(events.dst))
         finally:
             self.intake.position = position
 
     def columns_told(self) -> Any:
         """Return what the first chunk, which this rank has converted, says of all chunks, for :meth:`hear_columns`."""
-        intake = self.intake
-        dtype, attributes = intake.weight_dtype, intake.attributes.dtype
-        told = dtype and dtype.name, attributes and attributes.descr, [*intake.attributes.texts]
-        return intake.has_unit, *told, None if self.names is None else self.names.kind
+        return _told(self.intake, None if self.names is None else self.names.kind)
+
+    def columns_of(self, chunk: Mapping[str, Any]) -> Any:
+        """Return what a chunk would say of all chunks if it were the first one, see :meth:`columns_told`."""
+        scratch = None if self.names is None else WaitingNames(self.names.kind)
+        attributes = AttributeIntake(self._options.attributes, self.intake.attributes.texts)
+        unit, refusals = self.intake.unit, Refusals("on_error", "skip", "skip")
+        intake = Intake(self._options.mode, unit, refusals, scratch, attributes)  # type: ignore[arg-type]
+        with nullcontext() if scratch is None else scratch.chunk(len(chunk["src"])):
+            intake.events(chunk)
+        return _told(intake, None if scratch is None else scratch.kind)
+
+    def hear_all_columns(self, told: Sequence[Any]) -> None:
+        """Take over what the first chunks of several lanes say of all chunks: floats if some have whole numbers."""
+        units, dtypes, attributes, texts, kinds = zip(*told, strict=True)
+        dtype = None if None in dtypes else np.result_type(*dtypes).name
+        fields = attributes[0] and [
+            (name, np.result_type(*(dict(each)[name] for each in attributes)).str) for name, _ in attributes[0]
+        ]
+        found = [name for each in texts for name in each]
+        self.hear_columns(units[0], dtype, fields, found, next((kind for kind in kinds if kind is not None), None))
 
     def hear_columns(self, has_unit: bool, dtype: Any, attributes: Any, texts: Sequence[str], kind: str | None) -> None:
         """Take over what the first chunk says of all chunks; raise ``RequirementError`` if attributes are texts."""
@@ -98,12 +139,10 @@ class SharedContents(Contents):
         if isinstance(self.names, SharedNames):
             self.names.hear_kind(kind)
 
-    def take_part(self, part: Part, times: Any, events: Events | None, rows: Sequence[list[Any]]) -> None:
-        """Take a chunk on all ranks: judge its ``times``; the rank that has read it stores its ``events``; collective.
-
-        ``rows``: on that rank those of invalid events for the file, and those of malformed lines; else two empty lists.
-        """
-        base, self.read = self.read, self.read + part.rows
+    def take_part(self, part: Part, times: Any, own: Own) -> None:
+        """Take a chunk on all ranks: judge its ``times``; ranks that have read it store their events; collective."""
+        base, events = self.read, own.events
+        self.read += part.rows
         if self._options.mode == COUNT:
             times = range(self.intake.position, self.intake.position + part.valid)
             self.intake.position += part.valid
@@ -115,14 +154,16 @@ class SharedContents(Contents):
         elif part.rows:
             if self.ring is None:
                 self._begin()
-            if events is not None:
+            if events is not None and own.at is None:
                 events = events._replace(time=times, position=np.arange(base, base + part.valid))
+            elif events is not None and own.at is not None:
+                events = events._replace(time=times_of(times)[own.at], position=own.at + base)
             verdict, whole, index = self._judge_part(part, times, events)
             if verdict is not None:
                 late, ahead = self._refused(whole, index, verdict)
                 counts = int((verdict == LATE).sum()), int((verdict == AHEAD).sum())
-        self.skip(part.malformed)
-        self._hand_on(part, counts, (rows[0], late, ahead, rows[1]))
+        self.skip(sum(number for _, number in part.malformed))
+        self._hand_on(part, counts, (own.invalid, late, ahead, *(own.malformed or [[] for _ in part.malformed])))
 
     def _judge_part(self, part: Part, times: Any, events: Events | None, *, ended: bool = False) -> Any:
         """Judge the events in doubt and those of a chunk, and store those that are taken.
@@ -142,7 +183,7 @@ class SharedContents(Contents):
             self._ahead, self._doubts, self._doubters = None, _NONE, _NONE
             self._store(events)
             return None, events, _NONE
-        ranks = np.concatenate((self._doubters, np.full(len(times), part.rank)))
+        ranks = np.concatenate((self._doubters, np.broadcast_to(part.rank, len(times))))
         index, doubted = np.flatnonzero(ranks == self._comm.rank), verdict == DOUBTED
         self._doubts, self._doubters = times_of(whole)[doubted], ranks[doubted]
         self._ahead = events.taken(doubted[index]) if doubted[index].any() else None
@@ -190,30 +231,28 @@ class SharedContents(Contents):
         told = "is further ahead of the watermark than ahead= allows"
         return ParameterError(f"an event at {moment(int(first.time[0]), has_unit=self.has_unit)} {told}; {SKIPS}")
 
-    def _hand_on(self, part: Part, counts: tuple[int, int], rows: Sequence[list[Any]]) -> None:
+    def _hand_on(self, part: Part, counts: tuple[int, int], rows: Sequence[Sequence[Any]]) -> None:
         """Count what was refused with a chunk; the first rank writes the rows of all.
 
         ``counts``: how many events were late, and how many too far ahead. ``rows``: of this rank those that are
-        invalid, late, ahead and malformed.
+        invalid, late, ahead, and malformed by refusals, each with its place.
         """
         late, ahead = counts
-        bad = part.refused + part.malformed + ahead
-        parts: Sequence[Any] = ([], [], [], [])
-        if (bad and self.bad.has_file) or (late and self.late.has_file):
+        found = [(self.bad, part.refused), (self.late, late), (self.bad, ahead)]
+        found += [(self.refusals[at], number) for at, number in part.malformed]
+        parts: list[list[Any]] = [[] for _ in found]
+        if any(number and refusals.has_file for refusals, number in found):
             everybody = self._comm.gather("refused", rows)
-            parts = [[row for each in found for row in each] for found in zip(*everybody, strict=True)]
-        invalid, late_rows, ahead_rows, malformed = parts
-        self.bad.add(part.refused, invalid)
-        self.late.add(late, [row for _, row in sorted(late_rows)])
-        self.bad.add(ahead, [row for _, row in sorted(ahead_rows)])
-        self.bad.add(part.malformed, malformed)
+            parts = [[row for each in of_all for row in each] for of_all in zip(*everybody, strict=True)]
+        for (refusals, number), lines in zip(found, parts, strict=True):
+            refusals.add(number, [row for _, row in sorted(lines, key=itemgetter(0))])
 
     def finish(self) -> None:
         """Record that the source has ended, see ``Contents.finish``; collective."""
         if not self._knows_doubts:
             self._ask_for_doubts()
         if len(self._doubts):
-            end = Part(None, -1, 1, 0, _NONE, 0, False, 0, None)
+            end = Part(-1, 1, 0, _NONE, 0, False, ())
             verdict, events, index = self._judge_part(end, np.empty(0, np.int64), None, ended=True)
             if verdict is not None:
                 counts = int((verdict == LATE).sum()), int((verdict == AHEAD).sum())
@@ -228,17 +267,7 @@ class SharedContents(Contents):
         begin, due = time.perf_counter(), self.rule.due
         if self.ring is None or due is None:
             return None
-        problem, waiting = None, self._nothing()
-        try:
-            waiting = self._by_time()
-        except Exception as error:
-            problem = error
-        oldest = int(waiting.time[0]) if waiting.number else None
-        everybody = self._comm.together(problem, (oldest, waiting.kind is not None))
-        times = sorted(time for time, _ in everybody if time is not None)[:1]
-        has_kinds = any(kinds for _, kinds in everybody)
-        assert self.division is not None
-        end = self.rule.next_end(due, np.array(times, np.int64), self.division.oldest)
+        end, waiting, has_kinds = self._next_end_of_all(due)
         if end is None:
             return None
         most, number = waiting.number, number_before(waiting.time, end)
@@ -247,6 +276,27 @@ class SharedContents(Contents):
         if has_kinds and events.kind is None:
             events = events._replace(kind=np.full(number, INSERT, np.int8))
         return self._entering_all(end, events, left, spent, begin)
+
+    def _next_end_of_all(self, due: int) -> tuple[int | None, Events, bool]:
+        """Return the end of the next slide if all up to ``due`` may close, what waits here, and if there are kinds."""
+        problem, waiting = None, self._nothing()
+        try:
+            waiting = self._by_time()
+        except Exception as error:
+            problem = error
+        oldest = int(waiting.time[0]) if waiting.number else None
+        everybody = self._comm.together(problem, (oldest, waiting.kind is not None))
+        times = sorted(time for time, _ in everybody if time is not None)[:1]
+        assert self.division is not None
+        end = self.rule.next_end(due, np.array(times, np.int64), self.division.oldest)
+        return end, waiting, any(kinds for _, kinds in everybody)
+
+    def end_by_clock(self, seconds: float) -> int | None:
+        """Return what :meth:`Contents.end_by_clock` does; collective."""
+        rule = self.rule
+        if self.ring is None or rule.newest is None:
+            return None
+        return self._next_end_of_all(rule.newest - rule.delay + int(seconds * 1e9))[0]
 
     def _entering_all(self, end: int, events: Events, left: Events | None, spent: float, begin: float) -> Entering:
         """Return a slide with this ``end``, as :meth:`Contents._entering` does; collective."""
@@ -279,3 +329,9 @@ class SharedContents(Contents):
 
     def _placed(self, events: Events) -> Events:
         return events if events.position is not None else events._replace(position=np.arange(events.number))
+
+
+def _told(intake: Intake, kind: str | None) -> Any:
+    """Return what the first chunk said, which an intake has converted; ``kind``: of names."""
+    dtype, attributes = intake.weight_dtype, intake.attributes.dtype
+    return intake.has_unit, dtype and dtype.name, attributes and attributes.descr, [*intake.attributes.texts], kind

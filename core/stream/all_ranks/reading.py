@@ -7,8 +7,10 @@ it has read of its next stretch; what follows without a gap on the chunks that w
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from suricate.base.errors import FileFormatError, RequirementError
 from suricate.io.sources.all_ranks import START, Stretches
 from suricate.io.sources.refusals import with_held
-from suricate.stream.all_ranks.contents import Part, SharedContents
+from suricate.stream.all_ranks.contents import Own, Part, SharedContents
 from suricate.stream.background import NOT_YET, ReadAhead
 from suricate.windows.events import Events, times_of
 
@@ -40,21 +42,97 @@ class _Chunk:
         self.part: Part | None = None  # None: it was not converted yet
 
 
-class Readers:
+class Readers(ABC):
     """What this rank reads for a job, and what all have read and not taken yet."""
+
+    elapsed: float | None = None  #: for how long the whole source has been silent, if that is long enough
 
     def __init__(self, job: Window) -> None:
         assert isinstance(job.contents, SharedContents)
-        assert isinstance(job._source, Stretches)
         assert job._ranks.comm is not None
-        self._job, self._contents, self._comm, self._source = job, job.contents, job._ranks.comm, job._source
-        self._turn = int((job._position or START)[0])  # the stretch that is taken next, or goes on
+        self._job, self._contents, self._comm = job, job.contents, job._ranks.comm
+        self._contents.refusals = job.refusals
         self._knows_columns = job.contents.intake.begun
+        self._agreed = deque[Any]()  # what all have to take
+        self._error: Exception | None = None  # of this rank
+        self._has_ended = False
+
+    @abstractmethod
+    def close(self) -> None:
+        """Read no further."""
+
+    @abstractmethod
+    def _meet(self) -> float:
+        """Read, and agree with the other ranks on what all take next; return the seconds that reading took."""
+
+    @abstractmethod
+    def _take(self, item: Any) -> None:
+        """Take an item that all have agreed on; collective."""
+
+    def position(self) -> Any:
+        """Return the position of the source behind what was taken; collective."""
+        return self._job._position
+
+    def closing(self) -> Iterator[Entering | None]:
+        """Take chunks, and yield the slides that they close; None after a meeting. Collective."""
+        job, contents, spent = self._job, self._contents, 0.0
+        while True:
+            while self._agreed:
+                self._take(self._agreed.popleft())
+                yield from job._close(spent)
+                spent = 0.0
+            if job._ranks.is_first and (self._has_ended or contents.read >= ENOUGH):
+                contents.warn_of_late()
+            if self._has_ended:
+                break
+            spent = self._meet()
+            yield from job._run_on(self.elapsed)
+            yield None
+        if job._options.at_end == "close":
+            contents.finish()
+            yield from job._close(spent)
+
+    def _raise(self, rank: int) -> None:
+        """Raise the error of a ``rank`` on all."""
+        error = self._error if rank == self._comm.rank else None
+        is_of_file = isinstance(error, FileFormatError)
+        told = (error.path, error.line, error.reason) if isinstance(error, FileFormatError) else None
+        everybody = self._comm.together(None if is_of_file else error, told)
+        raise FileFormatError(*everybody[rank]) from error
+
+    def _converted(self, chunk: Any, rows: int, place: Callable[[], str]) -> tuple[Any, np.ndarray, list[Any], Any]:
+        """Convert a ``chunk`` with so many ``rows``, which is at ``place()``.
+
+        Returns:
+            Its valid events or None; how many of them come before each invalid row; rows of these for the file; and why
+            all are left out, None: they are not.
+        """
+        contents = self._contents
+        try:
+            events = contents.converted(chunk)
+        except RequirementError as error:  # of its columns, by which one file may differ from others
+            why = f"{place()}: {error}"
+            if not self._knows_columns or contents.bad.raises:
+                raise RequirementError(why) from error
+            return None, np.zeros(rows, np.int64), [], why
+        return events, contents.intake.gaps, contents.bad.taken(), None
+
+
+def left_out(why: str, rows: int) -> list[Any]:
+    """Return the row for the file of invalid events about a chunk with so many ``rows``, all of which are left out."""
+    return [""] * 5 + [f"{why} ({rows} rows)"]
+
+
+class StretchReaders(Readers):
+    """Readers of files, each of every so many stretches."""
+
+    def __init__(self, job: Window) -> None:
+        super().__init__(job)
+        assert isinstance(job._source, Stretches)
+        self._source = job._source
+        self._turn = int((job._position or START)[0])  # the stretch that is taken next, or goes on
         self._offered = deque[_Chunk]()  # what this rank has read of its next stretch,
         self._is_whole = self._is_over = False  # whether this is all of it, and whether there is no such stretch
-        self._error: Exception | None = None  # behind what is offered
-        self._agreed = deque[tuple[Part, np.ndarray, _Chunk | None]]()  # what all have to take
-        self._has_ended = False
         chunks = with_held(self._source.of_rank(self._comm.rank, self._comm.size, job._position), self._source.refusals)
         self._chunks: Any = ReadAhead(chunks) if self._source.prefetch else chunks
         self._most = 0  # rows of the longest chunk
@@ -63,35 +141,20 @@ class Readers:
         """Read no further."""
         self._chunks.close()
 
-    def closing(self) -> Iterator[Entering | None]:
-        """Take chunks, and yield the slides that they close; None after a meeting. Collective."""
-        job, contents, spent = self._job, self._contents, 0.0
-        while True:
-            while self._agreed:
-                self._take(*self._agreed.popleft())
-                yield from job._close(spent)
-                spent = 0.0
-            if job._ranks.is_first and (self._has_ended or contents.read >= ENOUGH):
-                contents.warn_of_late()
-            if self._has_ended:
-                break
-            spent = self._meet()
-            yield None
-        if job._options.at_end == "close":
-            contents.finish()
-            yield from job._close(spent)
-
-    def _take(self, part: Part, times: np.ndarray, own: _Chunk | None) -> None:
+    def _take(self, item: tuple[Part, np.ndarray, _Chunk | None]) -> None:
+        part, times, own = item
         if part.columns is not None:
             self._contents.hear_columns(*part.columns)
-        rows = ([], []) if own is None else (own.invalid, own.malformed)
-        self._contents.take_part(part, times, None if own is None else own.events, rows)
+        mine = Own()
+        if own is not None:
+            malformed = [[*enumerate(own.malformed)]] if own.malformed else ()
+            mine = Own(own.events, None, [*enumerate(own.invalid)], malformed)
+        self._contents.take_part(part, times, mine)
         self._job._position = part.position
 
     # -- meetings ------------------------------------------------------------------------------------------------------
 
     def _meet(self) -> float:
-        """Read, and agree with the other ranks on what all take next; return the seconds that reading took."""
         begin, comm = time.perf_counter(), self._comm
         with self._job._ranks.waiting():
             self._read()
@@ -129,14 +192,6 @@ class Readers:
             chunk = chunks.popleft() if part.rank == self._comm.rank else None
             self._agreed.append((part, times[part.rank][: part.valid], chunk))
             times[part.rank] = times[part.rank][part.valid :]
-
-    def _raise(self, rank: int) -> None:
-        """Raise the error of a ``rank`` on all."""
-        error = self._error if rank == self._comm.rank else None
-        is_of_file = isinstance(error, FileFormatError)
-        told = (error.path, error.line, error.reason) if isinstance(error, FileFormatError) else None
-        everybody = self._comm.together(None if is_of_file else error, told)
-        raise FileFormatError(*everybody[rank]) from error
 
     # -- what this rank reads ------------------------------------------------------------------------------------------
 
@@ -181,18 +236,15 @@ class Readers:
 
     def _part_of(self, each: _Chunk) -> Part:
         """Convert a chunk, and return what all are told of it."""
-        contents, gaps, columns, left_out = self._contents, _NONE, None, False
+        columns, why, gaps = None, None, _NONE
         if each.rows:
-            try:
-                each.events, gaps = contents.converted(each.chunk), contents.intake.gaps
-                each.invalid = contents.bad.taken()
-                columns = None if self._knows_columns else contents.columns_told()
-            except RequirementError as error:  # of its columns, by which one file may differ from others
-                why = f"{self._source.place(each.position)}: {error}"
-                if not self._knows_columns or contents.bad.raises:
-                    raise RequirementError(why) from error
-                left_out, each.invalid = True, [[""] * 5 + [f"{why} ({each.rows} rows)"]]
+            place = partial(self._source.place, each.position)
+            each.events, gaps, each.invalid, why = self._converted(each.chunk, each.rows, place)
+            columns = None if self._knows_columns else self._contents.columns_told()
+            if why is not None:
+                gaps, each.invalid = _NONE, [left_out(why, each.rows)]
         each.chunk = {}
         count = 0 if each.events is None else each.events.number
-        refused, malformed = each.rows - count, len(each.malformed)
-        return Part(each.position, self._comm.rank, each.rows, count, gaps, refused, left_out, malformed, columns)
+        malformed = ((0, len(each.malformed)),) if each.malformed else ()
+        facts = each.rows, count, gaps, each.rows - count, why is not None, malformed
+        return Part(self._comm.rank, *facts, each.position, columns)

@@ -47,11 +47,15 @@ def written(folder: Path) -> Path:
     return folder
 
 
-def follow(files: Path, out: Path, comm: Comm | None = None) -> list[Any]:
-    """Go on from the checkpoint beside ``out``, or begin; return what the last slide, if one came, and the job say."""
+def follow(files: Path, out: Path, comm: Comm | None = None, *, merged: bool = False) -> list[Any]:
+    """Go on from the checkpoint beside ``out``, or begin; return what the last slide, if one came, and the job say.
+
+    ``merged``: each file is a source of its own, and these are merged.
+    """
     graph = {"device": "cpu", "threads": 1} | ({} if comm is None else {"comm": comm})
+    source = st.merge(*map(st.scan, sorted(files.iterdir()))) if merged else st.scan(files)
     window = st.Window(
-        st.scan(files), size="12s", slide="3s", lateness="4s", late=out.with_suffix(".late.csv"), names=True,
+        source, size="12s", slide="3s", lateness="4s", late=out.with_suffix(".late.csv"), names=True,
         combine="count", readers="all", graph=graph, checkpoint=out.with_suffix(".state"), checkpoint_every=1,
     )  # fmt: skip
     groups, levels, rows = window.track("wcc"), window.track("bfs", source="n12"), window.sink(out)

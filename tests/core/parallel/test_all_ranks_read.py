@@ -192,12 +192,15 @@ def test_a_source_that_not_all_can_read_is_refused_at_the_start(tmp_path: Path) 
     def refused(comm: Comm | None) -> None:
         graph = {"device": "cpu"} if comm is None else {"device": "cpu", "comm": comm}
         given: dict[str, Any] = {"size": "2s", "slide": "1s", "graph": graph, "readers": "all"}
-        for source in (table, st.merge(st.scan(events), st.scan(events)), st.scan(events, order="time"),
+        for source in (table, st.chain(st.scan(events), st.scan(events)), st.scan(events, order="time"),
+                       st.where(st.merge(st.scan(events), st.scan(events)), len),
                        st.scan(events, on_replaced="restart")):  # fmt: skip
             with pytest.raises(RequirementError, match="readers='all': all processes read files"):
                 st.Window(source, **given)
         with pytest.raises(RequirementError, match="at_end='hold'"):
             st.Window(st.scan(events), **given, at_end="hold")
+        with pytest.raises(RequirementError, match="slide='step'"):
+            st.Window(st.merge(st.scan(events), st.scan(events)), **{**given, "size": 2, "slide": "step"})
         with pytest.raises(UnknownNameError, match="readers"):
             st.Window(st.scan(events), **{**given, "readers": "some"})
         if comm is not None:

@@ -33,19 +33,24 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("events") / "in")
 
 
+def alone(events: Path, out: Path, *, merged: bool = False) -> Any:
+    return follow(events, out, merged=merged), files_of(out)
+
+
 @pytest.fixture(scope="module")
 def expected(events: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one process says that nobody kills, and the files that it writes."""
-    out = tmp_path_factory.mktemp("single") / "groups.csv"
-    return follow(events, out), files_of(out)
+    return alone(events, tmp_path_factory.mktemp("single") / "groups.csv")
 
 
-def places(events: Path, folder: Path, ranks: int, number: int, seed: int) -> list[tuple[int, int, int]]:
+def places(
+    events: Path, folder: Path, ranks: int, number: int, seed: int, *, merged: bool = False
+) -> list[tuple[int, int, int]]:
     """Return (number of ranks, the one that dies, at which collective), spread over the whole job."""
 
     def job(comm: Comm) -> int:
         mortal = MortalAnywhere(comm)
-        follow(events, folder / f"whole-{ranks}.csv", comm)
+        follow(events, folder / f"whole-{ranks}.csv", comm, merged=merged)
         return mortal.count
 
     count, draw = min(run(job, ranks)), random.Random(seed)
@@ -53,9 +58,9 @@ def places(events: Path, folder: Path, ranks: int, number: int, seed: int) -> li
     return [(ranks, draw.randrange(ranks), at) for at in steps]
 
 
-def goes_on(events: Path, out: Path, others: int, expected: Any, told: Any) -> None:
+def goes_on(events: Path, out: Path, others: int, expected: Any, told: Any, *, merged: bool = False) -> None:
     """Go on with so many threads, or one process; the answers and files are those of the job that nobody killed."""
-    found = run(lambda comm: follow(events, out, comm), others) if others > 1 else [follow(events, out)]
+    found = run(lambda comm: follow(events, out, comm if others > 1 else None, merged=merged), others)
     for last, *counts in found:
         assert last in ([], expected[0][0]), told  # killed behind the last slide, none comes
         assert counts == expected[0][1:], told
@@ -63,18 +68,29 @@ def goes_on(events: Path, out: Path, others: int, expected: Any, told: Any) -> N
 
 
 @pytest.mark.parametrize(("ranks", "others"), [(3, 2), (2, 1)])
-@pytest.mark.parametrize("number", [3, pytest.param(12, marks=pytest.mark.slow)])
-def test_threads_that_end(ranks: int, others: int, number: int, events: Path, expected: Any, tmp_path: Path) -> None:
-    for turn, (_, victim, at) in enumerate(places(events, tmp_path, ranks, number, seed=ranks)):
+@pytest.mark.parametrize(
+    ("number", "merged"),
+    [
+        (3, False),
+        (3, True),
+        pytest.param(12, False, marks=pytest.mark.slow),
+        pytest.param(12, True, marks=pytest.mark.slow),
+    ],
+)
+def test_threads_that_end(
+    ranks: int, others: int, number: int, merged: bool, events: Path, expected: Any, tmp_path: Path
+) -> None:
+    whole = alone(events, tmp_path / "single.csv", merged=True) if merged else expected
+    for turn, (_, victim, at) in enumerate(places(events, tmp_path, ranks, number, seed=ranks, merged=merged)):
         out = tmp_path / f"{turn}.csv"
 
         def job(comm: Comm) -> None:
             MortalAnywhere(comm, at if comm.rank == victim else 0, die)  # noqa: B023 - called in here
-            follow(events, out, comm)  # noqa: B023
+            follow(events, out, comm, merged=merged)  # noqa: B023
 
         with pytest.raises(Killed):
             run(job, ranks)
-        goes_on(events, out, others, expected, (victim, at))
+        goes_on(events, out, others, whole, (victim, at), merged=merged)
 
 
 def check_killed(events: Path, out: Path, ranks: int, victim: int, at: int, expected: Any) -> float:

@@ -7,104 +7,28 @@ import itertools
 import json
 import random
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
+from scripted_broker import Script, Scripted, is_readable, script_of
 
 import suricate.stream as st
 from suricate.errors import BrokerError, MissingLibraryError, ParameterError, RequirementError
 from suricate.io.options import FirstRow
+from suricate.io.sources.lanes import merged
 from suricate.io.sources.rows import NOTHING, WAITING
 from suricate.io.sources.silence import Silence
 from suricate.sources import broker, kafka_log, redis_log
-from suricate.sources.broker import Broker, Outage, Partition, merged
+from suricate.sources.broker import Broker, Outage, Partition
 from suricate.sources.messages import Refused, Values
 from suricate.sources.redis_log import After, RedisLog
 
 pytestmark = pytest.mark.plain
 GRAPH = {"device": "cpu"}
-BAD = b"{not json", None, b"[1, 2]", b'{"time": 3, "src": "a"}'
-Script = list[list[Any]]  # messages by partition
-
-
-def script_of(seed: int, count: int = 60) -> Script:
-    """Partitions out of order, some far ahead of others, with messages that cannot be read among them."""
-    rng, found = random.Random(seed), []
-    for number in range(3):
-        messages: list[Any] = []
-        for at in range(count):
-            event = {"time": at + number * 3 - rng.randrange(6), "src": f"a{rng.randrange(9)}", "dst": f"b{at % 7}",
-                     "weight": rng.randrange(1, 9)}  # fmt: skip
-            messages.append(rng.choice(BAD) if rng.random() < 0.05 else json.dumps(event).encode())
-        found.append(messages)
-    return found
-
-
-class Scripted(Broker):
-    """A source over a script; how many messages come at a time is drawn."""
-
-    kind = "script"
-    facts_of: ClassVar[Mapping[str, Any]] = {"@key": lambda message: str(message[1])}
-
-    def __init__(self, script: Script, seed: int = 0, *, live: bool = False, **options: Any) -> None:
-        usual = {"start": "earliest", "timeout": "1s", "ahead": 20, "decode": None, "time_unit": "s"}
-        super().__init__("s", live=live, **(usual | options))
-        self.script, self.rng = script, random.Random(seed)
-        self.logs: list[ScriptedLog] = []
-
-    def describe(self) -> str:
-        return "script"
-
-    def decoded(self, message: Any) -> Any:
-        return json.loads(message[2])
-
-    def position_of(self, number: int, after: Any) -> str:
-        return f"partition {number}, offset {after - 1}"
-
-    def log(self, begin: Mapping[int, Any], ends: Mapping[int, Any] | None) -> ScriptedLog:
-        self.logs.append(ScriptedLog(self, begin))
-        return self.logs[-1]
-
-
-class ScriptedLog:
-    def __init__(self, source: Scripted, begin: Mapping[int, Any]) -> None:
-        self.source, self.outage, self.closed = source, Outage("script", 1, ()), False
-        self.parts = [Partition(number, begin.get(number, 0)) for number in range(len(source.script))]
-        self.most = 0  # messages of a partition that waited
-        self.asked = 0
-
-    def begin(self) -> list[Partition] | None:
-        self.asked += 1
-        return None if self.asked < 3 else self.parts
-
-    def poll(self, partitions: Sequence[Partition], full: set[int], seconds: float) -> Iterable[tuple[Partition, Any]]:
-        found = []
-        for part in partitions:
-            self.most = max(self.most, len(part.rows))
-            left = self.source.script[part.number][part.last :]
-            count = 0 if part.number in full else self.source.rng.choice((0, 0, 1, 3, 9))
-            found += [(part, (part.last + at, part.number, each)) for at, each in enumerate(left[:count])]
-            part.at_end = not left
-            part.has_ended = len(left) <= count and not self.source.live
-        self.source.rng.shuffle(found)
-        return sorted(found, key=lambda each: each[1][0])  # a partition keeps its order
-
-    def after(self, message: Any) -> int:
-        return int(message[0]) + 1
-
-    def text(self, message: Any) -> Any:
-        return message[2]
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def is_readable(message: Any) -> bool:
-    return message not in BAD
 
 
 def model(script: Script) -> tuple[list[dict[str, Any]], list[str]]:
@@ -164,10 +88,10 @@ def test_merging_stops_where_a_partition_has_no_more() -> None:
     first, second = Partition(0, 0), Partition(1, 0)
     first.add([10, 5, 20], [None] * 3, [1, 2, 3])
     second.add([10, 20, 20, 30], [None] * 4, [1, 2, 3, 4])
-    owner, ticks = merged([first, second], 99)
+    owner, ticks = merged([first.ticks, second.ticks], 99)
     assert (owner.tolist(), ticks.tolist()) == ([0, 0, 1, 0], [10, 5, 10, 20])
-    assert merged([first, second], 2)[0].tolist() == [0, 0]
-    assert merged([second], 99)[1].tolist() == [10, 20, 20, 30]
+    assert merged([first.ticks, second.ticks], 2)[0].tolist() == [0, 0]
+    assert merged([second.ticks], 99)[1].tolist() == [10, 20, 20, 30]
 
 
 def job_over(script: Script, folder: Path, arrival: int, **options: Any) -> st.Window:
