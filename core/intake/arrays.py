@@ -42,6 +42,7 @@ SHORT = 1 << 12  #: so few ids are checked by one call of NumPy and copied by an
 #: dtypes of ids that a loop is compiled for
 COMPILED = {np.dtype(name) for name in ("int32", "int64", "uint32", "uint64")}
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
+PLAIN = {int, float, str}  #: types of entries of lists that need no further look
 
 
 def is_flat(array: Array) -> bool:
@@ -488,6 +489,8 @@ def are_large(values: Any) -> bool:
 def refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None:
     """Raise ``DTypeError`` if a nested list ``values`` mixes bools with other values or has masked arrays in it."""
     kinds = set(map(type, values))
+    if kinds <= PLAIN:
+        return
     if len(kinds) > 1 and (bool in kinds or np.bool_ in kinds):
         raise DTypeError(f"{argument} mixes bools with other values: pass numbers only")
     if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
