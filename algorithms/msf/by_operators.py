@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.devices import any_true
 from suricate.base.effects import atomic
 from suricate.base.types import EMPTY, EdgeList
 from suricate.graph.row_copies import copied_rows
@@ -56,7 +57,7 @@ def updated(graph: Graph, forest: EdgeList, deleted: EdgeList, inserted: EdgeLis
     gone = xp.concatenate([keys_of(deleted), keys_of(replaced)])
     cut = xp.isin(keys_of(forest), gone)
     new = _joined(xp, [_proper(inserted), _proper(replaced)])
-    if bool(cut.any()):
+    if any_true(cut):
         kept = picked(forest, ~cut)
         ends = xp.concatenate([forest.src[cut], forest.dst[cut]])
         forest = _reconnected(graph, kept, ends, new)

@@ -170,6 +170,24 @@ def module_of(array: Array) -> Any:
     return cupy
 
 
+def total(array: Array) -> int:
+    """Return the sum of integers or bools, or how many bools are true; on CUDA it waits.
+
+    CuPy brings sums in machine code where the sum has the type of the entries; others it compiles for seconds.
+    """
+    return int(array.sum() if isinstance(array, np.ndarray) else array.astype(np.int64).sum())
+
+
+def any_true(mask: Array) -> bool:
+    """Return whether an entry of ``mask``, bools, is true; on CUDA it waits.
+
+    CuPy brings the largest of bytes in machine code, and compiles ``any()`` for seconds.
+    """
+    if isinstance(mask, np.ndarray):
+        return bool(mask.any())
+    return bool(mask.size) and bool(mask.view(np.uint8).max())
+
+
 def copied(array: Array) -> Array:
     """Return a copy of ``array``; on CUDA without CuPy's copy kernel, whose compilation would delay the first call."""
     xp = module_of(array)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.devices import Array, Device, DeviceLike, resolve_device
+from suricate.base.devices import Array, Device, DeviceLike, any_true, resolve_device
 from suricate.base.errors import (
     CapacityError,
     DTypeError,
@@ -254,7 +254,7 @@ class Events:
         bad = (given < record.first) | (given >= record.next)
         if record.alive is not None:
             bad |= record.alive[given & (record.capacity - 1)] == 0
-        if len(given) and bool(bad.any()):
+        if len(given) and any_true(bad):
             at = int(bad.argmax())
             kept = f"{record.first} to {record.next - 1}" if len(record) else "none"
             raise ParameterError(f"numbers[{at}] is {int(given[at])}: live events are {kept}, without removed ones")
@@ -381,7 +381,7 @@ class Events:
         if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):
             src, dst, _ = checked_edges((src, dst, None), bound)
         src, dst = (placed_ids(ids, self.device, bound, name, "log") for ids, name in ((src, "src"), (dst, "dst")))
-        return src, dst, not (times[1:] < times[:-1]).any(), int(times[0]), int(times[-1])
+        return src, dst, not any_true(times[1:] < times[:-1]), int(times[0]), int(times[-1])
 
     def _values(self, given: Any, count: int) -> dict[str, Array]:
         """Return the values of all columns for ``count`` events, one each, where the columns are; checked."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.base.devices import Array, Device, module_of
+from suricate.base.devices import Array, Device, module_of, total
 from suricate.base.errors import CapacityError, require
 from suricate.graph.interrupts import Uninterrupted
 from suricate.primitives import out_of_memory
@@ -194,7 +194,7 @@ class Record:
             upto = self._first_live(upto)
             for part in self.parts(self.first, upto):
                 alive = self.alive[part]
-                self._removed -= len(alive) - int(alive.sum(dtype=np.int64))
+                self._removed -= len(alive) - total(alive)
                 alive.fill(1)
         self.first = upto
         if not self._removed:

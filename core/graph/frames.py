@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, total
 from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EMPTY
@@ -350,7 +350,7 @@ def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
     if values.dtype.kind == "f":
         places = xp.concatenate((xp.flatnonzero(values == values), xp.flatnonzero(values != values)))
     values = values.view(np.uint8) if values.dtype.kind == "b" else values
-    numbers = int((values == values).sum())
+    numbers = total(values == values)
     if k < numbers:
         kept, at = values[places[:numbers]], numbers - k if largest else k - 1
         bound = xp.partition(kept, at)[at] if k else 0

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, any_true
 from suricate.base.errors import SuricateError, VertexRangeError
 from suricate.base.types import MAX_VERTICES, Change, EdgeList, ValidEdges
 from suricate.graph.delta import DeletedEdges, Delta, uploaded
@@ -473,7 +473,7 @@ class Updater:
         drops = options.self_loops == "drop"
         if inserting and (self._symmetric or drops):
             loops = batch.src == batch.dst
-            if loops.any():
+            if any_true(loops):
                 if drops:
                     batch = picked(batch, ~loops)
                 else:

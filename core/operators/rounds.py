@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, total
 from suricate.edgefn.derived import keeping_answers
 from suricate.graph import Graph
 from suricate.operators import binding
@@ -95,7 +95,7 @@ class _Active:
         """Return the number of edges over which the vertices ``waking`` activate others."""
         ways = () if self._wake is None else {"both": ("out", "in")}.get(self._wake, (self._wake,))
         ways = ways if self._graph.directed else ways[:1]
-        return sum([int(self._graph.store(way).degrees()[waking].sum()) for way in ways])
+        return sum([total(self._graph.store(way).degrees()[waking]) for way in ways])
 
 
 def told(answers: Array, what: int) -> Array:

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
-from suricate.base.devices import CPU, Array, Device
+from suricate.base.devices import CPU, Array, Device, total
 from suricate.base.errors import BackendError, CapacityError, DeviceError
 from suricate.base.parameters import dtype as checked_dtype
 from suricate.base.parameters import integer
@@ -345,7 +345,7 @@ class Store(ABC):
     @property
     def num_edges(self) -> int:
         """Exact number of edges; on CUDA reading it waits for the device."""
-        return int(self.degrees().sum(dtype=np.int64))
+        return total(self.degrees())
 
     def num_loops(self) -> int:
         """Return the number of self-loops; on CUDA this waits for the device.
@@ -355,7 +355,7 @@ class Store(ABC):
             1
         """
         vertices = self.device.xp.arange(self.num_vertices, dtype=np.uint32)
-        return int(self.find(vertices, vertices)[0].sum())
+        return total(self.find(vertices, vertices)[0])
 
     def adjacency(self, vertices: Array) -> Adjacency:
         """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), one adjacency behind the other.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from suricate.base.devices import Array, Device
+from suricate.base.devices import Array, Device, total
 from suricate.base.types import Adjacency, EdgeList, StoreView
 from suricate.store import fallbacks
 
@@ -79,12 +79,12 @@ class RowsStore:
     @property
     def num_edges(self) -> int:
         """Exact number of edges: see ``Store.num_edges``."""
-        return int(self.degrees().sum()) if self._store is None else self._store.num_edges
+        return total(self.degrees()) if self._store is None else self._store.num_edges
 
     def num_loops(self) -> int:
         """Return the number of self-loops: see ``Store.num_loops``."""
         vertices = self.device.xp.arange(self.num_vertices, dtype="uint32")
-        return int(self.find(vertices, vertices)[0].sum()) if self._store is None else self._store.num_loops()
+        return total(self.find(vertices, vertices)[0]) if self._store is None else self._store.num_loops()
 
     def adjacency(self, vertices: Array) -> Adjacency:
         """Return the edges of some vertices: see ``Store.adjacency``."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.devices import total
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.notice import caution
 from suricate.base.parameters import shown
@@ -163,10 +164,10 @@ def overruled(graph: Graph, delta: Delta) -> int:
     repeated = picked(edges, xp.flatnonzero(status == UNCHANGED))
     if len(repeated.src):
         found, kept = graph._updater.find(repeated.src, repeated.dst)
-        count += int(xp.count_nonzero(found & _differ(graph, repeated.weight, kept)))
+        count += total(found & _differ(graph, repeated.weight, kept))
     replaced = xp.flatnonzero(status == REPLACED)
     if len(replaced):
-        count += int(xp.count_nonzero(_differ(graph, edges.weight[replaced], outcome.weight[replaced])))
+        count += total(_differ(graph, edges.weight[replaced], outcome.weight[replaced]))
     return count // (2 if change.mirrored else 1)
 
 

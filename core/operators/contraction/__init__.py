@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.devices import any_true
 from suricate.base.errors import DTypeError, ParameterError, RequirementError, ShapeError, VertexRangeError
 from suricate.base.types import EMPTY, EdgeList, edge_keys, ends_of
 from suricate.cpu import threads
@@ -139,7 +140,7 @@ class Contraction:
         wanted = given[ids].astype(np.int64)
         xp = graph.device.xp
         live = graph.live_arrays.mask[ids] if graph.most_deleted else xp.ones(len(ids), bool)
-        if bool((live & ((wanted < 0) | (wanted >= graph.num_vertices))).any()):
+        if any_true(live & ((wanted < 0) | (wanted >= graph.num_vertices))):
             raise VertexRangeError("contraction: a label is not the id of a vertex")
         whole = self._whole + sum([sign * (2 - graph.directed) * float(xp.abs(edges.weight.astype(float)).sum())
                                    for edges, sign in pieces if edges.weight is not None])  # fmt: skip
@@ -377,7 +378,7 @@ def numbered(graph: Graph, labels: Array, bound: int | None) -> tuple[Array, Arr
         ids = xp.flatnonzero(live) if len(live) else xp.arange(n)
         named = labels[ids]
         wrong = (named < 0) | (named >= bound) if n else named != named
-        bad = int(ids[wrong][0]) if bool(wrong.any()) else None
+        bad = int(ids[wrong][0]) if any_true(wrong) else None
         if bad is None:
             label, first, which = xp.unique(named, return_index=True, return_inverse=True)
             count, order = len(label), xp.argsort(first)
