@@ -131,8 +131,12 @@ class ByteSource:
     def _has_input(self) -> bool:
         return not is_special(self.path) or bool(select.select([self._raw], [], [], 0)[0])
 
-    def _read(self, most: int = CHUNK) -> bytes:
-        """Return the next bytes of the file; the first call begins with those read to recognise the compression."""
+    def _read(self, most: int = 0) -> bytes:
+        """Return the next bytes of the file; the first call begins with those read to recognise the compression.
+
+        At most ``most`` bytes, by default those before :attr:`end`, and some behind it.
+        """
+        most = most or max(self.end - self.consumed, TAIL)
         piece, self._ahead = self._ahead + self._raw.read(max(min(CHUNK, most) - len(self._ahead), 0)), b""
         self.consumed += len(piece)
         return piece

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -170,7 +172,7 @@ def bytes_read():
         return int(next(file).split()[1])
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv.gz"])
 def test_ranks_read_the_input_once(kind, tmp_path, monkeypatch):
     pa = pytest.importorskip("pyarrow")
     rng, path = np.random.default_rng(5), tmp_path / f"events.{kind}"
@@ -180,12 +182,14 @@ def test_ranks_read_the_input_once(kind, tmp_path, monkeypatch):
         monkeypatch.setattr(stretches, "WHOLE", 0)
     else:
         pytest.importorskip("pyarrow.csv").write_csv(table, path)
+    if kind == "csv.gz":
+        path.write_bytes(gzip.compress(path.read_bytes(), 1))
     [*st.scan(path).by_rank(0, 4)]  # imports and compiled code are files, too
     begin = bytes_read()
     rows = sum(len(chunk["src"]) for rank in range(4) for _, chunk in st.scan(path).by_rank(rank, 4) if chunk)
     read = bytes_read() - begin
     assert rows == 200_000
-    assert path.stat().st_size <= read <= 1.05 * path.stat().st_size + (4 << 16) * (kind == "parquet")
+    assert path.stat().st_size <= read <= 1.05 * path.stat().st_size + (4 << 16) * (kind != "csv")
 
 
 def test_what_is_not_divided_says_so(tmp_path):

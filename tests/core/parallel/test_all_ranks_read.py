@@ -265,16 +265,18 @@ def test_parts_of_ranks_have_the_rows_of_one_process_also_when_a_rank_is_gone(tm
     def work(comm: Comm | None, out: Path, readers: str, most: int, **options: Any) -> None:
         window = job(comm, events, out, readers, names=True, checkpoint_every=1, **options)
         groups, rows = window.track("wcc"), window.sink(out / "parts", by_rank=True)
+        changes, alerts = (window.sink(out / name, by_rank=True) for name in ("changes", "alerts"))
+        window.alert(groups, merged=1, sink=alerts)
         for at, w in enumerate(window, 1):
             rows.write(groups.to_pandas())
+            changes.write(w.delta.to_pandas().sort_values(["src", "dst", "kind"]))
             rows.write({"edges": [w.graph.num_edges]})
             if at == most:
                 break
 
-    def rows_in(out: Path, table: int) -> list[Any]:
-        found = [
-            parquet.read_table(path).to_pylist() for path in sorted((out / "parts").glob(f"slide-*-0{table}-rank-*"))
-        ]
+    def rows_in(out: Path, table: int, folder: str = "parts") -> list[Any]:
+        paths = sorted((out / folder).glob(f"slide-*-0{table}-rank-*"))
+        found = [parquet.read_table(path).to_pylist() for path in paths]
         return [tuple(row.items()) for part in found for row in part]
 
     one, many = tmp_path / "one", tmp_path / "many"
@@ -286,6 +288,9 @@ def test_parts_of_ranks_have_the_rows_of_one_process_also_when_a_rank_is_gone(tm
         run(lambda comm, r=readers, m=most, given=given: work(comm, many, r, m, **given), ranks)
     assert len(rows_in(one, 0)) > 100
     assert all(rows_in(many, table) == rows_in(one, table) for table in (0, 1))
+    for folder in ("changes", "alerts"):
+        assert len(rows_in(one, 0, folder)) >= 2
+        assert rows_in(many, 0, folder) == rows_in(one, 0, folder)
     assert any("rank-0002" in path.name for path in (many / "parts").iterdir())
 
     def refused(comm: Comm) -> None:
