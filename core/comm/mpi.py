@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import AbstractContextManager
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ class MPIComm(AskingComm):
             return self._exchange_pieces(sent, sizes)
         received = np.empty(sum(sizes), np.uint8)
         self._watch.wait(self.world.Iallgatherv(sent, [received, sizes]))
-        return np.split(received, np.cumsum(sizes)[:-1])
+        return [received[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
     def _exchange_pieces(self, sent: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
         received, most = [np.empty(size, np.uint8) for size in sizes], MOST // self.size

@@ -357,10 +357,8 @@ def call_site(skip: str | Sequence[str] = ()) -> str:
     ``skip``: beginnings of further names of files whose lines do not count, such as the folder of a comm of one's own.
     """
     inside, frame = (PACKAGE, *([skip] if isinstance(skip, str) else skip)), sys._getframe(1)
-    while frame.f_back is not None and _is_in(frame.f_code.co_filename, inside):
+    file = frame.f_code.co_filename
+    while frame.f_back is not None and file.startswith(inside) and not file.startswith(KITS):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _is_in(file: str, folders: tuple[str, ...]) -> bool:
-    return file.startswith(folders) and not file.startswith(KITS)
+        file = frame.f_code.co_filename
+    return f"{file}:{frame.f_lineno}"
