@@ -47,8 +47,7 @@ class Metered(Comm):
         ``name``: the name of the collective.
         """
         found = self._timed(lambda: self.inner.gather(name, value))
-        others = (*found[: self.rank], *found[self.rank + 1 :])
-        self.spent.received += sum(part.nbytes for part in others if getattr(part, "ndim", 0))  # no scalars of NumPy
+        self.spent.received += _bytes_in([*found[: self.rank], *found[self.rank + 1 :]])
         return found
 
     def joined(self, array: Array) -> Array:
@@ -115,3 +114,10 @@ class Metered(Comm):
         self.spent.waited += together - begin
         self.spent.seconds += time.perf_counter() - together
         return found
+
+
+def _bytes_in(value: Any) -> int:
+    """Return the bytes of an array, or of the arrays in tuples and lists; 0 for any other value."""
+    if isinstance(value, (tuple, list)):
+        return sum(map(_bytes_in, value))
+    return value.nbytes if getattr(value, "ndim", 0) else 0  # no scalars of NumPy

@@ -191,7 +191,7 @@ class Upload:
         cupy, (src, dst, weight) = self._cupy, edges
         columns = (src, dst) if weight is None else (src, dst, weight.view(np.uint32))
         n, width, size = len(src), 4 * len(src), sum(column.nbytes for column in columns)
-        if size > MOST_BYTES:
+        if not 0 < size <= MOST_BYTES:
             return EdgeList(cupy.asarray(src), cupy.asarray(dst), weight if weight is None else cupy.asarray(weight))
         host = np.empty(size, np.uint8) if size <= AT_ONCE else self._staging(size)
         np.concatenate(columns, out=host.view(np.uint32))

@@ -1,7 +1,12 @@
-"""Batches of edges of which every rank passes a part."""
+"""Batches of edges of which every rank passes a part.
+
+In one meeting ranks exchange what is wrong with their parts, sizes and, of small parts, the edges. If all parts are
+small, the whole batch lies on the host, on CUDA too; else the columns are gathered where the graph is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +14,10 @@ import numpy as np
 from suricate.base.errors import ParameterError, SuricateError
 from suricate.base.types import EdgeList
 from suricate.graph.naming import are_texts
-from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
+from suricate.intake.arrays import PARTS, as_weights, checked_edges, on_host, same_length
 from suricate.intake.batches import lies_on_host
-from suricate.placement.changes import GatheredEdges
+from suricate.intake.ingest import Fill
+from suricate.placement.changes import SMALL, GatheredEdges
 from suricate.placement.edge_columns import GivenColumns, with_places
 from suricate.state.edge_table import ROW
 
@@ -21,8 +27,8 @@ if TYPE_CHECKING:
     from suricate.intake.ingest import Ingest
 
 Given = tuple[Any, Any, Any]
-#: what the part of a rank is, its edges, and how many of them each rank holds, see ``PartCounts.of``
-Facts = tuple[str | None, int, list[int]]
+#: what the part of a rank is, its edges, how many of them each rank holds (``PartCounts.of``), and a small part itself
+Facts = tuple[str | None, int, list[int], Given | None]
 IDS, NAMES = "ids", "names"
 
 
@@ -35,7 +41,7 @@ def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tupl
     mine: tuple[Given | None, Given | None] = None, None
     columns: GivenColumns | None = None
     problem: Exception | None = None
-    facts: list[Facts] = [(None, 0, [])] * 2
+    facts: list[Facts] = [(None, 0, [], None)] * 2
     try:
         if graph.ingest is not None:
             graph.ingest.begin(graph.num_vertices, graph.version, eager=True)
@@ -53,9 +59,10 @@ def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tupl
     except BaseException:
         _first_problem(graph, None)  # it is not for a later call
         raise
+    halves = list(zip(*[one for one, _ in everybody], strict=True))
+    large = [size for half in halves for _, size, _, part in half if part is None and size]
     found = [
-        _joined(comm, graph, mine[k], [one[k] for one, _ in everybody], PARTS[parts[k]], inserting=k == 1)
-        for k in (0, 1)
+        _joined(comm, graph, mine[k], halves[k], PARTS[parts[k]], inserting=k == 1, small=not large) for k in (0, 1)
     ]
     if graph.edge_table is not None and found[1] is not None:
         given = columns or GivenColumns(graph.edge_table, None, 0)
@@ -76,19 +83,26 @@ def _first_problem(graph: Graph, error: Exception | None) -> Exception | None:
 
 
 def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts]:
-    """Return, for the deletion and the insertion that this rank passes, kind, size and numbers of edges per owner.
+    """Return, for the deletion and the insertion that this rank passes, what others get to know of them.
 
-    The kind is ``"ids"``, ``"names"`` or None (no edges); edges are counted on CUDA only, else the list is empty. On
-    CUDA waits for the launches that check and count the parts; raises the errors that they found.
+    The kind is ``"ids"``, ``"names"`` or None (no edges); edges are counted if they lie on a device, else the list is
+    empty. Then waits for the launches that check and count them; raises the errors that they found.
     """
-    kinds = [None if part is None else IDS if isinstance(part, EdgeList) else NAMES for part in parts]
-    sizes, counts = [0 if part is None else len(part[0]) for part in parts], list[list[int]]([[], []])
-    if graph.ingest is not None and graph.partition is not None:
-        counted = graph.partition.count_parts([part if isinstance(part, EdgeList) else None for part in parts])
-        counts = [counted.of(half) if size else [] for half, size in enumerate(sizes)]
-        graph.ingest.refresh(wait=not any(sizes))  # the counts have come behind the checks
-        graph.ingest.raise_pending()
-    return list(zip(kinds, sizes, counts, strict=True))
+    facts, there = list[Facts](), list[Any]()
+    for part in parts:
+        kind = None if part is None else IDS if isinstance(part, EdgeList) else NAMES
+        size, is_here = (0, True) if part is None else (len(part[0]), kind == NAMES or isinstance(part[0], np.ndarray))
+        facts.append((kind, size, [], part if kind == NAMES or (is_here and size <= SMALL) else None))
+        there.append(None if is_here else part)
+    if graph.ingest is None or graph.partition is None or there == [None, None]:
+        return facts
+    counted = graph.partition.count_parts(there)
+    graph.ingest.refresh(wait=False)  # the counts have come behind the checks
+    graph.ingest.raise_pending()
+    return [
+        (kind, size, [] if there[half] is None else counted.of(half), sent)
+        for half, (kind, size, _, sent) in enumerate(facts)
+    ]
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
@@ -101,10 +115,13 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
         arrays = updater._arrays((src, dst, weight), part, inserting=inserting)
         if arrays is None:
             return None
+        small = len(arrays[0]) <= SMALL and graph.edge_table is None
         if graph.ingest is not None and not lies_on_host(arrays):
-            return _checked_on_device(graph.ingest, arrays, part, inserting, graph.self_loops)
+            if not small:
+                return _checked_on_device(graph.ingest, arrays, part, inserting, graph.self_loops)
+            arrays = _brought(arrays, graph.options.stored_dtype)
         checked = updater._checked(arrays, part, inserting=inserting)
-        return checked if graph.ingest is None or checked is None else graph.ingest.upload(checked)
+        return checked if graph.ingest is None or small or checked is None else graph.ingest.upload(checked)
     src, dst = _texts(src), _texts(dst)
     weight = as_weights(weight, graph.options.stored_dtype, f"{PARTS[part]}weight") if inserting else None
     if not same_length(src, dst, weight, PARTS[part]):
@@ -122,29 +139,46 @@ def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool,
     return ingest.checked(edges, part, inserting=inserting, loops=ingest.loops if inserting else 0, wait=False)
 
 
+def _brought(edges: Given, dtype: np.dtype | None) -> Given:
+    """Return a copy in host memory of ``edges``, which ``Ingest.prepare`` made; ``dtype``: of weights."""
+    src, dst, weight = edges
+    if isinstance(weight, Fill) and dtype is not None:
+        weight = np.full(len(src), weight, f"u{dtype.itemsize}").view(dtype)
+    return on_host(src), on_host(dst), weight if weight is None else on_host(weight)
+
+
 def _texts(column: Any) -> Any:
     return list(column) if isinstance(column, (list, tuple)) else np.asarray(column)
 
 
 def _joined(
-    comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
+    comm: Comm, graph: Graph, part: Given | None, facts: Sequence[Facts], prefix: str, *, inserting: bool, small: bool
 ) -> Given | None:
-    """Return the parts of all ranks, with these ``facts``, as one batch, None if all are empty; collective."""
-    kinds = {kind for kind, _, _ in facts} - {None}
+    """Return the parts of all ranks, with these ``facts``, as one batch, None if all are empty.
+
+    ``small``: all ranks know the parts of all; else this is collective.
+    """
+    kinds = {kind for kind, *_ in facts} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")
     if kinds == {NAMES}:
-        src, dst, weight = zip(*(one for one in comm.gather("names", part) if one is not None), strict=True)
+        src, dst, weight = zip(*[one for *_, one in facts if one is not None], strict=True)
         return _column(src), _column(dst), None if weight[0] is None else np.concatenate(weight)
     if not kinds:
         return None
+    if small:
+        of_all = zip(*[one for *_, one in facts if one is not None], strict=True)
+        whole: list[Any] = [None if column[0] is None else np.concatenate(column) for column in of_all]
+        return GatheredEdges(*whole)
+    if graph.ingest is not None and part is not None and lies_on_host(part):
+        part = graph.ingest.upload(EdgeList(*part))
     empty, dtype = graph.device.xp.empty, graph.options.stored_dtype if inserting else None
     ids = np.uint32
     columns = part or (empty(0, ids), empty(0, ids), None if dtype is None else empty(0, dtype))
-    whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size, _ in facts])
+    whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size, *_ in facts])
     edges = GatheredEdges(*whole)
-    if graph.ingest is not None:
-        counts = [of_ends for _, _, of_ends in facts if of_ends]
+    if graph.ingest is not None and all(of_ends or not size for _, size, of_ends, _ in facts):
+        counts = [of_ends for _, _, of_ends, _ in facts if of_ends]
         by_source, by_destination = (sum(each[at] for each in counts) for at in (comm.rank, comm.size + comm.rank))
         edges.own = by_source, by_destination
     return edges

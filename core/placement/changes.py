@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from suricate.base.devices import module_of
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList, Outcome, ValidEdges
 from suricate.graph.rollback import beyond_limit, delete_from, in_parts, insert_into, memory_to_undo
 from suricate.graph.stores import Stores
 from suricate.graph.update import Given, Updater
-from suricate.intake.arrays import bits, both_arcs, picked
-from suricate.placement.results import DELETED, INSERTED, Results, Tally
-from suricate.placement.split import OwnEdges, Picking, report
+from suricate.intake.arrays import both_arcs, picked
+from suricate.placement.results import DELETED, INSERTED, HostResults, Outcomes, Results, Tally
+from suricate.placement.split import OwnEdges, Picking
 from suricate.store import Store, checked_outcome
 from suricate.store.slices import joined_outcomes, slices_of
 
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from suricate.placement.store import PartitionedStore
 
 
+SMALL = 1 << 12  #: edges of a half of a rank's part that ranks exchange along with its size
 LEAST = 1 << 12  #: edges of a batch that may go by slices
 SLICES = 1, 16, 256  #: numbers of slices, tried in turn while they take more memory than a rank has
 
@@ -43,11 +48,11 @@ class GatheredEdges(ValidEdges):
 class Half:
     """The deletion, or the insertion, of a batch, and its application to the stores of this rank.
 
-    ``edges`` are those of all ranks, with the sources and destinations of the first store. On CUDA the constructor
-    queues a count of the edges that this rank holds.
+    ``edges`` are those of all ranks, with the sources and destinations of the first store. If they lie on a device, the
+    constructor queues a count of the edges that this rank holds.
 
     Attributes:
-        own: for each store the edges that this rank holds; empty before :meth:`pick`.
+        own: for each store the edges that this rank holds, on its device; empty before :meth:`pick`.
     """
 
     def __init__(self, part: Placement, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
@@ -60,13 +65,11 @@ class Half:
         self._done: list[list[tuple[Any, Outcome]]] = [[] for _ in stores]
         self.outcomes: list[Outcome] = []
 
-    def wait(self) -> None:
-        """Wait until the number of edges that this rank picks is known."""
-        self._picking.wait(self.part.comm.wait)
-
     def pick(self) -> None:
-        """Set :attr:`own` to the edges of the batch that this rank holds."""
-        self.own = self._picking.own()
+        """Set :attr:`own` to the edges of the batch that this rank holds; waits until they are counted."""
+        self.own, ingest = self._picking.own(self.part.comm.wait), self.part.graph.ingest
+        if ingest is not None and isinstance(self.edges.src, np.ndarray):
+            self.own = [each._replace(edges=ingest.upload(each.edges)) for each in self.own]
 
     def reserve(self) -> None:
         """Reserve memory in the stores of this rank for the insertion of its edges; call :meth:`pick` before."""
@@ -92,17 +95,7 @@ class Half:
             outcome = store.local.insert(*edges)
         return checked_outcome(store.local, outcome, len(edges.src), deletion=self.deletion)
 
-    def report(self, results: Results) -> None:
-        """Write the statuses of this rank's edges, and the numbers of changes, to ``results``, in place."""
-        status, before = results.status(self.number), results.before(self.number)
-        counts = results.counts[self.part.comm.rank, self.number]
-        for k, (store, own, outcome) in enumerate(zip(self.stores, self.own, self.outcomes, strict=True)):
-            whole, at = None if k else status, self.part.stores.index(store)
-            report(self.part.xp, own, outcome.status, self.wanted, whole, counts[at], loops=k == 0)
-        if before is not None:
-            bits(before)[self.own[0].at] = bits(self.outcomes[0].weight)
-
-    def outcome(self, results: Results) -> Outcome:
+    def outcome(self, results: Outcomes) -> Outcome:
         """Return the outcome of all edges of the batch, from merged results; collective if edges have columns."""
         table, store, status = self.part.table, self.stores[0], results.status(self.number)
         if table is None:
@@ -144,17 +137,21 @@ class Batch:
 
     Attributes:
         sliced: whether the batch may be applied in slices if memory is short: then a failed reservation is no error.
-        deletes_and_inserts: whether it has both halves.
+        sizes: of both halves. deletes_and_inserts: whether it has both.
+        by_host: whether it lies on the host, on CUDA too, and is small: the ranks meet once when it is applied.
     """
 
     def __init__(
         self, part: Placement, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
     ) -> None:
         self.part, self._stores, self._given = part, stores, (removed, added)
-        sizes = [len(edges.src) for edges in self._given if edges is not None]
-        self.sliced, self.deletes_and_inserts = max(sizes) >= LEAST, len(sizes) > 1
+        self.sizes = [0 if edges is None else len(edges.src) for edges in self._given]
+        self.sliced, self.deletes_and_inserts = max(self.sizes) >= LEAST, removed is not None and added is not None
+        edges = removed or added
+        is_few = stores[0].device.is_cuda or sum(self.sizes) <= 2 * SMALL * part.comm.size
+        self.by_host = is_few and edges is not None and isinstance(edges.src, np.ndarray)
         self.halves: list[Half] = []
-        self.results: Results
+        self.results: Outcomes
         self._held = 0  # arcs before it
         self._is_prepared = False
 
@@ -167,15 +164,13 @@ class Batch:
             return
         part, stores, (removed, added) = self.part, self._stores, self._given
         self._held = sum(store.held for store in part.stores)
-        sizes = [None if edges is None else len(edges.src) for edges in self._given]
-        self.results = Results(part, sizes, None if part.table is not None else stores[0].weight_dtype)
+        kind, dtype = HostResults if self.by_host else Results, stores[0].weight_dtype
+        self.results = kind(part, self.sizes, None if part.table is not None else dtype)
         self.halves = [
             Half(part, stores, edges, deletion=deletion)
             for edges, deletion in ((removed, True), (added, False))
             if edges is not None
         ]
-        for half in self.halves:
-            half.wait()
         for half in self.halves:
             half.pick()
         if added is not None and (len(stores) > 1 or removed is not None):
@@ -189,18 +184,17 @@ class Batch:
     def carry_out(self, number: int) -> list[int]:
         """Change all ranks' stores, in slices, or raise on all; return how many arcs each rank held before."""
         problem: Exception | None = None
+        told = None
         try:
             self.prepare()
             for half in self.halves:
                 half.carry_out(number)
-            self.results.clear()
-            for half in self.halves:
-                half.report(self.results)
+            told = self.results.report(self.halves)
         except Exception as error:
             problem = error
-        before = self.part.comm.together(problem, self._held)  # while a device is busy with the stores
-        self.results.merge()
-        return before
+        everybody = self.part.comm.together(problem, (self._held, told))  # while a device is busy with the stores
+        self.results.merge([told for _, told in everybody])
+        return [held for held, _ in everybody]
 
     def give_back(self) -> None:
         """Have the stores give back what a batch that was refused had them reserve; collective.
@@ -253,8 +247,8 @@ def change(
     except BaseException as error:
         batch.undo(error)
         raise
-    gone, come = (0 if edges is None else len(edges.src) * len(stores) for edges in (removed, added))
-    part.note(Tally(results, stores, before, (gone, come)))
+    gone, come = batch.sizes
+    part.note(Tally(results, stores, before, (gone * len(stores), come * len(stores))))
     return [None if removed is None else found[0], None if added is None else found[-1]]
 
 
@@ -319,10 +313,10 @@ class DividedStores(Stores):
     ) -> tuple[Change | None, Change | None]:
         """Delete ``removed``, then insert ``added``, as :func:`change`; return both changes, None for None."""
         outcomes = change(self.part, self.part.stores, removed, added)
-        gone, new = (
+        gone, new = [
             None if edges is None or outcome is None else Change(EdgeList(*edges), outcome, self.symmetric)
             for edges, outcome in zip((removed, added), outcomes, strict=True)
-        )
+        ]
         return gone, new
 
 
@@ -338,19 +332,19 @@ class DividedUpdater(Updater):
 
         ``parts``: what messages call the two, as indices of ``PARTS``.
         """
-        batch = delete, insert
         self.count_arcs()  # before the batch, as all ranks do, so that the bound stays near
-        if not any(isinstance(one, GatheredEdges) for one in batch) or not all(
-            one is None or isinstance(one, GatheredEdges) for one in batch
-        ):
+        if {type(delete), type(insert)} - {type(None)} != {GatheredEdges}:
             return super().apply(delete, insert, parts)
-        return self._change(self._arcs(delete), self._arcs(insert))
+        gone, new = self._arcs(delete), self._arcs(insert)
+        edges = gone or new
+        by_host = self.device.is_cuda and edges is not None and isinstance(edges.src, np.ndarray)
+        return self._change(gone, new, carry_out=partial(self._all.change, gone, new) if by_host else None)
 
     def _arcs(self, edges: Any) -> EdgeList | None:
         """Return a half of a batch as arcs for the store of out-edges, both of an undirected edge; None for None."""
         if edges is None or not self._symmetric:
             return edges
-        arcs = GatheredEdges(*both_arcs(self.device.xp, edges))
+        arcs = GatheredEdges(*both_arcs(module_of(edges.src), edges))
         if edges.own is not None:  # the ends of an edge are the sources of its two arcs
             arcs.own = (sum(edges.own),) * 2
         return arcs

@@ -294,9 +294,9 @@ class Placement:
             part._degrees = None
 
     def note(self, tally: Tally) -> None:
-        """Store ``tally``, how many arcs a batch changed; on the CPU read it at once, on CUDA in :meth:`count_arcs`."""
+        """Store ``tally``, how many arcs a batch changed; read it at once, if on a device in :meth:`count_arcs`."""
         self._tally = self._uneven_by = tally
-        if not self.stores[0].device.is_cuda:
+        if isinstance(tally.counts, np.ndarray):
             self.count_arcs()
 
     def count_arcs(self) -> None:

@@ -1,21 +1,24 @@
 """The outcome of a batch on all ranks: each writes its part into one array, which a single collective combines.
 
 On CUDA no call waits for the numbers of inserted and deleted arcs: they are copied to the host after the batch, and
-read when needed, by the next batch at the latest.
+read when needed, by the next batch at the latest. Of a batch on the host the outcomes go along with another meeting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.cuda.pinned import PinnedCounters
+from suricate.intake.arrays import bits, on_host
+from suricate.placement.split import report
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
+    from suricate.placement.changes import Half
     from suricate.placement.placement import Placement
     from suricate.placement.store import PartitionedStore
 
@@ -26,30 +29,38 @@ WORD = 8  #: bytes
 class Results:
     """The outcome of a batch on all ranks, in one array of 64-bit words, which :meth:`merge` sums over the ranks.
 
-    Call :meth:`clear` first; then each rank writes the words of its own edges, which stay 0 on all others. ``sizes``:
-    the numbers of edges to delete and to insert; ``dtype``: of weights that the batch replaces or removes, or None.
+    Each rank writes the words of its own edges, which stay 0 on all others. ``sizes``: the numbers of edges to delete
+    and to insert; ``dtype``: of weights that the batch replaces or removes, or None.
     """
 
-    def __init__(self, part: Placement, sizes: Sequence[int | None], dtype: np.dtype | None) -> None:
+    def __init__(self, part: Placement, sizes: Sequence[int], dtype: np.dtype | None) -> None:
         self.part, self._sizes, self._dtype = part, sizes, dtype
         self._shape = part.comm.size, len(sizes), len(part.stores), 2
         self._counted = end = prod(self._shape)
         self._begins = list[tuple[int, int]]()  # in words: of weights, and of statuses
         width = 0 if dtype is None else dtype.itemsize
         for size in sizes:
-            status = end + -(-(size or 0) * width // WORD)
+            status = end + -(-size * width // WORD)
             self._begins.append((end, status))
-            end = status + -(-(size or 0) // WORD)
+            end = status + -(-size // WORD)
         self._words = part.xp.empty(end, np.uint64)
 
-    def clear(self) -> None:
-        """Set all words to 0."""
+    def report(self, halves: Sequence[Half]) -> None:
+        """Write the statuses of this rank's edges, and the numbers of changes."""
         if self.part.stores[0].device.is_cuda:
             self._words.data.memset_async(0, self._words.nbytes)
         else:
             self._words.fill(0)
+        for half in halves:
+            status, before = self.status(half.number), self.before(half.number)
+            counts = self.counts[self.part.comm.rank, half.number]
+            for k, (store, own, outcome) in enumerate(zip(half.stores, half.own, half.outcomes, strict=True)):
+                whole, at = None if k else status, self.part.stores.index(store)
+                report(self.part.xp, own, outcome.status, half.wanted, whole, counts[at], loops=k == 0)
+            if before is not None:
+                bits(before)[half.own[0].at] = bits(half.outcomes[0].weight)
 
-    def merge(self) -> None:
+    def merge(self, told: Any) -> None:
         """Replace the words by their sum over all ranks, so that each has the outcome of all edges; collective."""
         self._words = self.part.comm.merged(self._words, agreed=True)
 
@@ -63,7 +74,7 @@ class Results:
 
     def status(self, half: int) -> Array:
         """Return the status of each edge of a half (0: the deletion, 1: the insertion), ``uint8[size]``; a view."""
-        begin, size = self._begins[half][1], self._sizes[half] or 0
+        begin, size = self._begins[half][1], self._sizes[half]
         return self._words[begin:].view(np.uint8)[:size]
 
     def before(self, half: int) -> Array | None:
@@ -71,24 +82,71 @@ class Results:
         if self._dtype is None:
             return None
         begin, end = self._begins[half]
-        return self._words[begin:end].view(self._dtype)[: self._sizes[half] or 0]
+        return self._words[begin:end].view(self._dtype)[: self._sizes[half]]
+
+
+class HostResults:
+    """The outcome on all ranks of a batch on the host, with the methods of :class:`Results`; ``counts`` are ``int64``.
+
+    Each rank tells the others what became of its own edges, so what is exchanged does not grow with the ranks.
+    """
+
+    def __init__(self, part: Placement, sizes: Sequence[int], dtype: np.dtype | None) -> None:
+        self.part, self._width = part, 1 if dtype is None else 2
+        self.counts = np.zeros((part.comm.size, len(sizes), len(part.stores), 2), np.int64)
+        self._halves: Sequence[Half] = ()
+        self._columns: dict[int, list[Array]] = {}  # by half: statuses and, of weighted graphs, weights before
+
+    def report(self, halves: Sequence[Half]) -> list[list[Array]]:
+        """Return what became of this rank's edges, which it tells the others; waits for the device."""
+        self._halves = halves
+        return [[on_host(column) for column in half.outcomes[0][: self._width]] for half in halves]
+
+    def merge(self, told: Sequence[list[list[Array]]]) -> None:
+        """Set the outcome of all edges, and the numbers of changes, from what all ranks have ``told``."""
+        stores = self.part.stores
+        for half, parts in zip(self._halves, zip(*told, strict=True), strict=True):
+            (src, dst, _), first = half.edges, stores.index(half.stores[0])
+            owners = [self.part.owner_of(ends) for ends in (src, dst)[: len(half.stores)]]
+            order = owners[0].astype(np.uint16).argsort(kind="stable")  # a radix sort
+            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            wholes = self._columns[half.number] = [np.empty_like(column) for column in columns]
+            for whole, column in zip(wholes, columns, strict=True):
+                whole[order] = column
+            at = (wholes[0] == half.wanted).nonzero()[0]
+            for store, owner in zip(half.stores, owners, strict=True):
+                by_rank = np.bincount(owner[at], minlength=self.part.comm.size)
+                self.counts[:, half.number, stores.index(store), 0] = by_rank
+            self.counts[0, half.number, first, 1] = np.count_nonzero(src[at] == dst[at])  # of all ranks
+
+    def status(self, half: int) -> Array:
+        """Return the status of each edge of a half, ``uint8[size]``."""
+        return self._columns[half][0]
+
+    def before(self, half: int) -> Array | None:
+        """Return the weights of a half's edges before the batch, ``dtype[size]``; None: no weights."""
+        return self._columns[half][1] if self._width > 1 else None
+
+
+Outcomes = Results | HostResults
 
 
 class Tally:
     """The numbers of arcs that the last batch inserted and deleted on each rank, read from the device when needed.
 
     ``before``: arcs that each rank held before the batch. ``most``: upper bounds of the arcs deleted and inserted.
+    ``counts``: of the results, where these are.
     """
 
     def __init__(
-        self, results: Results, stores: Sequence[PartitionedStore], before: list[int], most: tuple[int, int]
+        self, results: Outcomes, stores: Sequence[PartitionedStore], before: list[int], most: tuple[int, int]
     ) -> None:
         self.before, self.most, self._stores = before, most, stores
         part, counts = results.part, results.counts
         self._shape = counts.shape
         self._arriving: PinnedCounters | None = None
-        self._counts = counts
-        if part.stores[0].device.is_cuda:
+        self.counts = counts
+        if not isinstance(counts, np.ndarray):
             if part.arriving is None:
                 part.arriving = PinnedCounters(part.stores[0].device, counts.size)
             part.arriving.copy_from(counts.reshape(-1))
@@ -96,7 +154,7 @@ class Tally:
 
     def note(self, part: Placement) -> None:
         """Add the changes of the batch, for which this waits, to the stores' counts, and set ``part.held``."""
-        counts = self._counts
+        counts = self.counts
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)
             counts = self._arriving.array.reshape(self._shape)

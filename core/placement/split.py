@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.devices import module_of
 from suricate.base.types import EdgeList
 from suricate.cuda.launch import address
 from suricate.cuda.pinned import Answer, PinnedCounters
@@ -156,19 +157,20 @@ class PartCounts:
 class Picking:
     """Picks the edges of a batch that a rank holds, by ``ownership``.
 
-    On CUDA the constructor queues a launch that counts them; it does not wait. ``both``: a second store holds edges by
-    destination, with ends swapped. ``known``: how many the rank holds in each store; then nothing waits for the count.
+    If they lie on a device the constructor queues a launch that counts them; it does not wait. ``both``: a second store
+    holds edges by destination, with ends swapped. ``known``: how many the rank holds in each store; then nothing waits
+    for the count.
     """
 
     def __init__(
         self, device: Device, edges: EdgeList, ownership: Ownership, *, both: bool,
         known: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
-        xp = device.xp
+        xp = module_of(edges.src)
         self._xp, self._edges, self._owned, self._both, self._known = xp, edges, ownership, both, known
         self._arriving: PinnedCounters | None = None
         size = len(edges.src)
-        self._by_launches = device.is_cuda and size < MOST
+        self._by_launches = xp is not np and size < MOST
         if not self._by_launches:
             return
         self._blocks = max(1, min(-(-size // TILE), MAX_BLOCKS))
@@ -183,15 +185,15 @@ class Picking:
             self._arriving = PinnedCounters(device, 2, np.uint32)
             self._arriving.copy_from(self._counts[:2])
 
-    def wait(self, until: Callable[[Callable[[], bool]], None]) -> None:
-        """Wait until the edges are counted; ``until`` is :meth:`Comm.wait`: it polls a function until that is true."""
-        if self._arriving is not None:
-            until(self._arriving.has_arrived)
+    def own(self, wait: Callable[[Callable[[], bool]], None]) -> list[OwnEdges]:
+        """Return the edges for each store, where the batch is; on a device a launch writes them.
 
-    def own(self) -> list[OwnEdges]:
-        """Return the edges for each store, after :meth:`wait`; on CUDA a launch writes them."""
+        ``wait`` is :meth:`Comm.wait`, by which this waits until they are counted.
+        """
         if not self._by_launches:
             return _by_masks(self._xp, self._edges, self._owned, both=self._both)
+        if self._arriving is not None:
+            wait(self._arriving.has_arrived)
         empty, weight, own = self._xp.empty, self._edges.weight, list[OwnEdges]()
         counts = self._known if self._arriving is None else self._arriving.array.tolist()
         assert counts is not None
@@ -214,7 +216,7 @@ def _blocks_of(xp: Any, ownership: Ownership) -> tuple[int, ...]:
 
 def _by_masks(xp: Any, edges: EdgeList, ownership: Ownership, *, both: bool) -> list[OwnEdges]:
     turned = EdgeList(edges.dst, edges.src, edges.weight)
-    places = [xp.flatnonzero(ownership.owns(one.src)) for one in (edges, turned)[: 1 + both]]
+    places = [ownership.owns(one.src).nonzero()[0] for one in (edges, turned)[: 1 + both]]
     return [OwnEdges(picked(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
 
 

@@ -49,9 +49,8 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     several = [row for row in rows_of(path, "--ranks", "2") if row["workload"] != "scaling collective"]
     assert [row["detail"] for row in several] == ["strong, 2 ranks"] * len(alone) + ["weak, 2 ranks"] * len(alone)
     build = several[0]
-    # a rank gets half of the edges, 8 bytes each, and a byte per edge that says what became of it; and, for
-    # each rank, half of a batch, and store, two counts
-    assert build["extra"]["comm_bytes"] == 256 * (8 // 2 + 1) + 8 * 2**4
+    # a rank gets half of the edges, 8 bytes each, and a byte for each edge that the other holds, half of them or more
+    assert 256 * 8 // 2 + 256 // 2 <= build["extra"]["comm_bytes"] < 256 * 8 // 2 + 256
     assert build["extra"]["model_s"] > 0
     assert several[len(alone)]["items"] == 2 * build["items"]
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
@@ -62,7 +61,7 @@ def test_named_workloads_are_counted_without_timing_collectives(tmp_path: Path) 
     counted = rows_of(path, "--ranks", "2", "--workload", "insert")
     names = ["scaling build", "scaling insert"]
     assert [row["workload"] for row in counted] == names * 2  # of the graph, and of one that has grown
-    assert all(row["extra"]["collectives"] == 4 and row["extra"]["model_s"] is None for row in counted)
+    assert all(row["extra"]["collectives"] == 2 and row["extra"]["model_s"] is None for row in counted)
     timed = rows_of(path, "--ranks", "2", "--workload", "collective")
     assert {row["workload"] for row in timed} == {"scaling collective", "scaling build"}
 
@@ -153,7 +152,7 @@ def test_what_a_process_holds_grows_with_its_arrays() -> None:
 def test_a_large_build_takes_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workloads, "MOST_AT_ONCE", 100)
     row = rows_of(tmp_path / "rows.jsonl", "--ranks", "2", "--workload", "build")[-2]
-    assert row["extra"]["collectives"] == 3 * 4  # 256 edges
+    assert row["extra"]["collectives"] == 3 * 2  # 256 edges
 
 
 def test_a_graph_that_does_not_fit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

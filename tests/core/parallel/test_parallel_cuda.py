@@ -21,7 +21,8 @@ from suricate.errors import DTypeError, SelfLoopError, VertexRangeError, WeightE
 from suricate.operators import schemes
 from suricate.operators.cuda.pull import pull
 from suricate.parallel import Comm, pushes, run
-from suricate.placement import placement
+from suricate.placement import batches, placement
+from suricate.placement.changes import SMALL
 
 pytestmark = pytest.mark.gpu
 
@@ -36,8 +37,13 @@ def sent(comm: Comm, graph: su.Graph, *columns: np.ndarray) -> tuple[Any, ...]:
     return parts if comm.rank == 0 else tuple(graph.device.xp.asarray(part) for part in parts)
 
 
+@pytest.mark.parametrize("small", [0, SMALL])
 @pytest.mark.parametrize(("directed", "weight_dtype"), [(True, "float32"), (False, None)])
-def test_changes_and_questions_are_those_of_one_graph(directed: bool, weight_dtype: str | None) -> None:
+def test_changes_and_questions_are_those_of_one_graph(
+    directed: bool, weight_dtype: str | None, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of batches that go by the host, as small ones do, and of those that do not."""
+    monkeypatch.setattr(batches, "SMALL", small)
     options: dict[str, Any] = {"weight_dtype": weight_dtype, "directed": directed, "in_edges": directed}
 
     def job(comm: Comm) -> None:
@@ -115,8 +121,12 @@ def test_vertices_come_and_go_and_ranges_are_cut_again(monkeypatch: pytest.Monke
     assert max(held) <= 2 * sum(held) / 3
 
 
+@pytest.mark.parametrize("small", [0, SMALL])
 @pytest.mark.parametrize("on_device", [False, True])
-def test_what_is_wrong_on_one_rank_is_raised_on_all(on_device: bool) -> None:
+def test_what_is_wrong_on_one_rank_is_raised_on_all(
+    on_device: bool, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "SMALL", small)
     wrong: list[tuple[tuple[list[Any], ...], type[Exception]]] = [
         (([3, N], [0, 1]), VertexRangeError), (([0.5], [1]), DTypeError), (([2, 1], [3, 1]), SelfLoopError),
         (([1], [2], [3.0]), WeightError),
@@ -135,7 +145,10 @@ def test_what_is_wrong_on_one_rank_is_raised_on_all(on_device: bool) -> None:
     run(job, 2)
 
 
-def test_loops_that_drop_come_from_the_device() -> None:
+@pytest.mark.parametrize("small", [0, SMALL])
+def test_loops_that_drop_come_from_the_device(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "SMALL", small)
+
     def job(comm: Comm) -> None:
         graph = made(comm, self_loops="drop")
         xp = graph.device.xp

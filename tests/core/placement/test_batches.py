@@ -10,10 +10,12 @@ import pytest
 from suricate.base.errors import CapacityError, DTypeError, VertexRangeError
 from suricate.graph import Batch, Graph
 from suricate.parallel import Comm, run
-from suricate.placement.changes import LEAST
+from suricate.placement import batches
+from suricate.placement.changes import LEAST, SMALL
 from suricate.placement.results import Tally
 
 N = 64
+DEVICES = [("cpu", SMALL), *[pytest.param("cuda", most, marks=pytest.mark.gpu) for most in (0, SMALL)]]
 
 
 def arcs_of(graph: Graph) -> set[tuple[int, int]]:
@@ -21,9 +23,19 @@ def arcs_of(graph: Graph) -> set[tuple[int, int]]:
     return set(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
 
 
+@pytest.fixture
+def by_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of any size are checked, counted and picked on the device, as large ones are."""
+    monkeypatch.setattr(batches, "SMALL", 0)
+
+
 @pytest.mark.gpu
-def test_what_launches_find_is_an_error_on_all_ranks_before_anything_changes() -> None:
+@pytest.mark.parametrize("small", [0, SMALL])
+def test_what_is_found_in_arrays_on_the_device_is_an_error_on_all_ranks_before_anything_changes(
+    small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of either half; where another rank's part is refused on the host, the next call does not meet it again."""
+    monkeypatch.setattr(batches, "SMALL", small)
 
     def job(comm: Comm) -> list[str]:
         graph = Graph(N, device="cuda", in_edges=True, comm=comm)
@@ -51,6 +63,7 @@ def test_what_launches_find_is_an_error_on_all_ranks_before_anything_changes() -
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("by_launches")
 @pytest.mark.parametrize("directed", [True, False])
 def test_arcs_are_counted_when_they_are_asked_for(directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(is_done: Any) -> None:
@@ -84,6 +97,7 @@ def test_arcs_are_counted_when_they_are_asked_for(directed: bool, monkeypatch: p
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("by_launches")
 def test_a_rank_that_asks_for_a_number_of_edges_decides_as_the_others_do() -> None:
     """About ranges: a batch without edges changes nothing, nor does a copy know what one rank alone has read."""
 
@@ -151,9 +165,12 @@ def test_a_batch_does_not_go_on_by_slices_where_a_rank_could_not_undo_the_whole(
     run(job, 2)
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_where_one_rank_cannot_reserve_memory_nothing_has_changed(device: str) -> None:
+@pytest.mark.parametrize(("device", "small"), DEVICES)
+def test_where_one_rank_cannot_reserve_memory_nothing_has_changed(
+    device: str, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The others may have inserted by then; none has deleted."""
+    monkeypatch.setattr(batches, "SMALL", small)
 
     def job(comm: Comm) -> None:
         graph = Graph(N, device=device, in_edges=True, weight_dtype="float32", comm=comm)
@@ -189,9 +206,12 @@ def test_where_one_rank_cannot_reserve_memory_nothing_has_changed(device: str) -
     run(job, 2)
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_bounds_that_ranks_decide_by_do_not_depend_on_who_asks(device: str) -> None:
+@pytest.mark.parametrize(("device", "small"), DEVICES)
+def test_bounds_that_ranks_decide_by_do_not_depend_on_who_asks(
+    device: str, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Edges that come again are in the bound until the next batch: one rank alone prints the graph, and asks."""
+    monkeypatch.setattr(batches, "SMALL", small)
 
     def job(comm: Comm) -> list[int]:
         graph = Graph(N, device=device, directed=False, comm=comm)

@@ -9,7 +9,7 @@ from suricate.base.devices import resolve_device
 from suricate.base.types import NEW, EdgeList
 from suricate.graph import Graph
 from suricate.parallel import Comm, SelfComm, run
-from suricate.placement import split
+from suricate.placement import batches, changes, split
 from suricate.placement.ownership import Ownership
 
 N = 1000
@@ -32,8 +32,7 @@ def drawn(size: int, dtype: str | None) -> EdgeList:
 def picked(device: str, edges: EdgeList, owned: Ownership, *, both: bool) -> list[split.OwnEdges]:
     place = resolve_device(device)
     picking = split.Picking(place, edges.each(place.xp.asarray), owned, both=both)
-    picking.wait(SelfComm().wait)
-    return picking.own()
+    return picking.own(SelfComm().wait)
 
 
 @pytest.mark.gpu
@@ -96,12 +95,16 @@ def test_what_became_of_edges_is_reported_at_their_places() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("directed", [True, False])
-def test_a_batch_meets_the_other_ranks_and_waits_for_the_device_a_few_times(directed: bool) -> None:
-    """Whatever its size; copies of what other ranks send wait as well, here, where ranks are threads."""
+@pytest.mark.parametrize("small", [0, changes.SMALL])
+def test_a_batch_meets_the_other_ranks_a_few_times(
+    small: int, directed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Whatever its size; of small ones the edges, and what became of them, go along with the two meetings."""
+    monkeypatch.setattr(batches, "SMALL", small)
 
     def job(comm: Comm) -> int:
         graph = Graph(N, device="cuda", directed=directed, in_edges=directed, comm=comm)
-        mine = [end[comm.rank :: 2].copy() for end in drawn(6000, None).each(graph.device.xp.asarray)[:2]]
+        mine = [end[comm.rank :: 2].copy() for end in drawn(changes.SMALL, None).each(graph.device.xp.asarray)[:2]]
         graph.insert_edges(*mine)  # compiles, and reserves memory
         graph.delete_edges(*mine)
         gather, names = comm.gather, list[str]()
@@ -109,8 +112,13 @@ def test_a_batch_meets_the_other_ranks_and_waits_for_the_device_a_few_times(dire
         for change in (graph.insert_edges, graph.delete_edges):
             names.clear()
             assert change(*mine).num_replaced == 0
-            exchanged = ["allgatherv of uint32", "allgatherv of uint32"]
-            assert names == ["together", *exchanged, "together", "allgatherv of uint64"]  # of slices that are merged
+            edges, outcomes = 2 * ["allgatherv of uint32"], ["exchange of uint64", "allgatherv of uint64"]
+            assert [name for name in names if name not in outcomes] == [
+                "together",
+                *([] if small else edges),
+                "together",
+            ]
+            assert bool({*outcomes} & {*names}) == (not small)  # of slices that are merged
         graph.check()
         return graph.num_edges
 

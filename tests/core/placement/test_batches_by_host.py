@@ -1,0 +1,232 @@
+"""Small batches of a divided graph: all parts go along with one meeting, on both devices; meetings and calls of Python.
+
+Parts of at most ``SMALL`` edges are small; tests set that to less, so that batches go both ways, and to 0 for none.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+import queued_ranks
+
+import suricate as su
+from suricate.comm.threads import ThreadComm
+from suricate.errors import CommunicationError
+from suricate.parallel import Comm, run
+from suricate.placement import batches, changes
+
+N = 60
+Edges = dict[tuple[int, int], float | None]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+class Model:
+    """Edges in a dictionary: what a batch inserts, deletes and replaces, of duplicates the last one."""
+
+    def __init__(self, *, directed: bool) -> None:
+        self.directed, self.edges = directed, Edges()
+
+    def _key(self, src: int, dst: int) -> tuple[int, int]:
+        return (src, dst) if self.directed or src <= dst else (dst, src)
+
+    def apply(self, deleted: np.ndarray, inserted: np.ndarray, weights: list[float | None]) -> tuple[Edges, ...]:
+        """Return the edges deleted and inserted, with weights, and those replaced, with weights from before."""
+        before = dict(self.edges)
+        for src, dst in deleted.T.tolist():
+            self.edges.pop(self._key(src, dst), None)
+        for (src, dst), weight in zip(inserted.T.tolist(), weights, strict=True):
+            self.edges[self._key(src, dst)] = weight
+        gone = {edge: weight for edge, weight in before.items() if edge not in self.edges}
+        new = {edge: weight for edge, weight in self.edges.items() if edge not in before}
+        other = {edge: before[edge] for edge, weight in self.edges.items() if before.get(edge, weight) != weight}
+        return gone, new, other
+
+
+def dict_of(graph: su.Graph, edges: Any) -> Edges:
+    host = graph.device.to_numpy
+    weight = [None] * len(edges.src) if edges.weight is None else host(edges.weight).tolist()
+    pairs = zip(host(edges.src).tolist(), host(edges.dst).tolist(), strict=True)
+    found = {(min(pair), max(pair)) if not graph.directed else pair: w for pair, w in zip(pairs, weight, strict=True)}
+    assert len(found) == len(weight)
+    return found
+
+
+def parts_of(rng: np.random.Generator, size: int, ranks: int) -> list[slice]:
+    """Parts of random sizes, some empty: duplicates are in one part or in several."""
+    ends = np.sort(rng.choice([0, size // 3, size // 2, size], ranks - 1))
+    return [slice(*pair) for pair in zip([0, *ends], [*ends, size], strict=True)]
+
+
+def follow_batches(comm: Comm, device: str, dtype: str | None, *, directed: bool) -> None:
+    """Random batches against the model; parts are host arrays or, on CUDA, lie on either."""
+    options: dict[str, Any] = {"weight_dtype": dtype, "directed": directed, "in_edges": directed}
+    graph, model = su.Graph(N, device=device, threads=1, comm=comm, **options), Model(directed=directed)
+    rng, array = np.random.default_rng(6), graph.device.xp.asarray
+    for number in range(1, 15):
+        size = int(rng.choice([3, 30, 90]))
+        deleted, inserted = rng.integers(0, N, (2, 2, size))
+        deleted = deleted if number % 3 else deleted[:, :0]
+        inserted = inserted if number % 4 else inserted[:, :0]
+        weights = rng.integers(1, 5, inserted.shape[1]).astype(dtype or np.int64)
+        expected = model.apply(deleted, inserted, weights.tolist() if dtype else [None] * len(weights))
+        gone, new = (parts_of(rng, ends.shape[1], comm.size)[comm.rank] for ends in (deleted, inserted))
+        place = array if (number + comm.rank) % 2 else np.asarray
+        mine = [place(ends) for ends in (*deleted[:, gone], *inserted[:, new])]
+        insert = (*mine[2:], place(weights[new])) if dtype else (*mine[2:],)
+        if not inserted.size:
+            delta = graph.delete_edges(*mine[:2])
+        elif not deleted.size:
+            delta = graph.insert_edges(*insert)
+        else:
+            delta = graph.apply(su.Batch(insert, tuple(mine[:2])))
+        assert dict_of(graph, delta.deleted).keys() == expected[0].keys()
+        assert dict_of(graph, delta.inserted) == expected[1]
+        assert dict_of(graph, delta.replaced).keys() == expected[2].keys()
+        assert (delta.num_deleted, delta.num_inserted) == (len(expected[0]), len(expected[1]))
+        assert dict_of(graph, graph.edges()) == model.edges
+        assert graph.num_edges == len(model.edges)
+        if directed:
+            degrees = np.bincount([dst for _, dst in model.edges], minlength=N)
+            np.testing.assert_array_equal(graph.device.to_numpy(graph.degrees("in")), degrees)
+        assert graph.partition is not None
+        assert graph.partition.held is not None
+        assert graph.partition.held[comm.rank] == sum(store.local.num_edges for store in graph.partition.stores)
+        graph.check()
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("dtype", [None, "float32", "float64", "int32"])
+def test_batches_of_any_size_do_what_the_model_does(
+    dtype: str | None, directed: bool, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of batches of 30 some go one way and some the other; of those of 90 some ranks have small parts, and some not."""
+    for number, most in enumerate((4096, 20, 0, 4096)):
+        monkeypatch.setattr(batches, "SMALL", most)
+        monkeypatch.setattr(changes, "SMALL", most)
+        run(partial(follow_batches, device=device, dtype=dtype, directed=directed), number + 1)
+
+
+def sent(comm: Comm, seed: int, size: int = 1 << 10) -> tuple[np.ndarray, np.ndarray]:
+    """This rank's part of a batch of uniform pairs."""
+    src, dst = np.random.default_rng(seed).integers(0, 1 << 16, (2, size)).astype(np.uint32)
+    return src[comm.rank :: comm.size].copy(), dst[comm.rank :: comm.size].copy()
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("options", [{}, {"in_edges": True}, {"directed": False}, {"weight_dtype": "float32"}])
+def test_ranks_meet_twice_for_a_small_batch(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three times where edges go and come: before the first go, all ranks have memory for those that come."""
+    counts: dict[int, list[int]] = {}
+    for kind, start in ((ThreadComm, run), (queued_ranks.Queued, queued_ranks.run)):
+        names: list[str] = []
+        inner = "gather" if kind is ThreadComm else "_gathered"
+        gather = getattr(kind, inner)
+
+        def noted(self: Any, name: str, *given: Any, gather: Any = gather, names: list[str] = names) -> Any:
+            if self.rank == 0:
+                names.append(name)
+            return gather(self, name, *given)
+
+        monkeypatch.setattr(kind, inner, noted)
+
+        def job(comm: Comm, names: list[str] = names) -> list[int]:
+            graph = su.Graph(1 << 16, device="cpu", threads=1, comm=comm, **options)
+            weight = (np.ones(1 << 9, np.float32),) if "weight_dtype" in options else ()
+            found = []
+            for change in (
+                lambda: graph.insert_edges(*sent(comm, 1), *weight),
+                lambda: graph.delete_edges(*sent(comm, 2)),
+                lambda: graph.apply(su.Batch((*sent(comm, 3), *weight), sent(comm, 1))),
+            ):
+                before = len(names)
+                change()
+                found.append(len(names) - before)
+            return found
+
+        counts[len(counts)] = start(job, 2)[0]
+    assert counts == {0: [2, 2, 3], 1: [2, 2, 3]}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("device", "most"), [("cpu", 250), pytest.param("cuda", 310, marks=pytest.mark.gpu)])
+def test_a_small_batch_makes_few_calls_of_python(device: str, most: int) -> None:
+    """On each of two ranks, meetings included; one process makes 36 on the CPU, 140 where its storage grows."""
+
+    def job(comm: Comm) -> int:
+        graph = su.Graph(1 << 16, backend="slabhash", device=device, threads=1, comm=comm)
+        for seed in range(4):
+            graph.insert_edges(*sent(comm, seed))
+        counts = []
+        for seed in range(4, 12):
+            given, calls = [graph.device.xp.asarray(ends) for ends in sent(comm, seed)], list[str]()
+
+            def note(frame: FrameType, event: str, arg: Any, calls: list[str] = calls) -> None:
+                if event == "call" and "emulated" not in frame.f_code.co_filename:
+                    calls.append(frame.f_code.co_name)
+
+            comm.barrier()
+            before = sys.getprofile()
+            sys.setprofile(note)
+            try:
+                graph.insert_edges(*given)
+            finally:
+                sys.setprofile(before)
+            counts.append(len(calls))
+        return min(counts)
+
+    assert max(run(job, 2)) <= most
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_rank_that_ends_in_a_batch_leaves_the_others_as_they_were(device: str) -> None:
+    """It has not told what became of its edges: the others undo theirs."""
+    known: dict[int, Any] = {}
+
+    def job(comm: Comm) -> None:
+        graph = su.Graph(N, device=device, in_edges=True, comm=comm)
+        ids = np.arange(N)[comm.rank :: comm.size]
+        graph.insert_edges(ids, (ids + 1) % N)
+        assert graph.partition is not None
+        stores = [store.local for store in graph.partition.stores]
+        if comm.rank == 1:
+
+            def end(*_: Any) -> Any:
+                raise SystemExit
+
+            stores[1].insert = end  # type: ignore[method-assign]
+        try:
+            graph.apply(su.Batch((ids, ids), (ids, (ids + 1) % N)))
+        except CommunicationError as error:
+            known[comm.rank] = graph.version, [store.num_edges for store in stores], str(error)
+            raise
+        finally:
+            known.setdefault(comm.rank, None)
+
+    with pytest.raises((SystemExit, CommunicationError)):
+        run(job, 3)
+    for rank in (0, 2):
+        version, held, text = known[rank]
+        assert (version, held) == (1, [N // 3] * 2)
+        assert "rank 1 has raised SystemExit" in text
+
+
+def test_ranks_that_make_different_calls_learn_of_both_lines() -> None:
+    def job(comm: Comm) -> None:
+        graph = su.Graph(N, device="cpu", threads=1, comm=comm)
+        if comm.rank:
+            graph.delete_edges([1], [2])
+        else:
+            graph.insert_edges([1], [2])
+
+    with pytest.raises(CommunicationError) as met:
+        run(job, 2)
+    first = job.__code__.co_firstlineno
+    assert f"{__file__}:{first + 5}" in str(met.value)
+    assert f"{__file__}:{first + 3}" in str(met.value)
