@@ -111,7 +111,7 @@ def test_many_rows_on_cuda_are_kept_in_blocks(monkeypatch: pytest.MonkeyPatch) -
     alone = made(None, n=n)
     alone.insert_edges(*edges)
     alone.insert_vertices(n // 2)
-    more = np.stack((np.arange(40_000) % (n // 8), drawn(3 * n // 2, 40_000, 2)[0]))
+    more = drawn(n // 8, 60_000, 2)  # all of the first rank's
     alone.insert_edges(*more)
 
     def job(comm: Comm) -> tuple[Any, list[int]]:
