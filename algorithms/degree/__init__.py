@@ -65,7 +65,7 @@ class Degree(SpMV):
 
         return Step(
             steps, State(self._y, self.over == "out"),
-            lambda *shape: (np.empty(shape, np.int64),), lambda recorded: recorded[0],
+            lambda *shape: (np.empty(shape, np.int64),), lambda recorded: recorded[0], weighted=False,
         )  # fmt: skip
 
     # -- verification and benchmark ------------------------------------------------------------------------------------

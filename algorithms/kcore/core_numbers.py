@@ -191,7 +191,7 @@ class CoreNumbers:
             self._listed = State(self.core, node, first, last, held, heap, listed, queue, np.zeros(2, np.int64))
             loops.list_levels(self._listed, self._scratch(graph, "queue1")[0])
             self._kept[2], self._kept[4] = MOST, LEAST
-        return Step(loops, self._listed, _recorded, lambda recorded: answer(*recorded))
+        return Step(loops, self._listed, _recorded, lambda recorded: answer(*recorded), weighted=False)
 
     def _unlist(self) -> None:
         """Go on with arrays, of which batches take each as a whole, after single edges."""

@@ -250,7 +250,7 @@ class Triangles(Algorithm):
         self._totals, n = None, graph.num_vertices
         scratch = np.empty(n, np.uint32), np.zeros(n, np.uint8)
         state = State(self._triangles, self._degrees, np.array([corners, paths]), *scratch)
-        return Step(loops_over(graph.view(), EVENTS), state, _recorded, _answer_after)
+        return Step(loops_over(graph.view(), EVENTS), state, _recorded, _answer_after, weighted=False)
 
     def _should_recount(self, graph: Graph, arcs: int) -> bool:
         if self.method != "auto" or not arcs:

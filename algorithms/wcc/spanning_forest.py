@@ -78,7 +78,7 @@ class SpanningForest:
         if self._is_deep(graph):
             self._build(graph)
         self._walked(graph)
-        return Step(self._loops, self._state, _recorded, partial(_answer, answer))
+        return Step(self._loops, self._state, _recorded, partial(_answer, answer), weighted=False)
 
     def repair(
         self, graph: Graph, deleted: ArcList | PlacedArcs = NO_ARCS, inserted: ArcList | PlacedArcs = NO_ARCS

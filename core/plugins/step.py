@@ -51,6 +51,8 @@ class Step(NamedTuple):
         recorded: ``recorded(events, vertices)`` returns a tuple of arrays that ``record`` writes to.
         answer: converts these arrays to the algorithm's result, in which the first dimension of arrays is the event.
         refusal: a text: why ``step`` refuses events.
+        weighted: whether ``step`` reads weights. If not, one loop serves weights of all types: graphs are walked as if
+            they had none, ``w`` is 1, and an edge that got another weight is ``LIGHTER``.
 
     Example:
         >>> su.Step("module", None, None, None).answer is None
@@ -62,3 +64,4 @@ class Step(NamedTuple):
     recorded: Callable[[int, int], tuple[np.ndarray, ...]]
     answer: Callable[[tuple[np.ndarray, ...]], Any]
     refusal: str = "its step refused the event"
+    weighted: bool = True

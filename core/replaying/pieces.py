@@ -10,7 +10,7 @@ import numpy as np
 from suricate.base.types import EdgeList
 from suricate.graph.interrupts import Uninterrupted
 from suricate.graph.tracker import advance_all
-from suricate.kernels.walking import loops_over
+from suricate.kernels.walking import loops_over, without_weights
 from suricate.plugins.step import Step, Walked
 from suricate.replaying.answers import Answers, DegreeResult, Work
 from suricate.replaying.given_events import Events
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PIECE = 1 << 16  #: events of a piece: the graph's lock and interrupts are served between two of them
 VALUES = 1 << 22  #: values that a piece writes at most, where there are many vertices to answer at
 DEGREES = Path(__file__).with_name("degree_loops.py")
-NO_IDS = np.empty(0, np.int64)
+NO_IDS, NO_WEIGHTS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 COMES_BACK = "the event brings a deleted vertex back"
 NEW_NAME = "the event adds a name"
@@ -84,7 +84,7 @@ class Pieces:
             out = self.graph.store().view()
             return Step(
                 loops_over(out, DEGREES), NO_IDS, lambda *shape: (np.empty(shape, np.uint32),),
-                lambda recorded: DegreeResult(*recorded),
+                lambda recorded: DegreeResult(*recorded), weighted=False,
             )  # fmt: skip
         if kept.stale:
             kept.compute()
@@ -107,8 +107,8 @@ class _Piece:
     def __init__(self, pieces: Pieces, step: Step, begin: int, end: int) -> None:
         self.pieces, self.step = pieces, step
         self.graph, self.events, self.answers = pieces.graph, pieces.events, pieces.answers
-        self.begin, self.size = begin, end - begin
-        self.report = np.zeros(TAKEN + 1, np.int64)
+        self.begin, self.size, self.report = begin, end - begin, np.zeros(TAKEN + 1, np.int64)
+        self.reads_weights = step.weighted and self.graph.weight_dtype is not None
 
     def run(self) -> str:
         """Apply the events; return why the next one must be a single call, or ""."""
@@ -120,9 +120,10 @@ class _Piece:
             arrays = self._arrays(prepared.unit)
             if kept is not None:
                 kept.distrust()
+            walked = arrays if self.reads_weights else arrays._replace(weight=NO_WEIGHTS, old=NO_WEIGHTS)
             try:
                 while True:
-                    given = prepared.stores, prepared.graph, self.step.state, arrays
+                    given = prepared.stores, prepared.graph, self.step.state, walked
                     reached: int = prepared.loop.run(*given, made, self.size, self.report)
                     moved, made = reached > made, reached
                     if self.report[WHY] != FULL or not moved:
@@ -162,12 +163,11 @@ class _Piece:
         singles = [single for store in stores if (single := store.single(ample))]
         if len(singles) < len(stores):
             return NO_SINGLE.format(stores[0].name)
-        out = stores[0].view().data
-        into = stores[1].view().data if len(stores) > 1 else out
-        loop = loop_over(singles[0].module, self.step.module.__name__, graph.weight_dtype is not None)
-        undirected, has_into = not graph.directed, len(singles) > 1
-        given = Stores(singles[0].arrays, singles[-1].arrays, has_into, undirected)
-        return Prepared(loop, Walked(out, into, graph.has_in_edges, undirected), given, singles[0].unit)
+        walks = [view.data if self.reads_weights else without_weights(view) for view in (s.view() for s in stores)]
+        loop = loop_over(singles[0].module, self.step.module.__name__, self.reads_weights)
+        given = Stores(singles[0].arrays, singles[-1].arrays, len(singles) > 1, not graph.directed)
+        walked = Walked(walks[0], walks[-1], graph.has_in_edges, not graph.directed)
+        return Prepared(loop, walked, given, singles[0].unit)
 
     def _end_singles(self) -> None:
         """Report to the stores how many edges the loop has inserted and deleted since the last report."""

@@ -79,8 +79,9 @@ class Repairs:
     def event_step(self, result: Callable[[Any], Any]) -> Step:
         """Return the forest's step for ``suricate.replay``; ``result`` converts words to the algorithm's result."""
         self._bind()
-        module = self.module("forest_events", self.graph.view("out"))
-        return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
+        module, weighted = self.module("forest_events", self.view("out")), self.call.function.reads_weight
+        step = self._events.step(self.graph, module, self._words, self.violated, self.values, result)
+        return step._replace(weighted=weighted)
 
     def run(self, roots: Frontier | None, changes: Changes, width: float | None) -> Propagated:
         """Compute the forest from ``roots``, or repair it after ``changes`` if ``roots`` is None.

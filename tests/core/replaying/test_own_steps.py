@@ -10,6 +10,7 @@ import pytest
 
 import suricate as su
 from suricate.kernels.walking import loops_over
+from suricate.replaying.event_loops import loop_over
 from suricate.testing import check_replay
 
 TEMPLATE = Path(__file__).parents[2] / "support" / "larger_neighbours_loops.py"
@@ -56,3 +57,28 @@ def test_a_step_of_ones_own_is_followed_and_may_refuse(directed: bool) -> None:
     assert answered.compiled == counted.compiled == 300 - answered.reasons["vertex 2"]
     assert answered.compiled > 150
     assert answered.most_work <= 7
+
+
+class Unweighted(LargerNeighbours):
+    """The same by a step that says that it reads no weights."""
+
+    def event_step(self, graph: su.Graph) -> su.Step:
+        return super().event_step(graph)._replace(weighted=False)
+
+
+@pytest.mark.compiled
+def test_one_loop_serves_graphs_with_weights_of_all_types_if_the_step_reads_none() -> None:
+    rng, loops = np.random.default_rng(6), set()
+    for dtype in ("float32", "float64", "int32"):
+        events: Any = *rng.integers(0, 7, (2, 200)), rng.random(200) < 0.7, rng.integers(1, 5, 200).astype(dtype)
+
+        def build(dtype: str = dtype) -> su.Graph:
+            return su.Graph(7, device="cpu", weight_dtype=dtype)
+
+        answered, _ = check_replay(build, events, Unweighted)
+        assert answered.compiled > 100
+        g = build()
+        single, step = g.store().single(3), g.track(Unweighted).algorithm.event_step(g)
+        loops.add(loop_over(single.module, step.module.__name__, False).run)
+    assert len(loops) == 1
+    assert len(loops.pop().signatures) == 1
