@@ -54,17 +54,17 @@ from suricate.plugins.algorithm import Algorithm
 from suricate.primitives.sorting import LARGE
 from suricate.stream.rehearsal import rehearse_names
 
-Step = tuple[str, Callable[[], None]]  #: what it is for, and the calls
+Step = tuple[str, Callable[[], Any]]  #: what it is for, and the calls
 PARTS = "graphs", "stream", "replay", "networkx"
 WEIGHTS = None, "float32", "float64", "int32"
 FEW = 2  #: sources of a sample
+REPLAYED = 600  #: events: one vertex outgrows its first table
 PROCESSES = 4  #: at most: each takes some 400 MB
 #: Arguments of functions of NetworkX that have no default, by their names; nodes are numbers.
 NODES = {"source": 0, "target": 1, "n": 0, "sources": [0, 1], "distance": 1, "k": 1}
-DENSE = "complement", "google_matrix", "to_numpy_array"  #: these return a number or an edge per pair of nodes
-#: Vertices and edges of graphs for NetworkX: loops of one thread, of several; the last ones for one function alone,
-#: which converts them
-SIZES = ((1_000, 5_000), (9_000, 80_000), (20_000, 4 * LARGE))
+#: Vertices and edges of graphs for NetworkX: loops of one thread, of several; for functions that take all pairs of
+#: nodes, or that NetworkX makes itself of a copy
+SIZES, FEWER = ((1_000, 5_000), (9_000, 80_000)), (300, 1_500)
 #: Kinds of windows, by columns of their events and options: names, weights and how they are combined, no window at all
 INTAKES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ids", {}), ("ids weight", {}), ("ids weight", {"combine": "sum", "size": None}), ("names", {"combine": "count"}),
@@ -254,53 +254,54 @@ def _query(kind: Kind) -> None:
 def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
     """Keep ``algorithm`` current on graphs of all kinds that it takes.
 
-    If graphs of the first weights need no code that this process has not met, the algorithm reads no weights unless it
-    is asked to, and those of the other types need none either.
+    Weights of all types are the same numbers, so that graphs go the same ways: with other types than the first only
+    those rehearsals are made that needed code which this process had not met; none, if the weights are not read.
     """
-    requires = algorithm.requires
+    requires, weighted = algorithm.requires, inspect.signature(algorithm).parameters.get("weighted")
     directions = [each for each in (True, False) if requires.undirected is not each]
     weights = [each for each in WEIGHTS if requires.weighted in (None, each is not None)]
-    weighted = inspect.signature(algorithm).parameters.get("weighted")
     asked = weighted is not None and weighted.default is False  # None: as the graph is
-    reads = True
-    for dtype in weights:
-        kinds = [
-            _kind(backend, device, in_edges=in_edges, directed=directed, weight_dtype=dtype)
-            for directed, in_edges in sorted({(each, one) for each in directions for one in (requires.in_edges, each)})
-        ]
-        _meet(backend, device, dtype)
-        known = len(cache.USED)
-        for kind in kinds if reads else ():
-            _follow(kind, algorithm, {})
-        reads = reads and not (dtype == WEIGHTS[1] and len(cache.USED) == known)
-        for kind in kinds if asked and dtype else ():
-            _follow(kind, algorithm, {"weighted": True})
-        if not (reads or asked):
-            return
+    sides = sorted({(each, one) for each in directions for one in (requires.in_edges, each)})
+    needed: dict[tuple[Any, ...], list[bool]] = {}
+    for dtype, given, (directed, in_edges) in product(weights, ({}, {"weighted": True})[: 1 + asked], sides):
+        if dtype or not given:
+            kind = _kind(backend, device, directed=directed, in_edges=in_edges, weight_dtype=dtype)
+            was_new = _follow(kind, algorithm, given, needed.get(side := (directed, in_edges, *given)))
+            if dtype and not device.is_cuda:  # where CuPy's own kernels are not counted
+                needed.setdefault(side, was_new)
 
 
-@lru_cache
-def _meet(backend: str, device: Device, weight_dtype: str | None) -> None:
-    """Call what graphs with these weights need whatever is tracked, once in this process."""
-    dynamic = next(each for each in _sampled() if each.update_kind == "dynamic" and each.requires.weighted is None)
-    _follow(_kind(backend, device, weight_dtype=weight_dtype), dynamic, {})
-
-
-def _follow(kind: Kind, algorithm: type[Algorithm], given: dict[str, Any]) -> None:
+def _follow(
+    kind: Kind, algorithm: type[Algorithm], given: dict[str, Any], needed: list[bool] | None = None
+) -> list[bool]:
     """Rehearse ``algorithm``, with the parameters ``given``, on graphs of ``kind`` and of all shapes.
+
+    Returns which rehearsals met code that was new to this process. ``needed``: which ones to make; None: all.
+    """
+    was_new = []
+    for number, steps in enumerate(_rehearsals(kind, algorithm, given)):
+        known = len(cache.USED)
+        if needed is None or needed[number]:
+            _run(steps)
+        was_new.append(len(cache.USED) > known)
+    return was_new
+
+
+def _rehearsals(kind: Kind, algorithm: type[Algorithm], given: dict[str, Any]) -> Iterator[Iterator[None]]:
+    """Yield the rehearsals of ``algorithm``, with the parameters ``given``, on graphs of ``kind``.
 
     Once without what the samples give in place of None, but not if it recomputes: samples bound its work.
     """
     sample, parameters = _sample(algorithm, VERTICES), inspect.signature(algorithm).parameters
-    _run(tracking(kind, algorithm, sample | given))
+    yield tracking(kind, algorithm, sample | given)
     demanded = {name: each for name, each in sample.items() if parameters[name].default is not None}
     if demanded != sample and algorithm.update_kind != "recompute" and not kind.device.is_cuda:
-        _run(tracking(kind, algorithm, demanded | given))
+        yield tracking(kind, algorithm, demanded | given)
     for size, edges in () if kind.device.is_cuda else SHAPES:
         params = _sample(algorithm, size) | given
-        _run(following(kind, algorithm, params, size, edges))
-        if params.pop("tol", None) is not None:  # the default tolerance takes other ways
-            _run(following(kind, algorithm, params, size, edges))
+        yield following(kind, algorithm, params, size, edges)
+        if "tol" in params:  # the default tolerance takes other ways
+            yield following(kind, algorithm, {name: params[name] for name in params if name != "tol"}, size, edges)
 
 
 def _sample(algorithm: type[Algorithm], num_vertices: int) -> dict[str, Any]:
@@ -390,7 +391,7 @@ def _replay(backend: str, device: Device, name: str | None) -> None:
         kind = _kind(backend, device, directed=directed, in_edges=directed, weight_dtype=dtype)
         with rehearsing():
             graph = kind.graph()
-            src, dst, *weight = kind.edges(np)
+            src, dst, *weight = kind.edges(np, REPLAYED)
             tracker = None if name is None else graph.track(name, **params)
             for at in (None, [1]):
                 replay(graph, (src, dst, rng.random(len(src)) < 0.6, *weight), tracker, at=at)
@@ -400,31 +401,22 @@ def _functions_of_networkx(backend: str, device: Device) -> Iterator[Step]:
     nx = library("networkx", "networkx")
     from suricate.networkx.info import offered
 
-    functions = {name: point.load() for name, point in offered().items()}
-    light = (name for name, each in functions.items() if each.cost != "heavy" and "weight" in each.signature.parameters)
-    converting = next(light)
-    for name, served in functions.items():
+    for name, served in ((name, point.load()) for name, point in offered().items()):
         parameters = list(served.signature.parameters.values())[1:]
         given = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         needed = [p.name for p in given if p.default is p.empty or p.name == "source"]  # never paths from all vertices
         function = getattr(nx, name, None) or getattr(nx.community, name, None)
         if set(needed) <= NODES.keys() and function is not None:
             arguments = {parameter: NODES[parameter] for parameter in needed}
-            largest = name == converting
-            yield f"networkx: {name}", partial(_dispatch, nx, served, partial(function, **arguments), device, largest)
+            yield f"networkx: {name}", partial(_dispatch, nx, served, partial(function, **arguments), device)
 
 
-def _dispatch(nx: Any, served: Any, function: Any, device: Device, largest: bool) -> None:
-    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes.
-
-    ``largest``: also for the largest ones.
-    """
+def _dispatch(nx: Any, served: Any, function: Any, device: Device) -> None:
+    """Call ``function`` of NetworkX through the backend on ``device``, for graphs of all forms that it takes."""
     has_weight = "weight" in served.signature.parameters
     reads_weights = has_weight or function.func.preserve_edge_attrs
     weights: tuple[float | None, ...] = (None, 1.5, 2) if reads_weights else (None,)
-    name = function.func.__name__
-    is_small = served.cost == "heavy" or name in DENSE
-    sizes = SIZES[:1] if is_small else SIZES if largest else SIZES[:2]
+    sizes = (FEWER,) if served.cost in ("heavy", "vertices") else SIZES
     directions = (False, True) if served.directed is None else (served.directed,)
     refusals = nx.NetworkXException, NotImplementedError  # of questions about other graphs, or not served
     for size, directed, weight in product(sizes, directions, weights):
