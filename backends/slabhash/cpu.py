@@ -298,7 +298,7 @@ class CpuKernels:
 
     def delete_few(self, slabs: Slabs, src: Array, dst: Array, outcome: Outcome) -> None:
         """Delete a small batch by one call of a loop, and write ``outcome``."""
-        delete, before = loops.delete_edges, as_words(outcome.weight)
+        delete, before = loops.delete_edges, NO_WORDS if outcome.weight is None else as_words(outcome.weight)
         given = slabs, src, dst, self._ring, outcome.status, before
         (self._code.get(delete) or self._code.look_up(delete, delete, given))(*given)
 

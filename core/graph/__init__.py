@@ -33,7 +33,6 @@ from suricate.graph.interface import hints, html, making, running
 from suricate.graph.interface.hints import PAIRS
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
-from suricate.graph.row_copies import as_stored
 from suricate.graph.stores import Division, demand_comm, divided
 from suricate.graph.tracker import Kept, advance_all
 from suricate.graph.update import Updater
@@ -149,7 +148,7 @@ class Graph(hints.Hinted):
         updater = partial(Updater, stores) if partition is None else partition.updater
         self._updater = updater(options, self.ingest, self._lock)
         self._views: dict[str, StoreView] = {}
-        self._walked = as_stored  # what operators walk in place of the view of a store
+        self._walked: Any = None  # None, or a function that makes what operators walk of the view of a store
         self._names: Any = None  # ``names``, or a function that makes them
         self._objects: Objects | None = None
         self._columns = self._updater.live.columns  #: of vertices
@@ -265,7 +264,8 @@ class Graph(hints.Hinted):
                     return self._views.setdefault("in", self._views.get("out") or self.view("out"))
                 is_known = isinstance(over, str) and over in ("out", "in")[: len(self._shown)]
                 store = self._shown[over == "in"] if is_known else self.store(over)
-                return self._views.setdefault(over, self._walked(store.view()))
+                view = store.view()
+                return self._views.setdefault(over, self._walked(view) if self._walked else view)
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
 

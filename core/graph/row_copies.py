@@ -45,13 +45,8 @@ def copied_rows(graph: Graph) -> Iterator[None]:
         try:
             yield
         finally:
-            graph._walked = as_stored
+            graph._walked = None
             graph._views.clear()
-
-
-def as_stored(view: StoreView) -> StoreView:
-    """Return ``view`` itself: outside of :func:`copied_rows`, operators walk the storage, not a copy."""
-    return view
 
 
 def rows_of(view: StoreView) -> StoreView:

@@ -558,7 +558,7 @@ def _noted(compute: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
 
     @wraps(compute)
     def noting(self: Any, graph: Any) -> None:
-        self.recomputes()
+        self._recomputed = self._recomputed or self._why  # as recomputes() does
         with working(f"computing {self.name} from scratch"):
             compute(self, graph)
 

@@ -154,7 +154,8 @@ class Pace:
             return False
         self._take_time()
         side = self._sides.get(kind) or self._sides.setdefault(kind, _Side())
-        computed = self._seconds(arcs)
+        known = self._computed
+        computed = known[0] if known is not None and arcs / 2 <= known[1] <= 2 * arcs else None
         self.comparing = computed is None and bound < size <= REACH * bound
         if self._is_lost(side, size, bound, computed):
             self._start(_Span(None, size, bound, arcs))
@@ -188,12 +189,6 @@ class Pace:
     def discard(self) -> None:
         """Discard the current measurement, since the work includes something that is done only once."""
         self._timed = None
-
-    def _seconds(self, arcs: int) -> float | None:
-        """Return the seconds of the last timed computation; None if there is none on a graph of about ``arcs`` arcs."""
-        if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
-            return None
-        return self._computed[0]
 
     @staticmethod
     def _is_lost(side: _Side, size: float, bound: float, computed: float | None) -> bool:

@@ -645,8 +645,8 @@ class Window(Controls):
                     rehearse(self, chunk)
                     begin, asked = time.perf_counter(), self.silence.clock()  # the source was not asked meanwhile
             for each, rows in zip(self.refusals, held, strict=True):
-                each.put(len(rows), rows)
                 if rows:
+                    each.put(len(rows), rows)
                     self.contents.skip(len(rows))
             self._inside, last = position is INSIDE, self.contents.rule.last
             self._position = self._position if self._inside else position

@@ -32,7 +32,6 @@ from suricate.base.types import (
 )
 from suricate.cursors import ALWAYS, OPTIONAL, OWNER, UPDATED
 from suricate.graph.delta import Changes, DeletedEdges, Delta
-from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Tracker, advance_all, make_tracker
 from suricate.intake.arrays import bits
 from suricate.plugins.algorithm import Algorithm
@@ -135,7 +134,7 @@ def _twin_of(graph: Graph, weight_dtype: np.dtype | None) -> Graph:
     seen = object.__new__(type(graph))
     vars(seen).update(vars(graph))
     seen._options = replace(graph._options, weight_dtype=weight_dtype, edge_columns={})
-    seen._views, seen._walked, seen._kept, seen._weighings = {}, as_stored, WeakValueDictionary(), {}
+    seen._views, seen._walked, seen._kept, seen._weighings = {}, None, WeakValueDictionary(), {}
     return seen
 
 

@@ -87,9 +87,9 @@ def test_a_slide_makes_few_calls_beside_its_batch() -> None:
 @pytest.mark.parametrize(
     ("options", "most"),
     [
-        ({}, 120),
-        ({"times": True}, 137),
-        ({"times": True, "tracked": "wcc"}, 238),
+        ({}, 116),
+        ({"times": True}, 133),
+        ({"times": True, "tracked": "wcc"}, 231),
         ({"times": True, "named": True}, 381),
     ],
     ids=["counts", "times", "tracker", "names"],
