@@ -53,9 +53,11 @@ def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tupl
         facts = _facts(graph, mine)
     except Exception as error:
         problem = _first_problem(graph, error)
-    names: list[str] = [] if columns is None else list(columns.values)
+    given: Any = {} if columns is None else columns.values
+    if graph.ingest is not None or (facts[1][1] and facts[1][3] is None):
+        given = list(given)  # the names only
     try:
-        everybody = comm.together(problem, (facts, names))
+        everybody = comm.together(problem, (facts, given))
     except BaseException:
         _first_problem(graph, None)  # it is not for a later call
         raise
@@ -65,10 +67,9 @@ def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tupl
         _joined(comm, graph, mine[k], halves[k], PARTS[parts[k]], inserting=k == 1, small=not large) for k in (0, 1)
     ]
     if graph.edge_table is not None and found[1] is not None:
-        given = columns or GivenColumns(graph.edge_table, None, 0)
-        count = 0 if mine[1] is None else len(mine[1][0])
-        values = given.joined(comm, set().union(*(names for _, names in everybody)), count)
-        found[1] = (*found[1][:2], values)
+        own, sizes = columns or GivenColumns(graph.edge_table, None, 0), [size for _, size, *_ in halves[1]]
+        small = not large and graph.ingest is None
+        found[1] = (*found[1][:2], own.joined(comm, [one for _, one in everybody], sizes, small=small))
     return found
 
 

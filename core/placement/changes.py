@@ -22,6 +22,7 @@ from suricate.graph.rollback import beyond_limit, delete_from, in_parts, insert_
 from suricate.graph.stores import Stores
 from suricate.graph.update import Given, Updater
 from suricate.intake.arrays import both_arcs, picked
+from suricate.placement.edge_columns import SMALL
 from suricate.placement.results import DELETED, INSERTED, HostResults, Outcomes, Results, Tally
 from suricate.placement.split import OwnEdges, Picking
 from suricate.store import Store, checked_outcome
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from suricate.placement.store import PartitionedStore
 
 
-SMALL = 1 << 12  #: edges of a half of a rank's part that ranks exchange along with its size
 LEAST = 1 << 12  #: edges of a batch that may go by slices
 SLICES = 1, 16, 256  #: numbers of slices, tried in turn while they take more memory than a rank has
 
@@ -296,7 +296,8 @@ def rows_of_batch(
         assert part.table is not None
         places = xp.flatnonzero(there)
         owner = part.owner_of(src[places])
-        for rank, found in enumerate(part.table.rows_of_all(rows[places[owner == part.comm.rank]], call)):
+        counts = np.bincount(owner, minlength=part.comm.size).tolist() if xp is np else None
+        for rank, found in enumerate(part.table.rows_of_all(rows[places[owner == part.comm.rank]], call, counts)):
             rows[places[owner == rank]] = found
     return rows
 

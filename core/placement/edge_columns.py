@@ -9,6 +9,7 @@ next call of the same query.
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from suricate.state.column import TEXT
 from suricate.state.edge_table import ROW, EdgeTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from suricate.base.devices import Array, Device
     from suricate.base.protocols import DeltaLike
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from suricate.state.edge_table import Kind
 
 MUCH = 1 << 16  #: rows that changes may leave behind before they are freed, at least
+SMALL = 1 << 12  #: edges of a rank whose values go along with a meeting
 
 
 class DividedTable(EdgeTable):
@@ -117,20 +119,26 @@ class DividedTable(EdgeTable):
 
     # -- rows of others ------------------------------------------------------------------------------------------------
 
-    def rows_of_all(self, own: Array, call: str = "") -> list[Array]:
+    def rows_of_all(self, own: Array, call: str = "", counts: list[int] | None = None) -> list[Array]:
         """Make rows on this rank for the edges that other ranks pass, with copies of their values; collective.
 
         ``own``: rows of the edges that this rank passes. ``call`` names the query that returns the edges: the guests of
-        its last answer are freed; ``""``: the edges are part of a change. Returns, for each rank, the rows here of the
-        edges that it passed; raises ``CapacityError`` on all ranks if one lacks the memory.
+        its last answer are freed; ``""``: the edges are part of a change. ``counts``: how many edges each rank passes,
+        None: not known. Returns, for each rank, the rows here of the edges that it passed; raises ``CapacityError`` on
+        all ranks if one lacks the memory.
         """
         comm = self._part.comm
-        counts = comm.allgather(len(own))
+        counts = comm.allgather(len(own)) if counts is None else counts
         self.give(self._answers.pop(call, self._free[:0]))
-        guests = self._free[:0]
+        guests, problem, small = self._free[:0], None, max(counts) <= SMALL
+        told: list[Any] = []
         try:
-            with comm.alike():
-                guests = self._taken(sum(counts) - len(own))
+            guests = self._taken(sum(counts) - len(own))
+            told += [on_host(self.values(name, own)) for name in self.columns] if small else []
+        except Exception as error:
+            problem = error
+        try:
+            everybody = comm.together(problem, told)
         except Exception:
             self.give(guests)
             raise
@@ -142,8 +150,9 @@ class DividedTable(EdgeTable):
         rows = [
             on_host(own) if rank == comm.rank else guests[end - counts[rank] : end] for rank, end in enumerate(ends)
         ]
-        for name, column in self.columns.items():
-            for rank, values in enumerate(self._values_of_all(name, own)):
+        for k, (name, column) in enumerate(self.columns.items()):
+            of_all = [values[k] for values in everybody] if small else self._values_of_all(name, own)
+            for rank, values in enumerate(of_all):
                 if rank != comm.rank:
                     column.write(rows[rank], column.device.xp.asarray(values))
         return [self.device.xp.asarray(one, ROW) for one in rows]
@@ -228,18 +237,23 @@ class GivenColumns:
             host = self._table.columns[name].dtype == TEXT
             self.values[name] = values[on_host(places) if host else self._table.device.xp.asarray(places)]
 
-    def joined(self, comm: Any, names: set[str], count: int) -> dict[str, Array]:
-        """Return columns by name, each with the values of the edges of all ranks, in rank order; collective.
+    def joined(self, comm: Any, known: Sequence[Any], sizes: Sequence[int], *, small: bool) -> dict[str, Array]:
+        """Return columns by name, each with the values of the edges of all ranks, in rank order.
 
-        ``names``: those of all ranks; a rank that lacks a column contributes missing values. ``count``: number of edges
-        of this rank. ``comm``: the communication.
+        A rank that lacks a column contributes missing values. ``known``: by rank the names of its columns or, if
+        ``small``, their values by name, on the host; else this is collective. ``sizes``: numbers of edges by rank.
         """
         found = {}
-        for name in sorted(names):
+        for name in sorted(set().union(*known)):
             column = self._table.columns[name]
+            missing = partial(column.device.xp.full, fill_value=column.missing, dtype=column.dtype)
+            if small:
+                given = zip(known, sizes, strict=True)
+                found[name] = np.concatenate([one[name] if name in one else missing(size) for one, size in given])
+                continue
             values = self.values.get(name)
             if values is None:
-                values = column.device.xp.full(count, column.missing, column.dtype)
+                values = missing(sizes[comm.rank])
             if column.dtype == TEXT:
                 found[name] = texts_of([text for part in comm.gather("texts", values.tolist()) for text in part])
             else:

@@ -12,6 +12,7 @@ from turns import few
 import suricate as su
 from suricate.errors import CapacityError, DTypeError, ParameterError, RequirementError, ShapeError, UnknownNameError
 from suricate.parallel import Comm, run
+from suricate.placement import batches, changes, edge_columns
 
 pytestmark = pytest.mark.plain
 N = 30
@@ -115,11 +116,35 @@ def follow_changes(comm: Comm, *, batches: int = 6, **options: Any) -> None:
     model.check()
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("ranks", "small"), [(2, 0), (3, 15), (3, edge_columns.SMALL)])
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("backend", ["slabhash", "csr_baseline"])
-def test_values_follow_all_changes(backend: str, directed: bool, ranks: int) -> None:
+def test_values_follow_all_changes(
+    backend: str, directed: bool, ranks: int, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values of small parts go along with a meeting, those of others by collectives of their own."""
+    for module in (edge_columns, batches, changes):
+        monkeypatch.setattr(module, "SMALL", small)
     run(lambda comm: follow_changes(comm, backend=backend, directed=directed, in_edges=directed), ranks)
+
+
+def test_ranks_may_give_other_columns_of_a_small_batch_and_meet_four_times() -> None:
+    """Once more than without columns, when they have the rows of a batch, and once when they have those of others."""
+
+    def job(comm: Comm) -> tuple[list[tuple[Any, ...]], list[int]]:
+        graph = su.Graph(N, device="cpu", comm=comm, threads=1, edge_columns=KINDS)
+        gather, meetings, counts = comm.gather, list[str](), list[int]()
+        comm.gather = lambda name, value: (meetings.append(name), gather(name, value))[1]  # type: ignore[method-assign]
+        given: Any = [([20, 1], [2, 3], {"amount": [0.5, 1.5]}), ([4], [25], {"by": ["x"], "n": [7]}), (None, None)]
+        for change in (lambda: graph.insert_edges(*given[comm.rank]), lambda: graph.delete_edges([1], [comm.rank + 2])):
+            meetings.clear()
+            change()
+            counts.append(len(meetings))
+        columns = [graph.edge_columns[name].tolist() for name in KINDS]
+        ends = [each.tolist() for each in graph.edges()[:2]]
+        return list(zip(*ends, *columns, strict=True)), counts
+
+    assert repr(run(job, 3)) == repr([([(4, 25, float("nan"), 7, "x"), (20, 2, 0.5, -1, "?")], [4, 3])] * 3)
 
 
 def values_of(result: Any) -> np.ndarray:
