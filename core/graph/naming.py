@@ -297,7 +297,7 @@ def as_edges(
     Raises:
         ParameterError, ShapeError, DTypeError: one end of edges to insert is ids, the other names; or they are invalid.
     """
-    if delete is not None:
+    if delete is not None and (are_texts(delete[0]) or are_texts(delete[1])):
         delete = (*known_edges(graph, *delete[:2])[:2], delete[2])
     texts = () if insert is None else (are_texts(insert[0]), are_texts(insert[1]))
     if not any(texts) or graph.names is None:

@@ -19,6 +19,7 @@ from suricate.comm.threads import ThreadComm
 from suricate.errors import CommunicationError
 from suricate.parallel import Comm, run
 from suricate.placement import batches, changes
+from suricate.testing.costs import measure
 
 N = 60
 Edges = dict[tuple[int, int], float | None]
@@ -182,6 +183,41 @@ def test_a_small_batch_makes_few_calls_of_python(device: str, most: int) -> None
         return min(counts)
 
     assert max(run(job, 2)) <= most
+
+
+@pytest.mark.gpu
+def test_a_small_batch_launches_what_the_store_does_and_waits_for_columns_and_outcomes() -> None:
+    """Where the parts lie on the device: one wait each for both columns of ids, and one for the statuses."""
+
+    def job(comm: Comm) -> tuple[int, int]:
+        graph = su.Graph(1 << 16, backend="slabhash", device="cuda", comm=comm)
+        for seed in range(6):
+            graph.insert_edges(*sent(comm, seed))
+        given = [graph.device.xp.asarray(ends) for ends in sent(comm, 6)]
+        costs = measure(lambda: graph.insert_edges(*given), graph.device)
+        return costs.launches, costs.waits.total()
+
+    launches, waits = run(job, 1)[0]
+    assert launches == 1
+    assert waits <= 3
+
+
+@pytest.mark.plain
+def test_edges_of_a_graph_with_names_that_are_given_by_ids_are_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("validated again")
+
+    def job(comm: Comm) -> tuple[int, int]:
+        graph = su.Graph(0, device="cpu", threads=1, comm=comm, names=su.Names())
+        graph.insert_edges(["a", "b"], ["b", "c"])
+        comm.barrier()
+        with monkeypatch.context() as patch:
+            patch.setattr(graph._updater, "_few", refuse)
+            patch.setattr(graph._updater, "_validated", refuse)
+            delta = graph.apply(su.Batch(([2], [comm.rank]), ([comm.rank], [1])))
+        return delta.num_deleted, delta.num_inserted
+
+    assert run(job, 2) == [(1, 2)] * 2
 
 
 @pytest.mark.parametrize("device", DEVICES)
