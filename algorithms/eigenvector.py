@@ -21,6 +21,7 @@ from suricate import hookimpl
 from suricate.algorithms.shared.fixed_point import FixedPoint, divided, length_of
 from suricate.algorithms.shared.matrices import largest_eigenvalue
 from suricate.operators import vertex_map
+from suricate.state.owned import whole
 from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Eigenvector(FixedPoint):
     @property
     def result(self) -> ReturnedArray:
         """The current centralities in a new array."""
-        return self._demand_convergence(self.scaled(self._xp, self._x))
+        return self._demand_convergence(self.scaled(self._xp, whole(self._graph, self._x)))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms.shared.fixed_point import FixedPoint, divided
+from suricate.algorithms.shared.fixed_point import FixedPoint, divided, of_own
 from suricate.algorithms.shared.matrices import largest_singular_value
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.operators import vertex_map
+from suricate.state.owned import whole
 from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -144,21 +145,22 @@ class HITS(FixedPoint):
         self._authorities = graph.device.xp.zeros(graph.num_vertices)
         super()._iterate(graph)
         self._authorities.fill(0)
-        self.weighting.sum_over_in(graph, self._x, self._authorities)
+        self.weighting.sum_over_in(graph, whole(graph, self._x), self._authorities)
         if not self.normalized:
-            self._hubs = graph.device.xp.empty(graph.num_vertices)
-            self.weighting.sum_over_out(graph, self._authorities, self._hubs)
-            self._hubs /= self.weighting.scale
+            hubs = graph.device.xp.empty(graph.num_vertices)
+            self.weighting.sum_over_out(graph, self._authorities, hubs)
+            self._hubs = of_own(graph, hubs / self.weighting.scale)
+        self._authorities = of_own(graph, self._authorities)
 
     @property
     def result(self) -> HITSResult:
         """The current scores in new arrays."""
-        xp, hubs, authorities = self._xp, self._x, self._authorities
+        xp, authorities = self._xp, whole(self._graph, self._authorities)
         if self.normalized:
-            found = HITSResult(hubs.copy() if self.is_kept else hubs, divided(xp, authorities, authorities.sum()))
+            found = HITSResult(self._values(), divided(xp, authorities, authorities.sum()))
         else:
             length = xp.sqrt((authorities * authorities).sum())
-            found = HITSResult(divided(xp, self._hubs, length), divided(xp, authorities, length))
+            found = HITSResult(divided(xp, whole(self._graph, self._hubs), length), divided(xp, authorities, length))
         return self._demand_convergence(found)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------

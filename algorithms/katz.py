@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms.shared.fixed_point import FixedPoint, divided, length_of, of_live
+from suricate.algorithms.shared.fixed_point import FixedPoint, divided, length_of, of_live, of_own
 from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.shared.vertex_values import VertexValues
 from suricate.base.parameters import flag, real
 from suricate.operators import vertex_map
+from suricate.state.owned import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,11 +119,11 @@ class Katz(FixedPoint):
         super().update(graph, delta)
 
     def _set_beta(self, graph: Graph) -> None:
-        self._beta = of_live(graph, self.beta.on_device(graph, grown=self._x is not None))
+        self._beta = of_own(graph, of_live(graph, self.beta.on_device(graph, grown=self._x is not None)))
 
     def bound(self, graph: Graph) -> float:
         """Return ``tol`` times the L1 norm of ``beta``, the size of a step at which the iteration stops; waits."""
-        length = float(abs(self._beta).sum())
+        length = float(abs(whole(graph, self._beta)).sum())
         return self.tol * (length if length > 0 else max(1, graph.num_live))
 
     def scaled(self, xp: Any, x: Array) -> Array:
@@ -142,8 +143,9 @@ class Katz(FixedPoint):
     def result(self) -> ReturnedArray:
         """The current centralities in a new array."""
         if not self.normalized:
-            return self._demand_convergence(self._x.copy() if self.is_kept else self._x)
-        return self._demand_convergence(divided(self._xp, self._x, length_of(self._xp, self._x)))
+            return self._demand_convergence(self._values())
+        x = whole(self._graph, self._x)
+        return self._demand_convergence(divided(self._xp, x, length_of(self._xp, x)))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

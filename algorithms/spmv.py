@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from suricate import hookimpl
+from suricate.algorithms.shared.fixed_point import of_own
 from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.shared.sums import Weighting
 from suricate.algorithms.shared.vertex_values import VertexValues, resized
 from suricate.base.parameters import shown
 from suricate.errors import ParameterError
-from suricate.operators import converge
+from suricate.operators import converge, neighbor_reduce
 from suricate.plugins.algorithm import Algorithm, pull_bytes
+from suricate.state.owned import owned, places, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,13 +88,15 @@ class SpMV(Algorithm):
         self.over = over
         self.weighting = Weighting(self.name, weighted)
         self._x: Array = None
-        self._y: Array = None
+        self._y: Array = None  # of several processes that pull each has the rows of its own vertices
+        self._graph: Graph = None  # type: ignore[assignment]
 
     def compute(self, graph: Graph) -> None:
         """Compute all entries of the product."""
         self.weighting.demand(graph)
         self._x = self.x.on_device(graph, grown=self._y is not None, shared=True)
-        self._y = graph.device.xp.zeros(graph.num_vertices)
+        self._graph = graph
+        self._y = owned(graph, "float64", 0) if self._pulls(graph) else graph.device.xp.zeros(graph.num_vertices)
         self._multiply(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
@@ -100,14 +104,15 @@ class SpMV(Algorithm):
         xp = graph.device.xp
         if graph.num_vertices > len(self._y):
             self._x = self.x.on_device(graph, grown=True, shared=True)
-            self._y = resized(xp, self._y, graph.num_vertices, 0)
+            y = resized(xp, whole(graph, self._y), graph.num_vertices, 0)
+            self._y = of_own(graph, y) if self._pulls(graph) else y
         weighted = self.weighting.applies(graph)
         changed = tuple(
             map(delta.edge_set, ("deleted", "inserted", "replaced") if weighted else ("deleted", "inserted"))
         )
         if (self.over == "in" and not graph.has_in_edges) or self.should_recompute(graph, *changed[:2]):
             self.recomputes("the graph keeps no in-edges" if self.over == "in" and not graph.has_in_edges else None)
-            self._y.fill(0)
+            self._y[places(graph) if self._pulls(graph) else slice(None)] = 0
             self._multiply(graph)
             return
         fn = product_out if self.over == "out" else product_in
@@ -118,9 +123,18 @@ class SpMV(Algorithm):
     @property
     def result(self) -> ReturnedArray:
         """The product in a new array."""
-        return self._y.copy() if self.is_kept else self._y
+        y = whole(self._graph, self._y)
+        return y.copy() if self.is_kept and y is self._y else y
+
+    def _pulls(self, graph: Graph) -> bool:
+        return self.over == "out" or graph.has_in_edges
 
     def _multiply(self, graph: Graph) -> None:
+        if graph.partition is not None and self._pulls(graph):  # only the owner of a vertex reads its row
+            args = self._x, self._y, self.weighting.applies(graph)
+            fn = product_out if self.over == "out" else product_in
+            neighbor_reduce(graph, None, fn, args=args, reduce="sum", over=self.over, then=store, dtype="float64")
+            return
         multiply = self.weighting.sum_over_out if self.over == "out" else self.weighting.sum_over_in
         multiply(graph, self._x, self._y)
 

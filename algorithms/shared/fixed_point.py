@@ -18,6 +18,7 @@ from suricate.errors import ConvergenceError, WeightError
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import iterate
 from suricate.plugins.algorithm import Algorithm, pull_bytes
+from suricate.state.owned import owned, places, whole
 from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -65,8 +66,9 @@ class FixedPoint(Algorithm):
         self.slack = math.inf  #: by which factor the values of a vertex may grow faster than those of all
         self._change = math.nan  # the size of the last step
         self._starts = WarmStarts()
-        self._x: Array = None
+        self._x: Array = None  # of several processes each has the values of its own vertices
         self._xp: Any = None
+        self._graph: Graph = None  # type: ignore[assignment] # the one computed on
 
     def compute(self, graph: Graph) -> None:
         """Iterate from ``nstart``, by default from the same value at every live vertex."""
@@ -93,7 +95,7 @@ class FixedPoint(Algorithm):
             self.compute(graph)
             return
         xp, n = graph.device.xp, graph.num_vertices
-        x = of_live(graph, resized(xp, self._x, n, 0.0))
+        x = of_live(graph, resized(xp, whole(graph, self._x), n, 0.0))
         if self.fresh:
             x = (1 - self.fresh) * x + self.fresh * self.scaled(xp, of_live(graph, xp.ones(n)))
         self._x, self.slack = self.scaled(xp, x), 1 + RESOLUTION / min(self.max_iter or AT_ONCE, MOST_STEPS)
@@ -129,7 +131,7 @@ class FixedPoint(Algorithm):
         return 1.0
 
     def _iterate(self, graph: Graph) -> None:
-        self.iterations, self.converged = 0, graph.num_vertices == 0
+        self.iterations, self.converged, self._graph = 0, graph.num_vertices == 0, graph
         if self.converged:
             return
         start = self._x
@@ -149,7 +151,7 @@ class FixedPoint(Algorithm):
         ``iterations`` and ``converged``.
         """
         xp, change, bound = graph.device.xp, graph.scalar("sum", "float64"), self.bound(graph)
-        x, kept = start.copy(), xp.empty_like(start)
+        x, kept = start.copy(), owned(graph, start.dtype)
         body = partial(self.step, graph, x, kept, xp.zeros_like(x), change)
         limit, last, self.iterations = self.max_iter or AT_ONCE, math.inf, 0
         with copied_rows(graph):
@@ -160,6 +162,11 @@ class FixedPoint(Algorithm):
                     break
                 limit, last = 2 * limit, self._change
         self._x, self.converged = kept, self._change <= bound
+
+    def _values(self) -> Array:
+        """Return the values of all vertices, of a result that stays in a new array."""
+        found = whole(self._graph, self._x)
+        return found.copy() if self.is_kept and found is self._x else found
 
     def _demand_convergence(self, result: Any) -> Any:
         """Return ``result`` if the iteration has converged, else raise ``ConvergenceError``."""
@@ -205,6 +212,15 @@ def divided(xp: Any, x: Array, by: Array) -> Array:
         return x / by
     with np.errstate(invalid="ignore"):  # where an iteration has diverged
         return x / xp.where(by > 0, by, math.inf)
+
+
+def of_own(graph: Graph, x: Array) -> Array:
+    """Return ``x``; of a graph of several processes an array with the values of this process's vertices only."""
+    if graph.partition is None:
+        return x
+    found, at = owned(graph, x.dtype), places(graph)
+    found[at] = x[at]
+    return found
 
 
 def of_live(graph: Graph, x: Array) -> Array:

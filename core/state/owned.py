@@ -77,6 +77,7 @@ def whole(graph: Graph, array: Array) -> Array:
         return array
     found = graph.device.xp.empty(len(array), array.dtype)
     at = graph.partition.own_places()
+    at = at if isinstance(at, slice) else at[at < len(array)]  # where vertices have come since
     found[at] = array[at]
     spread(graph, found)
     return found

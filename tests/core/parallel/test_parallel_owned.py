@@ -246,7 +246,7 @@ def test_when_vertices_go_to_other_ranks_ranks_are_computed_from_scratch(monkeyp
 
     def job(comm: Comm) -> None:
         graph = made(comm)
-        ranks, plain = graph.track("pagerank"), graph.track("degree")
+        ranks, plain = graph.track("pagerank"), graph.track("wcc")
         before = graph.partition.ownership
         grow(comm, graph)
         assert len(graph.partition.ownership.moved(before).begin)
@@ -299,6 +299,68 @@ def test_a_rank_that_is_lost_while_vertices_move_is_an_error_on_the_others(monke
         run(job, 3)
     assert sorted(rank for rank, *_ in seen) == [0, 2]
     assert all("rank 1" in text and same and stale for _, text, same, stale in seen)
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "katz": {"alpha": 0.01, "tol": 1e-12}, "katz beta": {"alpha": 0.01, "tol": 1e-12, "beta": {0: 1.0, 50: 2.0}},
+    "eigenvector": {"tol": 1e-9}, "hits": {"tol": 1e-12}, "hits plain": {"tol": 1e-12, "normalized": False},
+    "spmv": {"x": np.arange(N) % 7 + 0.5}, "spmv in": {"over": "in"},
+}  # fmt: skip
+LEFT = {"katz": ["_x", "_beta"], "eigenvector": ["_x"], "hits": ["_x", "_authorities"], "spmv": ["_y"]}  # afterwards
+
+
+def tracked(comm: Comm | None, kind: str, device: str) -> list[Any]:
+    """Results after batches, new vertices in blocks, deleted ones, and a batch after which vertices move."""
+    graph, found = made(comm, device), []
+    name = kind.split()[0]
+    part = (lambda *columns: columns) if comm is None else (lambda *columns: cut(comm, *columns))
+    graph.insert_edges(*part(*drawn(N, 1500, 1)))
+    tracker = graph.track(name, **OTHERS[kind])
+
+    def look() -> None:
+        result = tracker.result
+        found.append(
+            [graph.device.to_numpy(one).copy() for one in (result if isinstance(result, tuple) else (result,))]
+        )
+        if comm is not None:
+            kept = tracker.algorithm
+            assert all(graph.partition.is_own(getattr(kept, each)) for each in LEFT[name])
+
+    look()
+    graph.insert_edges(*part(*drawn(N, 5, 2)))
+    look()
+    graph.insert_vertices(20)
+    look()
+    graph.insert_edges(*part(*drawn(N + 20, 40, 3)))
+    graph.delete_vertices([0, 29, 30, 44, 45, N + 3])
+    look()
+    for seed in range(3):
+        graph.insert_edges(*part(drawn(N // 4, 3000, seed)[0], drawn(N, 3000, seed)[1]))
+    look()
+    if comm is not None:
+        assert graph.partition.own_arrays.divisions
+    return found
+
+
+def expect_tracked(kind: str, device: str) -> None:
+    alone = tracked(None, kind, "cpu")
+    for found in run(lambda comm: tracked(comm, kind, device), 3):
+        for one, other in zip(alone, found, strict=True):
+            for a, b in zip(one, other, strict=True):
+                np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_others_keep_what_the_owner_alone_reads(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "FEW", 0)
+    expect_tracked(kind, "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", OTHERS)
+def test_others_on_cuda_keep_what_the_owner_alone_reads(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "FEW", 0)
+    expect_tracked(kind, "cuda")
 
 
 @pytest.mark.parametrize("what", ["result", "own", "top", "at", "changed"])
