@@ -42,7 +42,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint32(0x9E3779B1)
 _NONE = np.uint32(EMPTY)
 _SHIFT, _LENGTH = np.uint64(32), np.uint64(0xFFFFFFFF)
-_WIDTH, _LONGEST, _ONE = np.uint64(24), np.uint64(LONGEST), np.uint64(1)
+WIDTH = LONGEST.bit_length()  #: bits of the length of a text, below its place
+_WIDTH, _LONGEST, _ONE = np.uint64(WIDTH), np.uint64(LONGEST), np.uint64(1)
 _AHEAD = 16  # names ahead at which their slots are prefetched
 
 

@@ -77,10 +77,7 @@ class _Queued:
 
 
 class _Taken(NamedTuple):
-    """A piece of what is merged: its part, times of valid events, what this rank has, and how many its lanes have used.
-
-    ``turns``: how many events were merged behind it, and which lanes were idle.
-    """
+    """What all take next: its part, times of valid events, what this rank has, what its lanes use; turns behind it."""
 
     part: Part
     times: np.ndarray

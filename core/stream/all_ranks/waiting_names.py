@@ -141,7 +141,10 @@ def taken(values: Values, at: np.ndarray) -> Values:
     """Return the names at the positions ``at``."""
     if values.kind != TEXT:
         return Values(values.kind, values.numbers[at])
-    starts, lengths = values.numbers[:-1][at], np.diff(values.numbers)[at]
-    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
-    places = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Values(TEXT, offsets, values.data[places])
+    from suricate.intake.name_loops import WIDTH, copy_texts  # imports Numba
+
+    starts, ends = values.numbers[:-1][at], values.numbers[1:][at]
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(ends - starts, dtype=np.int64)))
+    words, found = (starts << WIDTH | ends - starts).view(np.uint64), np.empty(int(offsets[-1]), np.uint8)
+    copy_texts(fixed(np.arange(len(starts), dtype=np.uint32)), words, values.data, offsets, found)
+    return Values(TEXT, offsets, found)
