@@ -17,6 +17,7 @@ from suricate.base.errors import DeviceError
 
 ON_DEVICE, PINNED, READ_AND_WRITE = 1, 1, 3  # CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_ALLOCATION_TYPE_, ..._PROT_READWRITE
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+ABSENT, ZEROS, OWN = 0, 1, 2  # what a block shows: nothing yet, the block of zeros, memory of its own
 
 
 class Kind(ctypes.Structure):
@@ -62,42 +63,48 @@ def _call(name: str, *args: Any) -> None:
 
 
 class Mapping:
-    """Addresses for ``size`` bytes in blocks of ``block`` bytes, zeros; at first no block has memory of its own."""
+    """Addresses for ``size`` bytes in blocks of ``block`` bytes, zeros; those in ``ranges`` have memory of their own.
 
-    def __init__(self, device: Device, size: int, block: int) -> None:
+    Raises ``MemoryError`` if it lacks.
+    """
+
+    def __init__(self, device: Device, size: int, block: int, ranges: np.ndarray) -> None:
         self._device, self._block, self._size = device, block, -(-size // block) * block
-        self._own = np.zeros(self._size // block, bool)  # blocks with memory of their own
+        self._shown = np.full(self._size // block, ABSENT, np.int8)  # what each block shows
         place = ctypes.c_uint64(0)
         with device.current():
             (self._zeros,) = self._new_blocks(1)
             _call("cuMemAddressReserve", ctypes.byref(place), self._size, 0, 0, 0)
             self.address = place.value
-            for at in range(len(self._own)):
-                self._map(at, self._zeros)
-            self._clear(self.address, block, self._size)
-            device.synchronize()
+            self._map(0, self._zeros)
+            self._allow(block)
+            device.xp.cuda.runtime.memset(self.address, 0, block)
+            self._shown[0] = ZEROS
+            self.keep(ranges)
 
     def keep(self, ranges: np.ndarray) -> None:
         """Give memory, zeros, to the blocks in ``ranges``, ``int64[k, 2]`` in bytes, and take it from all others.
 
         Blocks that have memory keep it. Raises ``MemoryError`` before anything has changed. Waits for the device.
         """
-        wanted = np.zeros_like(self._own)
+        wanted = np.full_like(self._shown, ZEROS)
         for begin, end in ranges.tolist():
-            wanted[begin // self._block : -(-end // self._block)] = True
-        changed = np.flatnonzero(wanted != self._own).tolist()
+            wanted[begin // self._block : -(-end // self._block)] = OWN
+        changed = np.flatnonzero(wanted != self._shown).tolist()
         if not changed:
             return
-        runtime = self._device.xp.cuda.runtime
+        runtime, fresh = self._device.xp.cuda.runtime, (wanted == OWN) & (self._shown != OWN)
         with self._device.current():
-            fresh = self._new_blocks(int((wanted & ~self._own).sum()))
+            handles = self._new_blocks(int(fresh.sum()))
             runtime.deviceSynchronize()
             for at in changed:
-                place = self.address + at * self._block
-                _call("cuMemUnmap", place, self._block)
-                self._map(at, fresh.pop() if wanted[at] else self._zeros)
-                self._clear(place, self._block if wanted[at] else 0, self._block)
-            self._own = wanted
+                if self._shown[at] != ABSENT:
+                    _call("cuMemUnmap", self.address + at * self._block, self._block)
+                self._map(at, handles.pop() if fresh[at] else self._zeros)
+            self._shown = wanted
+            self._allow(self._size)  # one call for all: each takes long
+            for at in np.flatnonzero(fresh).tolist():
+                runtime.memset(self.address + at * self._block, 0, self._block)
             runtime.deviceSynchronize()
 
     def array(self, length: int, dtype: np.dtype) -> Array:
@@ -128,17 +135,15 @@ class Mapping:
         if handle != self._zeros:
             _call("cuMemRelease", handle)  # the memory goes when it is unmapped
 
-    def _clear(self, place: int, cleared: int, size: int) -> None:
-        """Let kernels use ``size`` bytes, newly mapped, of which the first ``cleared`` become zeros."""
+    def _allow(self, size: int) -> None:
+        """Let kernels use the first ``size`` bytes, which are mapped."""
         access = Access(where=ON_DEVICE, device=self._device.index, flags=READ_AND_WRITE)
-        _call("cuMemSetAccess", place, size, ctypes.byref(access), 1)
-        if cleared:
-            self._device.xp.cuda.runtime.memset(place, 0, cleared)
+        _call("cuMemSetAccess", self.address, size, ctypes.byref(access), 1)
 
     def __del__(self) -> None:
         with suppress(Exception), self._device.current():  # at the end of the process the driver may be gone
             self._device.xp.cuda.runtime.deviceSynchronize()
-            for at in range(len(self._own)):
+            for at in np.flatnonzero(self._shown != ABSENT).tolist():
                 _call("cuMemUnmap", self.address + at * self._block, self._block)
             _call("cuMemAddressFree", self.address, self._size)
             _call("cuMemRelease", self._zeros)

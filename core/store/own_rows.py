@@ -52,8 +52,7 @@ class Rows:
                 return self._device.xp.zeros(length * width, kind)
             from suricate.cuda.mapped import Mapping
 
-            mapping = Mapping(self._device, size, BLOCK)
-            mapping.keep(self._blocks(self.kept, width * kind.itemsize, size))
+            mapping = Mapping(self._device, size, BLOCK, self._blocks(self.kept, width * kind.itemsize, size))
             self._mapped[mapping.address] = mapping
             return mapping.array(length * width, kind)
         array = _untouched(size).view(kind)

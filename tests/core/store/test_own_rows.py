@@ -112,7 +112,7 @@ class Driver:
 
     def __init__(self, most: int) -> None:
         self.most, self.made, self.named, self.at, self.open = most, 0, dict[int, int](), dict[int, int](), set[int]()
-        self.freed: list[int] = []
+        self.freed, self.reserved = list[int](), 0
 
     @property
     def blocks(self) -> int:
@@ -120,7 +120,8 @@ class Driver:
         return len({*self.named, *self.at.values()})
 
     def cuMemAddressReserve(self, place: Any, size: Any, *_: Any) -> int:  # noqa: N802
-        place._obj.value = 1 << 30
+        self.reserved += 1
+        place._obj.value = self.reserved << 30
         return 0
 
     def cuMemCreate(self, handle: Any, *_: Any) -> int:  # noqa: N802
@@ -150,7 +151,7 @@ class Driver:
 
     def cuMemAddressFree(self, place: Any, size: Any) -> int:  # noqa: N802
         self.freed.append(size.value)
-        return 1 if self.at else 0
+        return any(place.value <= at < place.value + size.value for at in self.at)
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def device(driver: Driver) -> Any:
 
 
 def test_blocks_of_a_device_get_memory_and_give_it_back(driver: Driver) -> None:
-    mapping = mapped.Mapping(device(driver), 9 * PAGE - 5, PAGE)
+    mapping = mapped.Mapping(device(driver), 9 * PAGE - 5, PAGE, ranges())
     places = [mapping.address + at * PAGE for at in range(9)]
     assert driver.blocks == 1  # the zeros that all show
     assert driver.open == {*places}
@@ -194,6 +195,10 @@ def test_blocks_of_a_device_get_memory_and_give_it_back(driver: Driver) -> None:
     assert driver.blocks == 3
     with pytest.raises(DeviceError, match="cuMemUnmap: error 1"):
         mapped._call("cuMemUnmap", 3, 0)
+    with pytest.raises(MemoryError):
+        mapped.Mapping(device(driver), 9 * PAGE, PAGE, ranges((0, 4 * PAGE)))
+    assert driver.blocks == 3
+    assert driver.freed.pop() == 9 * PAGE
     del mapping
     assert not driver.at
     assert driver.blocks == 0
