@@ -22,15 +22,18 @@ Tables = tuple[Array, Array]  # of all vertices: head words with degrees, bucket
 class Pool:
     """The arrays of one store, ``slabs``; ``view`` is the store's view of them for kernels, None until it is made.
 
-    ``rows`` says which vertices have memory. What allocates raises ``CapacityError`` before any change.
+    ``rows`` says which vertices have memory, ``tables`` are theirs, zeros, or None: new ones. What allocates raises
+    ``CapacityError`` before any change.
     """
 
     slabs: Slabs
     view: StoreView | None
 
-    def __init__(self, device: Device, shape: Geometry, budget: Budget, rows: Rows, num_vertices: int) -> None:
+    def __init__(
+        self, device: Device, shape: Geometry, budget: Budget, rows: Rows, num_vertices: int, tables: Tables | None
+    ) -> None:
         self._device, self._shape, self._budget, self.rows = device, shape, budget, rows
-        self.adopt(self.new(num_vertices, 0, marked=False))
+        self.adopt(self.new(num_vertices, 0, tables, marked=False))
 
     @property
     def vertices(self) -> int:

@@ -106,8 +106,11 @@ class SlabHashStore(Store):
             with suppress(CapacityError):
                 self.supply.rebuild(Sizing(hints, 0))
 
-    def _start(self, slab_bytes: int, vertices: int) -> None:
-        """Build an empty store with slabs of ``slab_bytes`` bytes, and entries for ``vertices`` vertices."""
+    def _start(self, slab_bytes: int, vertices: int, before: Pool | None = None) -> None:
+        """Build an empty store with slabs of ``slab_bytes`` bytes, and entries for ``vertices`` vertices.
+
+        ``before``: a pool without slabs, whose entries of vertices it takes over; None: new ones.
+        """
         device, options = self.device, self._options
         shape = geometry(slab_bytes, self.weight_dtype, warp=options.reference)
         budget = Budget(self.memory_limit, device, self.besides)
@@ -121,7 +124,10 @@ class SlabHashStore(Store):
 
             per_bucket = options.load_factor * shape.keys
             kernels = CpuKernels(budget, shape.weight_words, shape.keys, per_bucket, hashing=options.hashing)
-        pool = Pool(device, shape, budget, Rows(device, self.rows), vertices)
+        rows, tables = Rows(device, self.rows), None
+        if before is not None:
+            rows, tables = before.rows, (before.slabs.vertex, before.slabs.buckets)
+        pool = Pool(device, shape, budget, rows, vertices, tables)
         self.budget, self.pool, self.kernels, self.geometry = budget, pool, kernels, shape
         ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, ledger, budget, kernels)
@@ -141,7 +147,7 @@ class SlabHashStore(Store):
         width = max(32, fitting_slab(num_edges / self.num_vertices, self.weight_dtype))  # more may come than this batch
         if width != self.slab_bytes:
             with suppress(CapacityError):
-                self._start(width, self.pool.vertices)
+                self._start(width, self.pool.vertices, self.pool)
 
     @property
     def slab_bytes(self) -> int:
