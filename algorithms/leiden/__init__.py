@@ -25,15 +25,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms.leiden.levels import CYCLES, CYCLES_OF_LEVEL, NEGATIVE, Communities
+from suricate.algorithms.leiden.levels import CYCLES, CYCLES_OF_LEVEL, Communities
 from suricate.algorithms.leiden.weighed import Weighed
 from suricate.algorithms.shared.hash import key_of
 from suricate.base.html import result_html
 from suricate.base.parameters import flag, integer, real
 from suricate.base.types import EMPTY
-from suricate.errors import WeightError
 from suricate.intake.arrays import on_host
-from suricate.operators.contraction import unit_of
 from suricate.plugins.algorithm import LARGE, Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
 STEP = 0x9E3779B97F4A7C15  #: between the keys of iterations
 TIMES, PASSES = 3, 3  #: changes by that many times ``pass_share`` are followed by so many passes, while these are taken
 FEWEST = 2.0**40  #: units in the sum of all weights; right after a computation there are at least 2^44
-LARGEST = 2.0**950  #: sums of such weights are floats
-SMALLEST = {4: 2.0**-90, 8: 2.0**-900}  #: by bytes of a weight: units of sums have its dtype
 
 
 class LeidenResult(NamedTuple):
@@ -140,12 +136,11 @@ class Leiden(Algorithm):
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch: at first each vertex is alone."""
-        weight = _demand_weights(graph)
-        self.passes, self._changed, self._levels = (0, 0), 0.0, []
-        unit = unit_of(graph, weight)
-        found = self._found = Communities(graph, unit, self.resolution, self.key, self.kernels)
+        found = Communities(graph, self.resolution, self.key, self.kernels)
         cycles = CYCLES_OF_LEVEL if self.refine and self.max_iter > 1 else CYCLES
         with found.copied():
+            found.weigh()
+            self._found, self.passes, self._changed, self._levels = found, (0, 0), 0.0, []
             best = -math.inf
             for number in range(self.max_iter if found.whole > 0 else 0):
                 found.climb(self.refine, self._key_of(number), self._levels if self.keeps_levels else None, cycles)
@@ -171,8 +166,9 @@ class Leiden(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Move the ends of changed edges and what they wake, divide communities, and make a pass if one is due."""
-        found = self._found
-        if delta.num_deleted + delta.num_inserted > 2 * self.recompute_share * graph.num_edges or found.whole <= 0:
+        found, size = self._found, delta.num_deleted + delta.num_inserted
+        large = size > self.recompute_share * graph.num_arcs  # edges are counted by a pass where there are self-loops
+        if (large and size > 2 * self.recompute_share * graph.num_edges) or found.whole <= 0:
             self.recomputes(LARGE)  # by exact numbers, as labels are those of other devices
             self.compute(graph)
             return
@@ -215,7 +211,9 @@ class Leiden(Algorithm):
         """Continue from the arrays that :meth:`state` returned."""
         unit, self._changed, tried, taken = on_host(state["marks"]).tolist()
         self.passes, self._levels = (int(tried), int(taken)), [one.copy() for one in state.get("levels", ())]
-        self._found = Communities(graph, unit, self.resolution, self.key, self.kernels)
+        self._found = Communities(graph, self.resolution, self.key, self.kernels)
+        with self._found.copied():
+            self._found.weigh(unit)
         self._found.take(state["label"])
 
     @property
@@ -226,7 +224,7 @@ class Leiden(Algorithm):
         xp = found.base.graph.device.xp
         label = xp.where(live, found.base.label, np.uint32(EMPTY))
         levels = xp.where(live, self._stacked(), np.uint32(EMPTY)) if self.keeps_levels else None
-        return LeidenResult(label, int((found.count > 0).sum()), found.quality(), levels)
+        return LeidenResult(label, int(xp.count_nonzero(found.count)), found.quality(), levels)
 
     def _stacked(self) -> Array:
         """Return the labels of all levels, those of vertices that came later their ids."""
@@ -300,25 +298,6 @@ class Leiden(Algorithm):
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes one pull at every vertex moves at least."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
-
-
-def _demand_weights(graph: Graph) -> Array | None:
-    """Return the weights of all arcs, of this process; waits.
-
-    Raises:
-        WeightError: an edge has a negative weight, or the largest weight is an extreme.
-    """
-    if graph.weight_dtype is None:
-        return None
-    local = graph if graph.partition is None else graph.partition.follow()
-    weight = local.store("out").edges().weight
-    ends = (float(weight.min()), float(weight.max())) if len(weight) else (0.0, 0.0)  # type: ignore[union-attr,arg-type]
-    least, most = zip(*([ends] if graph.partition is None else graph.partition.comm.allgather(ends)), strict=True)
-    if min(least) < 0:
-        raise WeightError(NEGATIVE)
-    if max(most) > 0 and not SMALLEST[graph.weight_dtype.itemsize] <= max(most) <= LARGEST:
-        raise WeightError(f"leiden: the largest weight is {max(most):g}: scale weights, their sums would be inexact")
-    return weight
 
 
 @hookimpl

@@ -1,7 +1,8 @@
 """Communities on a graph and on its contractions: moves, refinement, levels; what Louvain's and Leiden's method share.
 
 A :class:`Communities` holds the labels of the vertices of the graph. All levels have the same labels, those of the
-graph: a contraction leaves communities as they are, so their sums do, too, and labels last.
+graph: a contraction leaves communities as they are, so their sums do, too, and labels last. On the CPU one compiled
+loop climbs all levels, over a copy of the rows; updates walk the storage.
 """
 
 from __future__ import annotations
@@ -9,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.algorithms.leiden import steps
+from suricate.algorithms.leiden.arrays import LOOPS, MOVES, PARTS, SALT, WHOLE, Levels, Rule, Scratch, Vertices
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.types import EMPTY
+from suricate.cpu import threads
 from suricate.errors import WeightError
 from suricate.graph.row_copies import copied_rows, rows_of
-from suricate.kernels import loops_over, without_weights
-from suricate.operators.contraction import Contraction, merged, over_rows, rounded_weights
+from suricate.kernels import loops_over
+from suricate.kernels.walking import plain_view
+from suricate.operators.contraction import Contraction, over_rows, rounded_weights, unit_of
 from suricate.store.fallbacks import CONTIGUOUS
 
 if TYPE_CHECKING:
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
-LOOPS = Path(__file__).with_name("loops_cpu.py")
 CLASSES = 8  #: in which vertices move: the number hardly matters, but with one neighbours exchange places for ever
 CYCLES = 100  #: in which every active vertex has a turn, before the quality is looked at
 #: on a level if there are several iterations: other levels and the next one gain what later cycles gained. On R-MAT
@@ -38,6 +40,8 @@ CYCLES = 100  #: in which every active vertex has a turn, before the quality is 
 CYCLES_OF_LEVEL = 5
 MARGIN = 1e-10  #: a move gains more than this in quality
 ENDLESS = 1 << 62
+LARGEST = 2.0**950  #: sums of such weights are floats
+SMALLEST = {4: 2.0**-90, 8: 2.0**-900}  #: by bytes of a weight: units of sums have its dtype
 NEGATIVE = "leiden: an edge has a negative weight: modularity needs weights of at least 0"
 
 
@@ -45,26 +49,25 @@ class Level:
     """A graph on which communities move: the graph itself, or a contraction.
 
     Attributes:
-        graph: the graph; None: there are its ``rows`` only.
+        graph: the graph.
         label: ``uint32``, the community of each vertex.
         strength: ``float64``, the sum of the weights of its edges, those of self-loops twice.
         size: ``int64``, how many vertices of the first level a vertex stands for.
         own: ``uint32``, one of these; the label that it takes to be alone.
     """
 
-    def __init__(
-        self, graph: Any, label: Array, strength: Array, size: Array, own: Array, rows: StoreView | None = None
-    ) -> None:
-        self.graph, self.label, self.strength, self.size, self.own, self.rows = graph, label, strength, size, own, rows
+    def __init__(self, graph: Graph, label: Array, strength: Array, size: Array, own: Array) -> None:
+        self.graph, self.label, self.strength, self.size, self.own = graph, label, strength, size, own
 
-    def view(self) -> StoreView:
-        """Return the rows of the graph, as they are now."""
-        return self.rows or self.graph.view()
+    @property
+    def vertices(self) -> Vertices:
+        """Its arrays, as loops of the CPU take them."""
+        return Vertices(self.label, self.strength, self.size, self.own)
 
-    def contracted(self, labels: Array, unit: float, bound: int, kernels: bool, rounding: float) -> Any:
+    def contracted(self, labels: Array, unit: float, bound: int, kernels: bool) -> Any:
         """Return the groups of ``labels``, below ``bound``, as a ``Groups``, or None if there are as many as vertices.
 
-        ``kernels``: as rows, without a store. ``rounding``: 0: weights are multiples of ``unit``.
+        ``kernels``: as rows, without a store.
         """
         if not kernels:
             made = Contraction(self.graph, labels, unit, bound)
@@ -72,32 +75,37 @@ class Level:
                 return None
             xp, in_one = self.graph.device.xp, made.group != EMPTY
             size = xp.bincount(made.group[in_one], weights=self.size[in_one], minlength=made.num_groups)
-            return SimpleNamespace(**vars(made), size=size.astype(np.int64), rows=None)
-        if self.graph is not None and self.graph.device.is_cuda:
-            from suricate.operators.contraction.on_device import grouped
+            return SimpleNamespace(**vars(made), size=size.astype(np.int64))
+        from suricate.operators.contraction.on_device import grouped
 
-            found = grouped(self.view(), self.graph.device, labels, self.size, self.strength, bound, unit)
-            return found and SimpleNamespace(**found._asdict(), graph=over_rows(found.rows, self.graph))
-        from suricate.operators.contraction.numbering import number_groups  # imports Numba
-
-        n = len(labels)
-        group, of_label = np.empty(n, np.uint32), np.full(bound, EMPTY, np.uint32)
-        count = int(number_groups(labels, self.size, of_label, group))
-        if count in (n, 0):
-            return None
-        view = self.view()
-        starts, ends = view.data[:2] if self.graph is None else (0, self.graph.degrees())
-        rows, strength = merged(view, ends - starts, group, count, rounding)
-        label, in_one = np.empty(count, np.uint32), slice(None) if self.graph is None else group != EMPTY
-        label[group[in_one]] = labels[in_one]
-        size = np.bincount(group[in_one], weights=self.size[in_one], minlength=count).astype(np.int64)
-        return SimpleNamespace(graph=None, group=group, label=label, size=size, strength=strength, rows=rows)
+        found = grouped(self.graph.view(), self.graph.device, labels, self.size, self.strength, bound, unit)
+        return found and SimpleNamespace(**found._asdict(), graph=over_rows(found.rows, self.graph))
 
 
-def _rounded(rows: StoreView, unit: float) -> StoreView:
-    """Return contiguous rows with weights that are multiples of ``unit``, ``float64`` as those of contractions."""
-    with np.errstate(all="ignore"):  # what is in gaps is any
-        weight = np.floor(rows.data.weight / np.float64(unit) + 0.5) * unit
+def _demand_weights(graph: Graph, rows: StoreView | None) -> Array | None:
+    """Return the weights of all arcs, of this process, if there are any those of ``rows``; waits.
+
+    Raises:
+        WeightError: an edge has a negative weight, or the largest weight is an extreme.
+    """
+    if graph.weight_dtype is None:
+        return None
+    local = graph if graph.partition is None else graph.partition.follow()
+    weight = local.store("out").edges().weight if rows is None else rows.data.weight
+    ends = (float(weight.min()), float(weight.max())) if len(weight) else (0.0, 0.0)  # type: ignore[union-attr,arg-type]
+    least, most = zip(*([ends] if graph.partition is None else graph.partition.comm.allgather(ends)), strict=True)
+    if min(least) < 0:
+        raise WeightError(NEGATIVE)
+    if max(most) > 0 and not SMALLEST[graph.weight_dtype.itemsize] <= max(most) <= LARGEST:
+        raise WeightError(f"leiden: the largest weight is {max(most):g}: scale weights, their sums would be inexact")
+    return weight
+
+
+def _plain(view: StoreView) -> StoreView:
+    """Return a copy of rows, without gaps, with weights of ``float64``; of an unweighted graph with none."""
+    is_plain = view.cursor == CONTIGUOUS and view.weight_dtype is None
+    rows = view if is_plain else rows_of(view, always=True)
+    weight = np.empty(0) if view.weight_dtype is None else rows.data.weight.astype(np.float64)
     return replace(rows, data=rows.data._replace(weight=weight), weight_dtype=weight.dtype)
 
 
@@ -107,36 +115,50 @@ class Communities:
     Attributes:
         total: ``float64``, by label: the sum of the strengths of the members.
         count: ``int64``, by label: how many members there are.
-        rounding: the unit to which loops round weights of the graph, 0 if these are multiples of it.
+        unit: weights are rounded to multiples of it.
+        rows: in :meth:`copied` on the CPU, a copy of the rows.
         whole: the sum of all strengths. inside: the weight of all edges within communities, None: not known.
         arcs: arcs that moves have read, on the CPU.
     """
 
-    def __init__(self, graph: Graph, unit: float, resolution: float, key: int, kernels: bool) -> None:
+    def __init__(self, graph: Graph, resolution: float, key: int, kernels: bool) -> None:
         xp, n = graph.device.xp, graph.num_vertices
-        self.unit, self.resolution, self.key, self.arcs = unit, resolution, key, 0
+        self.unit, self.resolution, self.key, self.arcs = 1.0, resolution, key, 0
         self.by_kernels = kernels and graph.partition is None
         self.on_cpu = self.by_kernels and not graph.device.is_cuda
         ids = xp.arange(n, dtype=np.uint32)
-        kind = graph.weight_dtype
-        self.rounding = unit if kind is not None and kind.kind == "f" else 0.0
-        strength, loops = self._strengths(graph)
         live = graph.live_arrays.mask.astype(np.int64) if graph.most_deleted else xp.ones(n, np.int64)
-        self.base = Level(graph, ids.copy(), strength, live, ids)
-        self.total, self.count = strength.copy(), live.copy()
-        self.inside: float | None = loops
-        self.whole = float(strength.sum())
-        self._scratch: list[np.ndarray] = []
+        self.base = Level(graph, ids.copy(), xp.zeros(n), live, ids)
+        self.count = live.copy()
+        self.rows: StoreView = None  # type: ignore[assignment]
+        self._levels: Levels | None = None
+        self._scratch: Scratch | None = None
         self.log = np.empty(0, np.int64)
         self.logged = 0
 
-    def _strengths(self, graph: Graph) -> tuple[Array, float]:
-        """Return the strength of each vertex, and the weight of all self-loops."""
-        if not self.on_cpu:
-            strength, loops = steps.strengths(graph, self.unit)
-            return strength, float(loops.sum())
-        view, strength = graph.view(), np.empty(graph.num_vertices)
-        return strength, float(loops_over(view, LOOPS).add_strengths(view.data, self.rounding, strength))
+    def weigh(self, unit: float | None = None) -> None:
+        """Find strengths in multiples of ``unit``, None: one that suits the weights; to be called in :meth:`copied`.
+
+        Raises:
+            WeightError: without ``unit``: an edge has a negative weight, or the largest weight is an extreme.
+        """
+        base = self.base
+        if unit is None:
+            unit = unit_of(base.graph, _demand_weights(base.graph, self.rows))
+        self.unit = unit
+        if self.on_cpu:
+            from suricate.algorithms.leiden.climb_cpu import add_strengths  # imports Numba
+
+            self.inside: float | None = add_strengths(self.rows.data, self.per, unit, base.strength)
+        else:
+            base.strength, loops = steps.strengths(base.graph, unit)
+            self.inside = float(loops.sum())
+        self.total, self.whole = base.strength.copy(), float(base.strength.sum())
+
+    @property
+    def per(self) -> float:
+        """How many units a weight of 1 has; -1: the graph is unweighted."""
+        return -1.0 if self.base.graph.weight_dtype is None else 1 / self.unit
 
     def take(self, label: Array) -> None:
         """Continue with labels of the first vertices; the others stay alone."""
@@ -148,29 +170,23 @@ class Communities:
     @contextmanager
     def copied(self) -> Iterator[None]:
         """A context in which all walks of the graph are over a copy of its rows; other threads wait for the graph."""
+        graph = self.base.graph
         if not self.on_cpu:
-            with copied_rows(self.base.graph):
+            with copied_rows(graph):
                 yield
             return
-        base, rounding = self.base, self.rounding
-        with base.graph.exclusive():
-            base.rows = rows_of(base.graph.view())
-            if rounding and base.rows.cursor == CONTIGUOUS and not base.rows.by_row:
-                base.rows, self.rounding = _rounded(base.rows, rounding), 0.0
+        with graph.exclusive():
+            self.rows = _plain(graph.view())
             try:
                 yield
             finally:
-                base.rows, self.rounding = None, rounding
+                self.rows, self._levels = None, None  # type: ignore[assignment]
 
     @property
-    def scale(self) -> float:
-        """The resolution divided by the sum of all strengths, in units."""
-        return self.resolution / (self.whole / self.unit) if self.whole > 0 else 0.0
-
-    @property
-    def margin(self) -> float:
-        """What a move must gain, as a weight."""
-        return MARGIN * self.whole / 2
+    def rule(self) -> Rule:
+        """What decides about a move: scales, in units, and what it must gain, as a weight."""
+        scale = self.resolution / (self.whole / self.unit) if self.whole > 0 else 0.0
+        return Rule(self.unit, 1 / self.unit, scale, MARGIN * self.whole / 2)
 
     def quality(self) -> float:
         """Return the modularity of the labels; waits."""
@@ -191,52 +207,35 @@ class Communities:
         if not self.on_cpu:
             self.inside = None
             return steps.move(self, level, active, classes, most)
-        view, n = level.view(), len(level.label)
-        table, marks, touched, wanted, movers, queue, _, _, turns = self.scratch(n)
-        if active is None:
-            given = n
-            queue[:n] = np.arange(n, dtype=np.uint32)
-        else:
-            given = len(active)
-            queue = queue if given <= n else np.empty(given, np.uint32)
-            queue[:given] = active
+        if self.rows is not None:
+            return self._climb(MOVES, self.key, classes, most)
+        view, s = level.graph.view(), self.scratch
+        active = level.own if active is None else active if len(active) <= len(s.active) else np.unique(active)
+        s.active[: len(active)] = active
         _, left, inside, arcs, self.logged = loops_over(view, LOOPS).move(
-            view.data, level.label, self.total, self.count, level.strength, level.size, level.own,
-            1 / self.unit, self.scale, self.margin, self._unit_of(level), self.key, classes, most, queue, given, table,
-            marks, touched, wanted, movers, turns, self.log,
+            view.data, level.vertices, self.total, self.count, self.rule, self.per, self.key, classes, most,
+            len(active), s, self.log,
         )  # fmt: skip
-        self.inside = None if self.inside is None else self.inside + inside
-        self.arcs += arcs
+        self._note(inside, arcs)
         return left == 0
 
-    def _unit_of(self, level: Level) -> float:
-        """Return the unit to which the loops round weights, 0 if these are multiples of it."""
-        return self.rounding if level is self.base else 0.0
+    def _note(self, inside: float, arcs: int) -> None:
+        """Note by how much the weight inside communities has grown, and how many arcs moves have read."""
+        self.inside = None if self.inside is None else self.inside + inside
+        self.arcs += arcs
 
-    def scratch(self, n: int) -> list[np.ndarray]:
-        """Return scratch arrays for a level of ``n`` vertices, at most those of the graph."""
-        if not self._scratch or len(self._scratch[1]) < n:
-            n, labels = max(n, self.base.graph.num_vertices), len(self.total)
-            self._scratch = [
-                np.zeros(labels), np.zeros(n, np.uint8), np.empty(n, np.int64), np.empty(2 * n, np.int64),
-                np.empty(n, np.int64), np.empty(n, np.uint32), np.zeros(labels, np.int64), np.zeros(n, np.int64),
-                np.empty(n, np.int64),
-            ]  # fmt: skip
+    @property
+    def scratch(self) -> Scratch:
+        """Scratch arrays for the loops."""
+        if self._scratch is None:
+            self._scratch = Scratch.of(len(self.total), CLASSES)
         return self._scratch
 
     def refined(self, level: Level, key: int) -> Array:
-        """Return connected parts of the communities, a vertex of each part as its label."""
+        """Return connected parts of the communities, a vertex of each part as its label; not by loops of the CPU."""
         xp, n = self.base.graph.device.xp, len(level.label)
         sub, members, heavy = xp.arange(n, dtype=np.uint32), xp.ones(n, np.int64), level.strength.copy()
-        if not self.on_cpu:
-            steps.refine(self, level, key, CLASSES, sub, members, heavy)
-            return sub
-        view = level.view()
-        table, _, touched, wanted, movers, *_ = self.scratch(n)
-        loops_over(view, LOOPS).refine(
-            view.data, level.label, self.total, level.strength, 1 / self.unit, self.scale, self._unit_of(level), key,
-            CLASSES, sub, members, heavy, table, touched, wanted, movers,
-        )  # fmt: skip
+        steps.refine(self, level, key, CLASSES, sub, members, heavy)
         return sub
 
     # -- levels --------------------------------------------------------------------------------------------------------
@@ -246,21 +245,43 @@ class Communities:
 
         ``found``: gets the labels after each level. ``cycles``: in which vertices of a level move at most.
         """
+        if self.on_cpu:
+            self._climb(PARTS if refine else WHOLE, key, CLASSES, cycles * CLASSES, found)
+            return
         level, before, groups = self.base, self.key, list[Any]()
         while True:
             self.key = key + len(groups)
             self.move(level, None, CLASSES, cycles * CLASSES)
             if found is not None:
                 found.append(self._down(level, groups).copy())
-            sub = self.refined(level, key ^ 0x5BD1E995) if refine else level.label
-            made = level.contracted(sub, self.unit, len(self.total), self.by_kernels, self._unit_of(level))
+            sub = self.refined(level, key ^ SALT) if refine else level.label
+            made = level.contracted(sub, self.unit, len(self.total), self.by_kernels)
             if made is None:
                 break
             label, own = (level.label[made.label], level.own[made.label]) if refine else (made.label, made.label)
             groups.append(made.group)
-            level = Level(made.graph, label.copy(), made.strength, made.size, own, made.rows)
+            level = Level(made.graph, label.copy(), made.strength, made.size, own)
         self.key = before
         self.base.label[...] = self._down(level, groups)
+
+    def _climb(self, kind: int, key: int, classes: int, most: int, found: list[Array] | None = None) -> bool:
+        """Do as :meth:`climb` on the CPU, or, ``MOVES``, as :meth:`move`; where rows are long, threads merge them."""
+        from suricate.algorithms.leiden.climb_cpu import climb, merge
+
+        base, rows, depth, n = self.base, self.rows.data, 0, len(self.base.label)
+        self._levels = levels = self._levels or Levels.of(n, len(rows.dst))
+        least = 2 * threads.GRAIN if threads.limit() > 1 else ENDLESS
+        while True:
+            depth, n, left, inside, arcs = climb(
+                rows, base.vertices, self.total, self.count, self.rule, self.per, key, classes, most, kind, depth,
+                n, least, found is not None, levels, self.scratch, self.log[:0],
+            )  # fmt: skip
+            self._note(inside, arcs)
+            if found is not None:
+                found.append(base.label.copy())
+            if n == 0:
+                return left == 0
+            merge(rows, self.rule, self.per, depth, n, levels, self.scratch)
 
     def _down(self, level: Level, groups: list[Array]) -> Array:
         """Return new labels of the vertices of the graph, whose groups at every level are ``groups``."""
@@ -298,13 +319,13 @@ class Communities:
             ends = base.graph.device.xp.flatnonzero(base.size)
         if not self.on_cpu:
             return steps.split(self)
-        *_, queue, place, seen, _ = self.scratch(len(base.label))
-        view, sets = base.view(), np.empty((8, max(len(ends), 1)), np.int64)
+        view, s = plain_view(self.rows or base.graph.view()), self.scratch
+        sets = np.empty((8, max(len(ends), 1)), np.int64)
         changed = loops_over(view, LOOPS).split(
-            without_weights(view), base.label, self.total, self.count, base.strength, base.size, ends, place, seen,
-            queue, sets[:5], sets[5:],
+            view.data, base.label, self.total, self.count, base.strength, base.size, ends, s.place, s.seen, s.active,
+            sets[:5], sets[5:],
         )  # fmt: skip
-        return queue[:changed].copy()
+        return s.active[:changed].copy()
 
     def repair(self, active: Array, cut: Array, connected: bool) -> None:
         """Move the vertices ``active`` and those that are woken, then split what changes and moves have divided.
@@ -379,7 +400,7 @@ class Communities:
         more = xp.arange(known, n, dtype=np.uint32)
         base.label, base.own = xp.concatenate((base.label, more)), xp.arange(n, dtype=np.uint32)
         base.strength, base.size = resized(xp, base.strength, n, 0.0), resized(xp, base.size, n, 0)
-        self.total, self.count, self._scratch = resized(xp, self.total, n, 0.0), resized(xp, self.count, n, 0), []
+        self.total, self.count, self._scratch = resized(xp, self.total, n, 0.0), resized(xp, self.count, n, 0), None
         self._admit(more)
 
     def _admit(self, ids: Array) -> None:

@@ -1,13 +1,11 @@
 """Moves, refinement and splits of communities on the CPU, by one thread: a template over a cursor.
 
-The functions give what the operators of ``steps.py`` give, and say what these compute. By vertex: ``label``, its
-community; ``strength``, the sum of the weights of its edges; ``size``, how many vertices of the graph it stands for;
-``own``, the label that it takes when it leaves a community to be alone. By label: ``total``, the sum of the strengths;
-``count``, the sum of the sizes. Weights are rounded to multiples of ``unit`` (0: they are such), so all sums are exact.
-``scale`` is the resolution divided by the sum of all strengths, in units, of which a weight of 1 has ``per_unit``: so
-products of two strengths neither overflow nor vanish. ``margin`` is what a move must gain at least, as a weight.
-``table`` (``float64`` by label, zero) and ``marks`` (``uint8`` by vertex, zero) are scratch that is left as it was;
-``touched``, ``wanted``, ``movers`` and ``turns`` are scratch of any content.
+The functions give what the operators of ``steps.py`` give, and say what these compute. ``x``, a ``Vertices``, ``rule``,
+a ``Rule``, and ``s``, a ``Scratch``, are described in ``arrays.py``; ``total`` and ``count`` are, by label, the sums of
+the strengths and of the sizes of its vertices. Weights are rounded to whole numbers of units (``per``: of a weight of
+1; below 0: all weigh 1), so all sums are exact.
+
+Loops over edges have few branches: where a processor guesses wrong every other time, that costs more than the work.
 """
 
 from __future__ import annotations
@@ -15,17 +13,32 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.algorithms.shared.hash import _again, _last, _spread, mixed
-from suricate.kernels import inner, kernel, neighbors, weight
+from suricate.kernels import ahead, inner, kernel, neighbors, weight
 
 ODD, LOW = 0x9E3779B9, 0xFFFFFFFF
+AHEAD = 4  #: vertices ahead of the current one whose rows are prefetched
 for _function in (_spread, _again, _last, mixed):
     inner(_function)
 
 
 @inner
-def rounded(w, unit):
-    """Return ``w`` rounded to a multiple of ``unit``; 0: it is one."""
-    return np.float64(w) if unit == 0 else np.floor(np.float64(w) / unit + 0.5) * unit
+def units(g, slot, per):
+    """Return the weight of the edge in ``slot`` in units, rounded; a weight of 1 has ``per``; below 0: all are 1."""
+    return np.int64(1) if per < 0 else np.int64(np.floor(np.float64(weight(g, slot)) * per + 0.5))
+
+
+@kernel
+def add_strengths(g, per, unit, strength):
+    """Write the strength of each vertex; return the weight of all self-loops."""
+    loops = np.int64(0)
+    for v in range(len(strength)):
+        total = np.int64(0)
+        for u, slot in neighbors(g, v):
+            w = units(g, slot, per)
+            total += 2 * w if u == v else w
+            loops += w if u == v else 0
+        strength[v] = total * unit
+    return loops * unit
 
 
 @inner
@@ -36,190 +49,209 @@ def turn_of(v, cycle, classes, n, salt):
     return mixed((np.int64(v) + ODD * cycle) & LOW, salt) & (classes - 1)
 
 
-@kernel
-def add_strengths(g, unit, strength):
-    """Write the strength of each vertex; return the weight of all self-loops."""
-    loops = 0.0
-    for v in range(len(strength)):
-        total = 0.0
-        for u, slot in neighbors(g, v):
-            w = rounded(weight(g, slot), unit)
-            total += w
-            if u == v:
-                total += w
-                loops += w
-        strength[v] = total
-    return loops
+@inner
+def sort_by_turn(ids, given, kinds, turns, starts, order):
+    """Write ``ids[:given]``, the i-th with its turn at ``turns[i]``, to ``order``; turn t begins at ``starts[t]``."""
+    for t in range(kinds + 2):
+        starts[t] = 0
+    for i in range(given):
+        starts[np.int64(turns[i]) + 2] += 1
+    for t in range(2, kinds + 2):
+        starts[t] += starts[t - 1]
+    for i in range(given):
+        at = np.int64(turns[i]) + 1
+        order[starts[at]] = ids[i]
+        starts[at] += 1
 
 
 @inner
-def sum_by_label(g, v, label, unit, table, touched):
+def sum_by_label(g, v, label, per, table, touched):
     """Add the weights of the edges of ``v`` to ``table`` by the other end's label; return how many labels there are.
 
     The labels are written to ``touched``. Self-loops do not count.
     """
     found = 0
     for u, slot in neighbors(g, v):
-        if u != v:
-            w, c = rounded(weight(g, slot), unit), np.int64(label[u])
-            if w != 0:
-                if table[c] == 0:
-                    touched[found] = c
-                    found += 1
-                table[c] += w
+        c, w = np.int64(label[u]), units(g, slot, per)
+        w = 0 if u == v else w
+        before = table[c]
+        touched[found] = c
+        found += (before == 0) & (w != 0)
+        table[c] = before + w
     return found
 
 
 @inner
-def best_label(v, found, label, total, count, strength, own, per_unit, scale, margin, table, touched):
+def best_label(v, found, x, total, count, rule, table, touched):
     """Return the community that ``v`` takes, by the sums in ``table``, which is cleared; its own one if none gains."""
-    mine, k, units = np.int64(label[v]), strength[v], strength[v] * per_unit
-    best, most = np.int64(-1), -np.inf
+    mine, k, margin, scale = np.int64(x.label[v]), x.strength[v], rule.margin, rule.scale
+    many, best, most = k * rule.per_unit, np.int64(-1), -np.inf
     for i in range(found):
         c = touched[i]
-        score = table[c] - units * (total[c] - (k if c == mine else 0.0)) * scale + (margin if c == mine else 0.0)
+        inside = total[c] - (k if c == mine else 0.0)
+        score = table[c] * rule.unit - many * inside * scale + (margin if c == mine else 0.0)
         if score > most or (score == most and best != mine and (c == mine or c < best)):
             best, most = c, score
-        table[c] = 0.0
-    if best < 0 or (best != mine and most <= margin - units * (total[mine] - k) * scale):  # as no edge leads to its own
+        table[c] = 0
+    if best < 0 or (best != mine and most <= margin - many * (total[mine] - k) * scale):  # as no edge leads to its own
         return mine
-    alone = most - (margin if best == mine else 0.0) < -margin and count[own[v]] == 0
-    return np.int64(own[v]) if alone else best
+    alone = most - (margin if best == mine else 0.0) < -margin and count[x.own[v]] == 0
+    return np.int64(x.own[v]) if alone else best
+
+
+@inner
+def publish(g, v, new, x, total, count, per, s, woken):
+    """Move ``v`` to the community ``new``; return by how much the weight inside grows, and how many wait then.
+
+    Neighbours without a mark get one, and wait in ``s.wanted[n:]``, behind ``woken`` others.
+    """
+    n, old, inside = len(x.label), np.int64(x.label[v]), np.int64(0)
+    x.label[v] = new
+    total[old] -= x.strength[v]
+    total[new] += x.strength[v]
+    count[old] -= x.size[v]
+    count[new] += x.size[v]
+    for u, slot in neighbors(g, v):
+        c, w = np.int64(x.label[u]), units(g, slot, per)
+        w = 0 if u == v else w
+        inside += w if c == new else (-w if c == old else 0)
+        s.wanted[n + woken] = u
+        woken += 1 - np.int64(s.marks[u])
+        s.marks[u] = 1
+    return inside, woken
+
+
+@inner
+def all_moves(g, x, total, count, rule, per, salt, classes, most, given, s, log):
+    """Do what :func:`move` says."""
+    n, step, inside, arcs, logged = len(x.label), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    kinds, present = np.int64(min(classes, n)), np.int64(0)
+    for i in range(given):
+        v = s.active[i]
+        s.active[present] = v
+        present += 1 - np.int64(s.marks[v])
+        s.marks[v] = 1
+    while present > 0:
+        for i in range(present):
+            s.marks[s.active[i]] = 0
+        woken = np.int64(0)
+        while present > 0 and step < most:
+            cycle, first = step // classes, step % classes
+            for i in range(present):
+                s.turns[i] = turn_of(s.active[i], cycle, classes, n, salt)
+            sort_by_turn(s.active, present, kinds, s.turns, s.starts, s.order)
+            last, left = present - 1, s.starts[min(first, kinds)]  # they have their turn in the next cycle
+            for turn in range(first, kinds):
+                if present == left or step >= most:
+                    break
+                moved = np.int64(0)
+                for i in range(s.starts[turn], s.starts[turn + 1]):
+                    v = s.order[i]
+                    ahead(g, s.order[min(i + AHEAD, last)])
+                    found = sum_by_label(g, v, x.label, per, s.table, s.touched)
+                    arcs += found
+                    c = best_label(v, found, x, total, count, rule, s.table, s.touched)
+                    s.wanted[v] = c
+                    s.movers[moved] = v
+                    moved += c != x.label[v]
+                present -= s.starts[turn + 1] - s.starts[turn]
+                for i in range(moved):
+                    v = s.movers[i]
+                    if logged >= 0 and len(log):
+                        if 2 * logged + 2 > len(log):
+                            logged = np.int64(-1)
+                        else:
+                            log[2 * logged], log[2 * logged + 1] = v, x.label[v]
+                            logged += 1
+                    gained, woken = publish(g, v, s.wanted[v], x, total, count, per, s, woken)
+                    inside += gained
+                step += 1
+            if present == left and left > 0:
+                for i in range(left):
+                    s.active[i] = s.order[i]
+                step = min(np.int64(most), (cycle + 1) * classes)
+        if present > 0:
+            for i in range(woken):
+                s.marks[s.wanted[n + i]] = 0
+            return step, present + woken, inside * rule.unit, arcs, logged
+        if woken * 8 > n:  # in the order of memory
+            for v in range(n):
+                s.active[present] = v
+                present += s.marks[v]
+        else:
+            for i in range(woken):
+                s.active[i] = s.wanted[n + i]
+            present = woken
+    return step, present, inside * rule.unit, arcs, logged
 
 
 @kernel
-def move(  # noqa: PLR0913
-    g, label, total, count, strength, size, own, per_unit, scale, margin, unit, salt, classes, most, active, given,
-    table, marks, touched, wanted, movers, turns, log,
-):  # fmt: skip
+def move(g, x, total, count, rule, per, salt, classes, most, given, s, log):
     """Move vertices to better communities, class by class, until no active one gains, at most ``most`` sub-rounds.
 
-    ``active[:given]`` are the vertices that begin; repeats are dropped. In a sub-round those whose turn it is choose by
-    the state before it, and all move at once. Neighbours of those that moved are active in the next cycle.
+    ``s.active[:given]`` are the vertices that begin; repeats are dropped. In a sub-round those whose turn it is choose
+    by the state before it, and all move at once. Neighbours of those that moved are active in the next cycle.
 
     Returns (sub-rounds, how many are still active, by how much the weight inside communities has grown, arcs read,
     entries of ``log``): ``log`` gets (vertex, label before) of each move while there is room; beyond, -1 is returned.
     """
-    n, step, inside, arcs, logged = len(label), 0, 0.0, np.int64(0), np.int64(0)
-    present = np.int64(0)
-    for i in range(given):
-        v = active[i]
-        if not marks[v]:
-            marks[v] = 1
-            active[present] = v
-            present += 1
-    while present > 0:
-        for i in range(present):
-            marks[active[i]] = 0
-        woken, cycle = np.int64(0), np.int64(-1)  # woken ones are in ``wanted[n:]``
-        while present > 0:
-            if step >= most:
-                for i in range(woken):
-                    marks[wanted[n + i]] = 0
-                return step, present + woken, inside, arcs, logged
-            moved, left, turn = np.int64(0), np.int64(0), step % classes
-            if step // classes != cycle:
-                cycle = step // classes
-                for i in range(present):
-                    turns[i] = turn_of(active[i], cycle, classes, n, salt)
-            for i in range(present):
-                v = active[i]
-                if turns[i] != turn:
-                    active[left], turns[left] = v, turns[i]
-                    left += 1
-                    continue
-                found = sum_by_label(g, v, label, unit, table, touched)
-                arcs += found
-                c = best_label(v, found, label, total, count, strength, own, per_unit, scale, margin, table, touched)
-                if c != label[v]:
-                    wanted[v] = c
-                    movers[moved] = v
-                    moved += 1
-            present = left
-            for i in range(moved):
-                v = movers[i]
-                old, new = np.int64(label[v]), np.int64(wanted[v])
-                if logged >= 0 and len(log):
-                    if 2 * logged + 2 > len(log):
-                        logged = np.int64(-1)
-                    else:
-                        log[2 * logged], log[2 * logged + 1] = v, old
-                        logged += 1
-                label[v] = new
-                total[old] -= strength[v]
-                total[new] += strength[v]
-                count[old] -= size[v]
-                count[new] += size[v]
-                for u, slot in neighbors(g, v):
-                    if u != v and label[u] == old:
-                        inside -= rounded(weight(g, slot), unit)
-                    elif u != v and label[u] == new:
-                        inside += rounded(weight(g, slot), unit)
-                    if not marks[u]:
-                        marks[u] = 1
-                        wanted[n + woken] = u
-                        woken += 1
-            step += 1
-        if woken * 8 > n:  # in the order of memory
-            at = np.int64(0)
-            for v in range(n):
-                if marks[v]:
-                    active[at] = v
-                    at += 1
-        else:
-            for i in range(woken):
-                active[i] = wanted[n + i]
-        present = woken
-    return step, present, inside, arcs, logged
+    return all_moves(g, x, total, count, rule, per, salt, classes, most, given, s, log)
 
 
-@kernel
-def refine(  # noqa: PLR0913
-    g, label, total, strength, per_unit, scale, unit, salt, classes, sub, members, heavy, table, touched, wanted, movers
-):
+@inner
+def refine(g, x, total, rule, per, salt, classes, sub, members, heavy, s):
     """Divide every community into connected parts, ``sub``: vertices that are alone join a part that they gain from.
 
     Each vertex has one turn. ``sub`` is its own id at first, ``members`` 1 and ``heavy`` the strength of a part. A part
     of one vertex whose turn it is takes no others in, since it may leave; so parts are connected in any schedule. A
     vertex that is not well connected to its community stays alone (Traag, Waltman and van Eck).
     """
-    n = len(label)
-    for c in range(classes):
+    n, label, table = len(x.label), x.label, s.table
+    for v in range(n):
+        sub[v], members[v], heavy[v] = v, 1, x.strength[v]
+        s.active[v], s.turns[v] = v, mixed(np.int64(v), salt) & (classes - 1)
+    sort_by_turn(s.active, n, classes, s.turns, s.starts, s.order)
+    for turn in range(classes):
         moved = np.int64(0)
-        for v in range(n):
-            if mixed(v, salt) & (classes - 1) != c or members[sub[v]] != 1:
+        low, high = s.starts[turn], s.starts[turn + 1]
+        for i in range(low, high):
+            s.marks[s.order[i]] = members[sub[s.order[i]]] == 1  # those that may leave now
+        for at in range(low, high):
+            v = s.order[at]
+            ahead(g, s.order[min(at + AHEAD, n - 1)])
+            if not s.marks[v]:
                 continue
-            found, inner_weight, k = 0, 0.0, strength[v]
+            found, inner_weight, mine = 0, np.int64(0), label[v]
             for u, slot in neighbors(g, v):
-                if u == v or label[u] != label[v]:
-                    continue
-                w, s = rounded(weight(g, slot), unit), np.int64(sub[u])
+                w, part = units(g, slot, per), np.int64(sub[u])
+                w = w if (label[u] == mine) & (u != v) else 0
                 inner_weight += w
-                if w == 0 or (members[s] == 1 and mixed(u, salt) & (classes - 1) == c):
-                    continue
-                if table[s] == 0:
-                    touched[found] = s
-                    found += 1
-                table[s] += w
-            best, most = np.int64(-1), 0.0
+                w = 0 if s.marks[u] else w
+                before = table[part]
+                s.touched[found] = part
+                found += (before == 0) & (w != 0)
+                table[part] = before + w
+            k, best, most = x.strength[v], np.int64(-1), 0.0
             for i in range(found):
-                s = touched[i]
-                score = table[s] - k * per_unit * heavy[s] * scale
-                if score > most or (score == most and 0 <= s < best):
-                    best, most = s, score
-                table[s] = 0.0
-            if best >= 0 and inner_weight >= k * per_unit * (total[label[v]] - k) * scale:
-                wanted[v] = best
-                movers[moved] = v
+                part = s.touched[i]
+                score = table[part] * rule.unit - k * rule.per_unit * heavy[part] * rule.scale
+                if score > most or (score == most and 0 <= part < best):
+                    best, most = part, score
+                table[part] = 0
+            if best >= 0 and inner_weight * rule.unit >= k * rule.per_unit * (total[mine] - k) * rule.scale:
+                s.wanted[v] = best
+                s.movers[moved] = v
                 moved += 1
+        for i in range(low, high):
+            s.marks[s.order[i]] = 0
         for i in range(moved):
-            v = movers[i]
-            old, new = sub[v], wanted[v]
+            v = s.movers[i]
+            old, new = sub[v], s.wanted[v]
             sub[v] = new
             members[old] -= 1
             members[new] += 1
-            heavy[old] -= strength[v]
-            heavy[new] += strength[v]
+            heavy[old] -= x.strength[v]
+            heavy[new] += x.strength[v]
 
 
 @inner

@@ -109,10 +109,10 @@ def takes_turns(v, step, label, total, count, strength, size, own, wanted, scale
 
 def move(communities: Communities, level: Level, active: Array | None, classes: int, most: int) -> bool:
     """Move vertices as the loop ``move`` does; return whether none is left that gains; waits."""
-    every, graph = communities, level.graph
+    every, graph, rule = communities, level.graph, communities.rule
     args = (
-        level.label, every.total, every.count, level.strength, level.size, level.own, level.label.copy(), every.scale,
-        every.margin, every.unit, every.key, classes, graph.num_vertices,
+        level.label, every.total, every.count, level.strength, level.size, level.own, level.label.copy(), rule.scale,
+        rule.margin, every.unit, every.key, classes, graph.num_vertices,
     )  # fmt: skip
     done = converge(
         graph, active, vote, args=args, reduce="vote", over="in", score=gain, keep=level.label, then=choose,
@@ -166,11 +166,11 @@ def refine(
     communities: Communities, level: Level, key: int, classes: int, sub: Array, members: Array, heavy: Array
 ) -> None:
     """Divide communities into parts as the loop ``refine`` does."""
-    graph, every = level.graph, communities
+    graph, every, rule = level.graph, communities, communities.rule
     of = level.label, every.unit
     inner = neighbor_reduce(graph, None, within, args=of, reduce="sum", over="in", dtype="float64")
     args = (
-        level.label, every.total, level.strength, sub, members, heavy, inner, sub.copy(), every.scale, every.unit, key,
+        level.label, every.total, level.strength, sub, members, heavy, inner, sub.copy(), rule.scale, every.unit, key,
         classes,
     )  # fmt: skip
     converge(

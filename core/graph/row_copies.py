@@ -49,9 +49,12 @@ def copied_rows(graph: Graph) -> Iterator[None]:
             graph._views.clear()
 
 
-def rows_of(view: StoreView) -> StoreView:
-    """Return a view over a copy of the rows of ``view``; ``view`` itself if its rows are contiguous."""
-    if view.owner_per != "segment" or not view.can_scan:
+def rows_of(view: StoreView, always: bool = False) -> StoreView:
+    """Return a view over a copy of the rows of ``view``; ``view`` itself if they are contiguous, or memory is short.
+
+    ``always``: copy them, or raise ``MemoryError``.
+    """
+    if not always and (view.owner_per != "segment" or not view.can_scan):
         return view
     # these import Numba, which CUDA does without otherwise
     from suricate.cursors import contiguous, row_loops
@@ -65,6 +68,8 @@ def rows_of(view: StoreView) -> StoreView:
         is_weighted = view.weight_dtype is not None
         weight = np.empty(offsets[-1] if is_weighted else 0, view.weight_dtype if is_weighted else np.uint8)
     except MemoryError:
+        if always:
+            raise
         return view
     copy_rows = loops_over(view, Path(row_loops.__file__)).copy_rows
     given = view.data, offsets, dst, weight

@@ -12,7 +12,8 @@ import pytest
 
 import suricate as su
 from suricate.algorithms import leiden
-from suricate.algorithms.leiden import Leiden, levels, steps
+from suricate.algorithms.leiden import Leiden, climb_cpu, levels, steps
+from suricate.algorithms.leiden.arrays import MOVES, PARTS, WHOLE
 from suricate.errors import ParameterError, RequirementError, WeightError
 from suricate.testing import OwnKernelsConformance, QualityConformance
 
@@ -66,6 +67,55 @@ def test_the_limit_of_cycles_is_the_same_for_operators(monkeypatch: pytest.Monke
     assert labels[0] == labels[1] == labels[2]
     monkeypatch.setattr(leiden, "CYCLES_OF_LEVEL", 100)
     assert graph.compute("leiden", stable=False).label.tolist() != labels[0]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("params", [{}, {"refine": False, "levels": True}])
+def test_rows_that_threads_merge_are_the_same(params: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels by several threads, which merge long rows between calls of the loop over all levels, are those of one."""
+    rng = np.random.default_rng(8)
+    src, dst = rng.integers(0, 4_000, (2, 50_000))
+    dst = np.where(rng.random(50_000) < 0.6, src // 40 * 40 + dst % 40, dst)
+    merged, found, depths = climb_cpu.merge, [], list[int]()
+    monkeypatch.setattr(climb_cpu, "merge", lambda *args: depths.append(args[3]) or merged(*args))
+    for number in (1, 3):
+        depths.clear()
+        graph = su.Graph(4_000, device="cpu", directed=False, threads=number)
+        graph.insert_edges(src, dst)
+        found.append(graph.compute("leiden", stable=False, **params))
+        assert (1 in depths) == (number > 1 or "levels" in params)
+    assert found[0].label.tolist() == found[1].label.tolist()
+    assert found[0].quality == found[1].quality
+    assert "levels" not in params or found[0].levels.tolist() == found[1].levels.tolist()
+
+
+@pytest.mark.compiled
+def test_levels_take_no_calls_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one core a computation calls one loop per iteration, however many levels there are, and one per last move."""
+    calls, climb = [], climb_cpu.climb
+    monkeypatch.setattr(climb_cpu, "climb", lambda *args: calls.append(args[9]) or climb(*args))
+    graph = planted(device="cpu", threads=1)
+    assert len(graph.compute("leiden", levels=True, max_iter=1, stable=False).levels) > 1
+    calls.clear()
+    graph.compute("leiden", max_iter=2, stable=False)
+    assert calls == [PARTS] * 2
+    calls.clear()
+    graph.compute("leiden", refine=False)
+    assert calls[0] == WHOLE
+    assert {*calls[1:]} == {MOVES}
+
+
+def test_weights_of_a_column(backend: str) -> None:
+    """Weights that are in a column give the labels of weights that are stored with the edges, on every backend."""
+    rng = np.random.default_rng(9)
+    src, dst = np.unique(np.sort(rng.integers(0, 40, (300, 2)), axis=1), axis=0).T
+    weight = rng.integers(1, 5, len(src)).astype("float64")
+    stored = su.Graph(40, device="cpu", backend=backend, directed=False, weight_dtype="float64")
+    stored.insert_edges(src, dst, weight)
+    columns = su.Graph(40, device="cpu", backend=backend, directed=False, edge_columns={"weight": "float64"})
+    columns.insert_edges(src, dst, {"weight": weight})
+    results = [graph.compute("leiden", kernels=kernels) for graph in (stored, columns) for kernels in (True, False)]
+    assert all(one.label.tolist() == results[0].label.tolist() for one in results)
 
 
 # -- planted faults ----------------------------------------------------------------------------------------------------
@@ -195,18 +245,22 @@ def test_a_vertex_reads_its_edges_once_per_cycle() -> None:
     graph = planted(device="cpu")
     read = []
     for classes in (1, 8, 64):
-        found = levels.Communities(graph, 1.0, 1.0, 5, True)
+        found = levels.Communities(graph, 1.0, 5, True)
+        with found.copied():
+            found.weigh()
         found.move(found.base, None, classes, classes)
         read.append(found.arcs)
     assert max(read) <= graph.num_arcs
 
 
 def test_an_update_reads_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small update contracts nothing, and reads a small part of the arcs."""
+    """A small update contracts nothing, counts no self-loops, and reads a small part of the arcs."""
     graph = planted(device="cpu")
+    assert graph.store().num_loops() > 0
     tracker = graph.track("leiden", pass_share=1.0)
     instance = tracker._kept.algorithm
-    monkeypatch.setattr(levels, "Contraction", None)
+    monkeypatch.setattr(levels.Communities, "climb", None)
+    monkeypatch.setattr(type(graph.store()), "num_loops", None)
     before = instance._found.arcs
     graph.insert_edges([0, 40], [1, 41])
     assert instance._found.arcs - before < graph.num_arcs / 10

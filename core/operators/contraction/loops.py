@@ -14,9 +14,10 @@ AHEAD = 8  #: members ahead of the current one whose rows are prefetched
 
 
 @inner
-def rounded(w, unit):
-    """Return ``w`` rounded to a multiple of ``unit``, a power of two (0: it is one); of two as near ones the larger."""
-    return np.float64(w) if unit == 0 else np.floor(np.float64(w) / unit + 0.5) * unit
+def rounded(g, slot, unit):
+    """Return the weight of an edge (below 0: 1) rounded to a multiple of ``unit``, a power of two (0: it is one)."""
+    w = 1.0 if unit < 0 else np.float64(weight(g, slot))
+    return w if unit <= 0 else np.floor(w / unit + 0.5) * unit  # of two as near ones the larger
 
 
 @kernel
@@ -34,7 +35,7 @@ def merge_rows(g, group, offsets, members, unit, starts, ends, dst, sums, streng
             ahead(g, members[min(i + AHEAD, len(members) - 1)])
             u = members[i]
             for x, slot in neighbors(g, u):
-                w, b = rounded(weight(g, slot), unit), np.int64(group[x])
+                w, b = rounded(g, slot, unit), np.int64(group[x])
                 total += w
                 if a == b:
                     if x < u:
