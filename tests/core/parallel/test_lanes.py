@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as hs
 from test_all_ranks_read import files_of, slides, written
 
+import suricate as su
 import suricate.stream as st
 from suricate.errors import FileFormatError, LateEventError, ParameterError, RequirementError
 from suricate.parallel import Comm, run
@@ -336,3 +337,29 @@ def test_a_job_that_holds_its_last_slide_goes_on_with_what_has_come(tmp_path: Pa
     found += run(lambda comm: ends(comm, "all"), 3)[:1]
     assert found == expected
     assert [len(each) for each in found] == [9, 11]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("named", [False, True])
+def test_slides_on_cuda_are_those_of_one_process(named: bool, tmp_path: Path) -> None:
+    """Chunks may be on the device, too; where all ranks read, their events wait on the host."""
+    xp = su.Device("cuda").xp
+    folders(tmp_path, 4, 3, named=named, kinds=False, bad=False)
+
+    def work(comm: Comm | None, device: str, readers: str) -> list[Any]:
+        rows = np.arange(20, 50)
+        ends = [part if device == "cpu" else xp.asarray(part) for part in (rows % 5, rows % 7)]
+        last = {"time": rows, "src": [f"n{v}" for v in rows % 5] if named else ends[0],
+                "dst": [f"n{v}" for v in rows % 7] if named else ends[1], "weight": rows}  # fmt: skip
+        files = [st.scan(tmp_path / f"in{at}", time_unit="s") for at in (0, 2)]
+        source = st.merge(*files, st.source([last], time_unit="s"))
+        graph = {"device": device} | ({} if comm is None else {"comm": comm})
+        window = st.Window(source, size="12s", slide="4s", lateness="5s", names=named or None, graph=graph,
+                           readers=readers)  # fmt: skip
+        parts = window.track("wcc")
+        return [(w.end, w.events, w.late, w.delta.num_inserted, w.delta.num_deleted, w.graph.num_edges,
+                 parts.result.num_components) for w in window]  # fmt: skip
+
+    expected = work(None, "cpu", "first")
+    assert len(expected) > 7
+    assert run(lambda comm: work(comm, "cuda", "all"), 2) == [expected] * 2
