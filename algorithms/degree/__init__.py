@@ -14,6 +14,7 @@ from suricate import hookimpl
 from suricate.algorithms.spmv import SpMV
 from suricate.base.parameters import flag
 from suricate.plugins.step import Step
+from suricate.state.owned import whole
 
 if TYPE_CHECKING:
     from suricate.base.devices import ReturnedArray
@@ -55,7 +56,7 @@ class Degree(SpMV):
     @property
     def result(self) -> ReturnedArray:
         """The degrees in a new array."""
-        return self._y.copy() if self.weighting.asked else self._y.astype(np.int64)
+        return super().result if self.weighting.asked else whole(self._graph, self._y).astype(np.int64)
 
     def event_step(self, graph: Graph) -> Step | str:
         """Return how ``suricate.replay`` counts edge by edge; a text, the reason, for sums of weights."""

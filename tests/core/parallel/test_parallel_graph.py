@@ -434,6 +434,8 @@ def test_what_stores_choose_by_the_first_batch_is_chosen_by_that_of_all(backend:
         graph = made(comm, backend=backend, in_edges=in_edges)
         assert graph.partition is not None
         graph.partition.ownership = Ownership(comm.rank, np.array([0, N // 3, N, N]))
+        for store in graph.partition.stores:
+            store.local.keep_rows(graph.partition.ownership.ranges)
         graph.insert_edges(*cut(comm, src, dst))
         return [store.options() for store in graph.partition.stores]
 

@@ -304,9 +304,11 @@ def test_a_rank_that_is_lost_while_vertices_move_is_an_error_on_the_others(monke
 OTHERS: dict[str, dict[str, Any]] = {
     "katz": {"alpha": 0.01, "tol": 1e-12}, "katz beta": {"alpha": 0.01, "tol": 1e-12, "beta": {0: 1.0, 50: 2.0}},
     "eigenvector": {"tol": 1e-9}, "hits": {"tol": 1e-12}, "hits plain": {"tol": 1e-12, "normalized": False},
-    "spmv": {"x": np.arange(N) % 7 + 0.5}, "spmv in": {"over": "in"},
+    "spmv": {"x": np.arange(N) % 7 + 0.5}, "spmv in": {"over": "in"}, "degree": {}, "degree in": {"over": "in"},
 }  # fmt: skip
-LEFT = {"katz": ["_x", "_beta"], "eigenvector": ["_x"], "hits": ["_x", "_authorities"], "spmv": ["_y"]}  # afterwards
+LEFT = {  # after an update
+    "katz": ["_x", "_beta"], "eigenvector": ["_x"], "hits": ["_x", "_authorities"], "spmv": ["_y"], "degree": ["_y"],
+}  # fmt: skip
 
 
 def tracked(comm: Comm | None, kind: str, device: str) -> list[Any]:
