@@ -28,6 +28,7 @@ from suricate import hookimpl
 from suricate.algorithms.leiden.levels import CYCLES, CYCLES_OF_LEVEL, Communities
 from suricate.algorithms.leiden.weighed import Weighed
 from suricate.algorithms.shared.hash import key_of
+from suricate.base.devices import total
 from suricate.base.html import result_html
 from suricate.base.parameters import flag, integer, real
 from suricate.base.types import EMPTY
@@ -224,7 +225,7 @@ class Leiden(Algorithm):
         xp = found.base.graph.device.xp
         label = xp.where(live, found.base.label, np.uint32(EMPTY))
         levels = xp.where(live, self._stacked(), np.uint32(EMPTY)) if self.keeps_levels else None
-        return LeidenResult(label, int(xp.count_nonzero(found.count)), found.quality(), levels)
+        return LeidenResult(label, total(found.count != 0), found.quality(), levels)
 
     def _stacked(self) -> Array:
         """Return the labels of all levels, those of vertices that came later their ids."""

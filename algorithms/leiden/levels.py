@@ -18,6 +18,7 @@ import numpy as np
 from suricate.algorithms.leiden import steps
 from suricate.algorithms.leiden.arrays import LOOPS, MOVES, PARTS, SALT, WHOLE, Levels, Rule, Scratch, Vertices
 from suricate.algorithms.shared.vertex_values import resized
+from suricate.base.devices import any_true, total
 from suricate.base.types import EMPTY
 from suricate.cpu import threads
 from suricate.errors import WeightError
@@ -302,7 +303,7 @@ class Communities:
         classes, quality, label = 2 * CLASSES, self.quality(), self.base.label
         while True:
             before = label.copy()
-            if self.move(self.base, None, classes, CYCLES * classes) and not bool((label != before).any()):
+            if self.move(self.base, None, classes, CYCLES * classes) and not any_true(label != before):
                 return
             now = self.quality()
             classes, quality = classes if now > quality else 2 * classes, now
@@ -375,7 +376,7 @@ class Communities:
             if not len(edges.src):
                 continue
             weight = rounded_weights(graph, edges, self.unit)
-            if bool((weight < 0).any()):
+            if any_true(weight < 0):
                 raise WeightError(NEGATIVE)
             if old is not None:
                 weight = weight - rounded_weights(graph, old, self.unit)
@@ -411,9 +412,9 @@ class Communities:
         taken = self.count[ids] > 0
         self.base.label[ids], self.base.size[ids] = ids, 1
         self.count[ids[~taken]] = 1
-        if bool(taken.any()):
+        if any_true(taken):
             xp = self.base.graph.device.xp
-            free = xp.flatnonzero((self.count == 0) & (self.base.size > 0))[: int(taken.sum())]
+            free = xp.flatnonzero((self.count == 0) & (self.base.size > 0))[: total(taken)]
             self.base.label[ids[taken]], self.count[free] = free, 1
 
     def _dismiss(self, ids: Array) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from suricate.algorithms.shared.hash import mixed
+from suricate.base.devices import any_true
 from suricate.base.effects import atomic, unite
 from suricate.base.types import EMPTY
 from suricate.operators import converge, edge_map, neighbor_reduce
@@ -197,7 +198,7 @@ def split(communities: Communities) -> Array:
     part = sets.labels()  # the smallest vertex of each
     first = xp.flatnonzero((part == xp.arange(n, dtype=np.uint32)) & (base.size > 0))
     several = xp.bincount(base.label[first], minlength=n)[base.label[first]] > 1
-    if not bool(several.any()):
+    if not any_true(several):
         return xp.empty(0, np.uint32)
     first = first[several]
     size, old = host(xp.bincount(part, minlength=n)[first]), host(base.label[first])
