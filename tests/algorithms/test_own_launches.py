@@ -46,7 +46,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def packed(view: StoreView) -> np.void:
         struct = view_struct(view.data).dtype
-        STRUCTS["View"] = SimpleNamespace(size=struct.itemsize)
+        STRUCTS["View"] = STRUCTS["OneWay"] = SimpleNamespace(size=struct.itemsize)
         return np.zeros(1, struct)[0]
 
     monkeypatch.setattr(Program, "kernel", kernel)
@@ -97,8 +97,9 @@ def test_components(launched: list[str], backend_name: str, directed: bool) -> N
     assert launched == ["connect", "build", "build", *["repair"] * 3, "make_roots", "repair", *labels]
 
 
-def test_core_numbers(launched: list[str], backend_name: str) -> None:
-    graph = graph_of(backend_name, directed=False)
+@pytest.mark.parametrize("directed", [False, True])
+def test_core_numbers(launched: list[str], backend_name: str, directed: bool) -> None:
+    graph = graph_of(backend_name, directed=directed)
     numbers = CoreNumbers(graph.device)
     numbers.compute(graph)
     numbers.update(graph, arcs_of(7, filtered=True), arcs_of(3, filtered=False))
