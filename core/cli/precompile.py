@@ -57,6 +57,7 @@ from suricate.stream.rehearsal import rehearse_names
 Step = tuple[str, Callable[[], Any]]  #: what it is for, and the calls
 PARTS = "graphs", "stream", "replay", "networkx"
 WEIGHTS = None, "float32", "float64", "int32"
+COUNTS = "uint32"  #: of windows that count the events of a pair
 FEW = 2  #: sources of a sample
 REPLAYED = 600  #: events: one vertex outgrows its first table
 PROCESSES = 4  #: at most: each takes some 400 MB
@@ -259,7 +260,7 @@ def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
     """
     requires, weighted = algorithm.requires, inspect.signature(algorithm).parameters.get("weighted")
     directions = [each for each in (True, False) if requires.undirected is not each]
-    weights = [each for each in WEIGHTS if requires.weighted in (None, each is not None)]
+    weights = [each for each in (*WEIGHTS, COUNTS) if requires.weighted in (None, each is not None)]
     asked = weighted is not None and weighted.default is False  # None: as the graph is
     sides = sorted({(each, one) for each in directions for one in (requires.in_edges, each)})
     needed: dict[tuple[Any, ...], list[bool]] = {}

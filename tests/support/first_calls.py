@@ -142,15 +142,16 @@ def streams(*tracked: str, jobs: tuple[tuple[int, int, int | None], ...] = JOBS)
     """Run ``suricate stream`` with all algorithms (``tracked``) over windows and slides of many sizes."""
     rng = np.random.default_rng(9)
     with tempfile.TemporaryDirectory() as folder:
-        for kind, (size, slides, window) in itertools.product(("ids", "names", "weighted"), jobs):
+        for kind, (size, slides, window) in itertools.product(("ids", "names", "weighted", "counted"), jobs):
             path, count = Path(folder) / "events.csv", size * slides
             time, (src, dst) = np.sort(rng.integers(0, slides * HOUR, count)), rng.integers(0, ENDS, (2, count))
             name, weight = "" if kind == "ids" else "account ", ",5" if kind == "weighted" else ""
             lines = [f"{name}{a},{name}{b},{t}{weight}" for a, b, t in zip(src, dst, time, strict=True)]
             path.write_text("\n".join(["src,dst,time" + (",weight" if weight else ""), *lines]) + "\n")
             given = [] if window is None else ["--window", f"{window}h"]
-            given += ["--names"] * bool(name) + ["--combine", "sum"] * bool(weight)
-            for together in taking_alike(tracked or tuple(plugins.algorithms()), weighted=bool(weight)):
+            combine = {"weighted": ["--combine", "sum"], "counted": ["--combine", "count"]}.get(kind, [])
+            given += ["--names"] * bool(name) + combine
+            for together in taking_alike(tracked or tuple(plugins.algorithms()), weighted=bool(combine)):
                 stream(path, together, f"{name}{src[0]}", given)
 
 
