@@ -155,8 +155,9 @@ def test_an_update_that_only_moves_is_refused() -> None:
 def test_merges_that_are_never_undone_are_refused() -> None:
     class Merging(Leiden):
         def _pass(self, graph: Any) -> bool:
-            self._found.climb(False, 1)
-            self._found.split()
+            with self._found.copied():
+                self._found.climb(False, 1)
+                self._found.split()
             self._changed = 0.0
             return False
 

@@ -122,7 +122,7 @@ def parameters(code: Program, kernel: str) -> list[str]:
     """Return the C++ types of a kernel's parameters; ``VIEWS`` are those of ``core_numbers.cuh``."""
     found = re.search(rf"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?{kernel}\(([^)]*)\)", code.text)
     assert found, f"{code.source.name} has no kernel {kernel}"
-    views = "OneWay out, OneWay into" if "both_ways.cuh" in code.prelude else "View g"
+    views = "OneWay out, OneWay into" if "both_ways.cuh" in code.text else "View g"
     kinds = (" ".join(part.split()[:-1]) for part in found[1].replace("VIEWS", views).split(","))
     return [kind.replace("const ", "").replace("__grid_constant__ ", "") for kind in kinds]
 
