@@ -124,7 +124,7 @@ class SlabHashStore(Store):
 
             per_bucket = options.load_factor * shape.keys
             kernels = CpuKernels(budget, shape.weight_words, shape.keys, per_bucket, hashing=options.hashing)
-        rows, tables = Rows(device, self.rows), None
+        rows, tables = Rows(device, self.kept_rows), None
         if before is not None:
             rows, tables = before.rows, (before.slabs.vertex, before.slabs.buckets)
         pool = Pool(device, shape, budget, rows, vertices, tables)
@@ -321,14 +321,14 @@ class SlabHashStore(Store):
     def keep_rows(self, rows: Array) -> None:
         """Keep the rows of vertices in ``rows`` (int64[k, 2]) only; see :meth:`suricate.store.Store.keep_rows`."""
         held, slabs = self.pool.rows, self.slabs
-        if self.rows is not None and np.array_equal(self.rows, rows):
+        if self.kept_rows is not None and np.array_equal(self.kept_rows, rows):
             return
         gone = without(held.kept.clip(0, self.num_vertices), joined(rows))
         arange = partial(self.device.xp.arange, dtype=np.uint32)
         for begin, end in gone.tolist():
             self.delete_vertices(self.budget.made(arange, begin, end))
         self.budget.made(held.keep, rows, {2: slabs.vertex, 1: slabs.buckets})
-        self.rows, self.budget.arrays = rows, self.pool.array_bytes(slabs)
+        self.kept_rows, self.budget.arrays = rows, self.pool.array_bytes(slabs)
 
     # -- traversal -----------------------------------------------------------------------------------------------------
 
@@ -398,7 +398,7 @@ class SlabHashStore(Store):
         if device.kind not in self.devices:
             raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
         limit, options = self.memory_limit, self.options()
-        options |= {"weight_dtype": self.weight_dtype, "memory_limit": limit, "rows": self.rows}
+        options |= {"weight_dtype": self.weight_dtype, "memory_limit": limit, "rows": self.kept_rows}
         other = type(self)(0, device=device, **options)
         other.pool.adopt(self.pool.copied_to(other.pool))
         other.num_vertices = self.num_vertices

@@ -136,7 +136,7 @@ class Store(ABC):
         memory_limit: int | None = None,
         rows: Array | None = None,
     ) -> None:
-        label, self.rows = self.name, rows
+        label, self.kept_rows = self.name, rows
         self.num_vertices = integer(f"{label}: num_vertices", num_vertices, low=0, high=MAX_VERTICES)
         self.device = device
         self.weight_dtype = (

@@ -206,6 +206,12 @@ class StoreConformance:
         for _, store in self._with_each_option():
             assert store.copy_to(store.device).options() == store.options(), "a copy has other options"
 
+    def test_no_attribute_hides_a_method(self) -> None:
+        """Nothing that a store keeps as an attribute has the name of one of its methods."""
+        for _, store in self._with_each_option():
+            hidden = [name for name in vars(store) if callable(getattr(type(store), name, None))]
+            assert not hidden, f"attributes of the store hide its methods {', '.join(hidden)}"
+
     def _with_each_option(self) -> Iterator[tuple[dict[str, Any], Store]]:
         """Yield ``(given, store)``, options and a store built with them besides ``self.options``.
 
