@@ -212,7 +212,7 @@ def demo(
 @click.option("--knob", "knobs", multiple=True, help="Backend option that the sweep varies; repeatable. Default: all.")
 @click.option("--weighted", is_flag=True, help="Operations on weighted (float32) graphs.")
 @click.option("--checks", type=click.Choice(["eager", "deferred"]), default="eager", show_default=True)
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Backend option; repeatable.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Option of graphs; repeatable.")
 @DEVICE
 @SEED
 @QUIET_CORE
@@ -325,7 +325,8 @@ def run_scaling(
         sizes = options["batches"] or constants.SCALING_BATCHES
         repeats = options["repeats"] if is_given("repeats") else constants.SCALING_REPEATS
         plan = Plan(
-            backend[0] if backend else default_backend(resolve_device(device)).name, sizes, sizes,
+            backend[0] if backend else default_backend(resolve_device(device)).name,
+            parse(options["options"]), sizes, sizes,
             suites.algorithm_names(algorithms), repeats, options["workloads"], options["seed"],
         )  # fmt: skip
         check_versions(output, [(plan.backend, algorithm) for algorithm in (None, *plan.names())])

@@ -15,7 +15,7 @@ from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Spec, parse
 from suricate.bench.runner import Skipped
-from suricate.generate.edge_streams import EdgeStream, RMATStream, UniformStream
+from suricate.generate.edge_streams import EdgeStream, GridStream, RMATStream, UniformStream
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def drawn_degrees(fixture: Fixture) -> Any:
 
 
 def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
-    """Return the graph for ``spec``, drawn in pieces: ``rmat:SCALE[:EDGE_FACTOR]`` or ``uniform:VERTICES:EDGES``.
+    """Return the graph for ``spec``, drawn in pieces: ``rmat:SCALE[:EDGE_FACTOR]``, a uniform graph or a grid.
 
-    ``seed`` is for the generator. The edges differ from those of ``inputs.load``.
+    ``seed`` is for the generator. The edges differ from those of ``inputs.load``, those of a grid in their order.
 
     Raises:
         UnknownNameError: ``spec`` is neither the name of a generator nor a file.
@@ -107,15 +107,23 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
     if spec.kind == "rmat":
         scale, factor = (*spec.numbers, constants.EDGE_FACTOR)[:2]
         return DrawnInput(spec.text, factor << scale, RMATStream(scale, seed))
+    if spec.kind == "grid":
+        width, height = spec.numbers
+        stream = GridStream(max(1, (width * height).bit_length() - 1), seed)
+        if (width, width * height) != (stream.width, stream.num_vertices):
+            raise ValueError(
+                f"{spec.text!r}: drawn in pieces, both sides are powers of two, the width is at most twice the height"
+            )
+        return DrawnInput(spec.text, stream.length, stream)
     if spec.kind != "uniform":
-        raise ValueError(f"{spec.text!r} cannot be drawn in pieces: only rmat and uniform can")
+        raise ValueError(f"{spec.text!r} cannot be drawn in pieces: only rmat, grid and uniform can")
     num_vertices, num_edges = spec.numbers
     if num_vertices & (num_vertices - 1):
         raise ValueError(f"{spec.text!r}: drawn in pieces, the number of vertices is a power of two")
-    stream = UniformStream(num_vertices.bit_length() - 1, seed)
-    if num_edges > stream.length:
-        raise ValueError(f"{spec.text!r}: the vertices have only {stream.length} different edges")
-    return DrawnInput(spec.text, num_edges, stream)
+    pairs = UniformStream(num_vertices.bit_length() - 1, seed)
+    if num_edges > pairs.length:
+        raise ValueError(f"{spec.text!r}: the vertices have only {pairs.length} different edges")
+    return DrawnInput(spec.text, num_edges, pairs)
 
 
 def spec_of(num_edges: int, edges_per_vertex: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Plan:
 
     Attributes:
         backend: name of the backend.
+        options: of the graphs.
         batches: sizes of batches.
         updates: sizes of batches with an algorithm kept current.
         algorithms: names of algorithms; empty: those whose ``suites`` include "scaling".
@@ -52,6 +53,7 @@ class Plan:
     """
 
     backend: str
+    options: Mapping[str, Any]
     batches: tuple[int, ...]
     updates: tuple[int, ...]
     algorithms: tuple[str, ...]
@@ -116,7 +118,7 @@ class Session:
         if self.comm.size > 1 and self.plan.has_collectives:
             self._measure_collectives()
         for detail, data in inputs:
-            job = Job(self.comm, data, self.device, self.plan.backend)
+            job = Job(self.comm, data, self.device, self.plan.backend, self.plan.options)
             try:
                 for workload in self.plan.of(job):
                     self._measure(workload, detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ class Job:
         data: the input; each rank draws its part of the edges.
         device: the device of this rank.
         backend: name of the backend.
+        options: of the graph, besides ``in_edges=True``.
         graph: the graph; None until it is built.
         drawn: how many edges have been drawn for batches so far.
     """
@@ -36,6 +38,7 @@ class Job:
     data: DrawnInput
     device: Device
     backend: str
+    options: Mapping[str, Any] = field(default_factory=dict)
     graph: Graph | None = None
     drawn: int = 0
     batches: UniformStream = field(init=False)
@@ -50,8 +53,8 @@ class Job:
         return self.graph
 
     def empty(self, count: int | None = None) -> Graph:
-        """Return a new graph of ``count`` vertices (None: all), which stores in-edges, divided among the ranks."""
-        options: dict[str, Any] = {"in_edges": True, "device": self.device, "backend": self.backend}
+        """Return a new graph of ``count`` vertices (None: all), divided among the ranks, with in-edges by default."""
+        options = {"in_edges": True, "device": self.device, "backend": self.backend, **self.options}
         if self.comm.size > 1:
             options["comm"] = self.comm
         return Graph(self.data.num_vertices if count is None else count, **options)

@@ -11,7 +11,7 @@ temporal and random batches of DF-PageRank.
 from __future__ import annotations
 
 from suricate.base.public import listing
-from suricate.generate.edge_streams import RMATStream, UniformStream
+from suricate.generate.edge_streams import GridStream, RMATStream, UniformStream
 from suricate.generate.generators import (
     existing_edges,
     grid,
@@ -25,7 +25,7 @@ from suricate.generate.generators import (
 )
 
 __all__ = [
-    "RMATStream", "UniformStream", "existing_edges", "grid", "mixed", "random_geometric", "rmat", "sliding_window",
-    "temporal_batches", "uniform", "uniform_pairs",
+    "GridStream", "RMATStream", "UniformStream", "existing_edges", "grid", "mixed", "random_geometric", "rmat",
+    "sliding_window", "temporal_batches", "uniform", "uniform_pairs",
 ]  # fmt: skip
 __dir__ = listing(__all__)

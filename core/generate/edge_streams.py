@@ -144,6 +144,31 @@ class RMATStream(EdgeStream):
         return EdgeList(self._ids(src).astype(np.uint32), self._ids(dst).astype(np.uint32))
 
 
+class GridStream(EdgeStream):
+    """A road-like grid of ``2**scale`` vertices, both arcs of every edge once: first along rows, then between them.
+
+    Vertex ``y * width + x`` is joined to its neighbours; ``width`` is the height, or twice it if ``scale`` is odd.
+    ``seed`` changes nothing.
+    """
+
+    distinct = True
+
+    def __init__(self, scale: int, seed: int = 0) -> None:
+        super().__init__(scale, seed)
+        self.width = 1 << (self.scale + 1) // 2
+        self._along = self.num_vertices - self.num_vertices // self.width  # edges along rows
+        self.length = 2 * (self._along + self.num_vertices - self.width)
+
+    def at(self, number: Any, xp: Any = np) -> EdgeList:
+        """Return the edges of the given numbers, as :meth:`EdgeStream.at` does."""
+        edge, is_back = number >> np.uint64(1), (number & np.uint64(1)).astype(bool)
+        is_along = edge < np.uint64(self._along)
+        first = xp.where(is_along, edge + edge // np.uint64(self.width - 1), edge - np.uint64(self._along))
+        second = first + xp.where(is_along, np.uint64(1), np.uint64(self.width))
+        src, dst = xp.where(is_back, second, first), xp.where(is_back, first, second)
+        return EdgeList(src.astype(np.uint32), dst.astype(np.uint32))
+
+
 class LevelTable:
     """Draws several levels of the recursion of R-MAT at once, out of ``4**levels`` outcomes, by Walker's alias method.
 

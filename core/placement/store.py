@@ -246,11 +246,11 @@ class PartitionedStore(Store):
         """Verify the local store, and that it holds rows of this rank only; collective, raises ``CheckFailed``."""
         with self.part.comm.alike():
             self.local.check()
-            if self.local.kept_rows is not None and not np.array_equal(self.local.kept_rows, self.part.ownership.ranges):
+            kept = self.local.kept_rows
+            if kept is not None and not np.array_equal(kept, self.part.ownership.ranges):
                 raise CheckFailed(f"rank {self.part.comm.rank} keeps rows of other vertices than those that it owns")
             degrees = self.local.degrees()
-            outside = int(degrees.sum()) - int(degrees[self.part.own].sum())
-            if outside:
+            if outside := int(degrees.sum()) - int(degrees[self.part.own].sum()):
                 raise CheckFailed(f"rank {self.part.comm.rank} holds {outside} arcs of other ranks")
 
 

@@ -59,7 +59,8 @@ def test_graphs_of_a_size(edges):
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
-        ("grid:3x3", ValueError, "cannot be drawn in pieces"),
+        ("grid:3x3", ValueError, "powers of two"),
+        ("grid:2x8", ValueError, "at most twice the height"),
         ("uniform:60:600", ValueError, "power of two"),
         ("uniform:8:65", ValueError, "only 64 different"),
         ("nosuch", UnknownNameError, "rmat:SCALE"),

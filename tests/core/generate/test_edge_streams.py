@@ -7,9 +7,10 @@ import pytest
 
 from suricate.base.types import edge_keys
 from suricate.errors import ParameterError
-from suricate.generate.edge_streams import GRAPH500, Permutation, RMATStream, UniformStream
+from suricate.generate import grid
+from suricate.generate.edge_streams import GRAPH500, GridStream, Permutation, RMATStream, UniformStream
 
-STREAMS = [RMATStream, UniformStream]
+STREAMS = [RMATStream, UniformStream, GridStream]
 
 
 def keys_of(edges):
@@ -27,7 +28,7 @@ def test_a_stream_is_the_same_however_it_is_cut(kind, device):
         begin += size
     chosen = np.array([2999, 5, 5], np.uint64)
     assert np.array_equal(keys_of(stream.at(chosen)), whole[[2999, 5, 5]])
-    assert not np.array_equal(keys_of(kind(11, seed=8).piece(0, 3000)), whole)
+    assert np.array_equal(keys_of(kind(11, seed=8).piece(0, 3000)), whole) == (kind is GridStream)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,13 @@ def test_a_uniform_stream_has_every_pair_once_and_knows_its_numbers():
     for ends in (part.src, part.dst):  # degrees of mean 1 are Poisson
         shares = np.bincount(np.bincount(ends, minlength=1 << 16))[:4] / (1 << 16)
         assert np.allclose(shares, np.exp(-1) / np.array([1, 1, 2, 6]), atol=0.005)
+
+
+@pytest.mark.parametrize("scale", range(1, 8))
+def test_a_grid_stream_has_the_arcs_of_a_grid(scale):
+    stream = GridStream(scale)
+    edges, whole = stream.piece(0, stream.length), grid(stream.width, stream.num_vertices // stream.width)
+    assert np.array_equal(np.sort(keys_of(edges)), keys_of(whole))
 
 
 def test_rmat_has_the_quarters_of_graph500_at_every_level():
