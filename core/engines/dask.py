@@ -283,7 +283,7 @@ def _rank(
         arguments: list[Any] = [comm]
         if given is not None:
             empty, owners, numbers = given
-            arguments.append(Partitions(empty, owners, dict(zip(numbers, parts, strict=True)), own.rank))
+            arguments.append(Partitions(empty, owners, dict(zip(numbers, parts, strict=True)), own.size))
             arguments[1].check(comm)
         with using(comm), Limited(threads or worker.state.nthreads):
             answer = job(*arguments)

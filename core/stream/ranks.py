@@ -17,7 +17,7 @@ from suricate.base.errors import RequirementError
 from suricate.base.parameters import one_of
 from suricate.comm.messages import source_limit
 from suricate.intake.arrays import bits, on_host
-from suricate.io.sources.all_ranks import Stretches
+from suricate.io.sources.all_ranks import InStretches, Stretches
 from suricate.io.sources.lanes import InLanes
 from suricate.state.locks import capacity_error
 from suricate.stream.options import STEP, WindowOptions
@@ -137,7 +137,7 @@ class Ranks:
             each.found = [] if all_read else None
 
     def readable(self, source: Source, readers: Any, options: WindowOptions) -> Source:
-        """Return the source as it is, or files in stretches if ``readers`` is ``"all"``; collective.
+        """Return the source as it is, or, of files, in stretches if ``readers`` is ``"all"``; collective.
 
         Raises:
             UnknownNameError: ``readers`` is neither ``"first"`` nor ``"all"``.
@@ -157,7 +157,7 @@ class Ranks:
                 raise RequirementError(f"readers='all': not with {what}, for which readers='first' reads")
             if isinstance(source, InLanes):
                 source._demand_divided(idle=options.idle_seconds is not None)
-            divided = source if isinstance(source, InLanes) else Stretches(source)
+            divided = source if isinstance(source, InLanes | InStretches) else Stretches(source)
         if self.comm is not None:
             self.comm.same({"the source (its files and their sizes)": divided._told()})
         return divided

@@ -111,7 +111,7 @@ class Window(Controls):
         events: also keep the events of each vertex, ``w.log``, a ``suricate.Events``: those that lead to it (``"in"``),
             that it sends (``"out"``), or ``"both"``, which undirected windows always have; None: only edges.
         readers: which of several processes read the source: the ``"first"``, or ``"all"``: each parses its share of
-            files (``st.scan``) that all see, of the sources of ``st.merge``, or of the partitions of a broker.
+            files (``st.scan``) that all see, sources of ``st.merge``, partitions of a broker or of a Dask DataFrame.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.

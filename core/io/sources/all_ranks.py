@@ -1,13 +1,15 @@
-"""Files that all ranks of a job read, each every so many stretches: the source, and how far it was read.
+"""Sources in numbered stretches, of which each rank of a job reads its own: files; and how far they were read.
 
-A position is (number of a stretch, how many of its chunks were read, how many files were begun, a checksum of their
-names, sizes and times). Stretches have the same numbers on any number of ranks, so a job can go on with another one.
+A position in files is (number of a stretch, how many of its chunks were read, how many files were begun, a checksum of
+their names, sizes and times). Stretches have the same numbers on any number of ranks, so a job can go on with another
+one.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,16 +22,54 @@ Position = tuple[int, int, int, int]
 START: Position = 0, 0, 0, 0
 
 
-class Stretches(Source):
-    """The files of a ``Scan``, in stretches; raises ``RequirementError`` for any other source."""
+class InStretches(Source, ABC):
+    """Base class of sources whose numbered stretches, one behind the other, are read by the ranks that own them.
+
+    The first number of a position is that of a stretch.
+    """
 
     resumes, live = True, False
+
+    def owner(self, number: int, size: int) -> int:
+        """Return the rank, of ``size``, that reads a stretch; of one behind the last, any rank."""
+        return number % size
+
+    @abstractmethod
+    def of_rank(self, rank: int, size: int, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark | None]]:
+        """Yield a position behind each chunk of the stretches of a rank, and the chunk; None ends a stretch."""
+
+    def joined(self, before: Any, after: Any) -> Any:
+        """Return the position of all from the one ``before``, and the one that :meth:`of_rank` yielded next."""
+        return after
+
+    def demand_unchanged(self, position: Any) -> None:
+        """Raise ``ParameterError`` if what this rank holds was other data when it was read up to ``position``."""
+
+    @abstractmethod
+    def _told(self) -> list[str]:
+        """Return what must be the same on all ranks."""
+
+    def is_untouched(self, position: Any) -> bool:
+        """Return False: what was added shows when it is read."""
+        return False
+
+
+class Shared(ABC):
+    """What lies with the ranks of a job, in parts: ``st.source`` makes a source of it, which all read."""
+
+    @abstractmethod
+    def as_source(self, **options: Any) -> Source:
+        """Return the source; ``options`` are those of :class:`Source`."""
+
+
+class Stretches(InStretches):
+    """The files of a ``Scan``, in stretches; raises ``RequirementError`` for any other source."""
 
     def __init__(self, source: Source) -> None:
         if not isinstance(source, Scan) or not divides(source) or source.format == "events" or source.restarts:
             reason = (
                 "all processes read files (st.scan) that are no pipes, no event files and not read again if replaced, "
-                "st.merge and brokers"
+                "st.merge, brokers, and what engines hand to their jobs"
             )
             raise RequirementError(f"readers='all': {reason}; readers='first' takes any source")
         self._scan, self.time_unit, self.prefetch = source, source.time_unit, source.prefetch
@@ -87,10 +127,6 @@ class Stretches(Source):
     def place(self, position: Any) -> str:
         """Return the name of the file that ``position`` is in."""
         return str(self.paths[max(position[2] - 1, 0)] if position else self.paths[0])
-
-    def is_untouched(self, position: Any) -> bool:
-        """Return False: what was added shows when it is read."""
-        return False
 
     def describe(self) -> str:
         """Return the description of the files."""

@@ -244,6 +244,10 @@ class Lanes(ABC):
     own: Mapping[int, Any]
     turns: tuple[int, Sequence[int]] = (0, ())
 
+    def owner(self, at: int, size: int) -> int:
+        """Return the rank, of ``size``, that reads lane ``at``."""
+        return at % size
+
     @property
     def knows(self) -> bool:
         """Whether the first event of all lanes has said what chunks have; see :meth:`first` and :meth:`hear`."""
@@ -304,7 +308,7 @@ class MergeLanes(Lanes):
         self._size, self.number, self._first = size, len(sources), first
         *begin, self.turns = position or (*(START for _ in sources), (0, ()))
         before = np.cumsum([1, *(len(each.refusals) for each in sources)]).tolist()
-        own = range(rank, self.number, size)
+        own = [at for at in range(self.number) if self.owner(at, size) == rank]
         self.own: dict[int, Lane] = {at: Lane(sources[at], begin[at], ahead, most, before[at]) for at in own}
 
     def begin(self, gather: Any, reading: Any) -> bool:
@@ -315,7 +319,7 @@ class MergeLanes(Lanes):
                     if at in self.own:
                         self.own[at].fill_first()
                 told = gather(None, (self._first.texts, self._first.zoned))
-                self._first.texts, self._first.zoned = told[at % self._size]
+                self._first.texts, self._first.zoned = told[self.owner(at, self._size)]
         return True
 
     def position(self, lanes: Sequence[Any], turns: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.intake.tables import column_names, is_lazy, is_stream
+from suricate.io.sources.all_ranks import Shared
 from suricate.io.sources.scan import ordered, scan
 from suricate.io.sources.source import Chunks, Function, Source
 
@@ -35,7 +36,8 @@ def source(
 
     Args:
         x: a dict of arrays, a frame, an Arrow table, or an iterable of them; a function: ``x(position)`` yields
-            (position behind the chunk, chunk), and None is the start; files, as ``st.scan`` takes them; or a source.
+            (position behind the chunk, chunk), and None is the start; files, as ``st.scan`` takes them; partitions of
+            a Dask DataFrame, as a job on Dask gets them; or a source.
             In place of chunks there may be rows: dicts of values, tuples ``(time, src, dst, weight, kind)``, of which
             the last two may be missing, or ``(src, dst)``; or lists of rows. Iterables and what functions return may
             be asynchronous. Rows of a live source, and asynchronous sources, are read by a thread, and are silent when
@@ -65,6 +67,10 @@ def source(
         if (max_wait, max_rows) != (None, None):
             raise ParameterError("source: max_wait and max_rows are for rows, not for files")
         return scan(x, order=order, **given)
+    if isinstance(x, Shared):
+        if (max_wait, max_rows) != (None, None):
+            raise ParameterError("source: max_wait and max_rows are for rows, not for partitions")
+        return ordered(x.as_source(**given), order, prefetch)
     given |= {"max_wait": max_wait, "max_rows": max_rows}
     if is_stream(x) or is_lazy(x) or column_names(x) is not None:
         return ordered(Chunks([x], **given), order, prefetch)

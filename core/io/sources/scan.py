@@ -49,7 +49,7 @@ from suricate.io.parts import matching
 from suricate.io.sources.chunk_columns import Texts
 from suricate.io.sources.identity import ChangedError, rows_behind, state_of, without
 from suricate.io.sources.refusals import BadLine
-from suricate.io.sources.source import COLUMNS, MARK, Chunk, Sorted, Source, _Mark, columns_of
+from suricate.io.sources.source import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
 from suricate.io.sources.times import NANOSECONDS
 
 PARSED = ("src", "dst", "weight", "time")  #: columns that the readers of text know
@@ -410,7 +410,7 @@ def ordered(source: Source, order: str | None, prefetch: int | None) -> Source:
         raise ParameterError(f"prefetch={prefetch}: a sorted source is read as a whole")
     if source.endless:
         raise ParameterError("order='time' sorts all events of a source; this one waits for further ones")
-    return Sorted(source)
+    return source._by_time()
 
 
 @keywords(attributes="columns={'fee': ...}")

@@ -183,6 +183,10 @@ class Source:
         """
         return "the source"
 
+    def _by_time(self) -> Source:
+        """Return a source of its events, sorted by time."""
+        return Sorted(self)
+
     def describe(self) -> str:
         """Return a text by which a checkpoint can tell whether it was made with this source.
 

@@ -128,6 +128,10 @@ class LaneReaders(Readers):
         """Read no further."""
         self._lanes.close()
 
+    def _owner(self, at: int) -> int:
+        """Return the rank that reads lane ``at``."""
+        return self._lanes.owner(at, self._comm.size)
+
     def position(self) -> Any:
         """Return the position of the source behind what was taken; collective."""
         if not self._has_begun:
@@ -177,7 +181,7 @@ class LaneReaders(Readers):
         everybody = self._comm.together(problem, facts)
         all_told, all_found, silent, all_candidates, waits, waited = zip(*everybody, strict=True)
         self._queue(offered, all_told)
-        has = [all_found[at % self._comm.size][at] for at in range(self._lanes.number)]
+        has = [all_found[self._owner(at)][at] for at in range(self._lanes.number)]
         self._ended = [each is False for each in has]
         if self._turns.decide(has, tuple(sorted(at for each in silent for at in each))):
             self._has_ended = all(self._ended)
@@ -256,7 +260,7 @@ class LaneReaders(Readers):
         demand_alike([_Columns(*candidates[at][:2]) for at in waits])
         odd = [at for at in waits if candidates[at][2] is None]
         if odd:
-            self._raise(odd[0] % self._comm.size)
+            self._raise(self._owner(odd[0]))
         self._contents.hear_all_columns([candidates[at][2] for at in waits])
         self._knows_columns = True
         return True
@@ -294,7 +298,7 @@ class LaneReaders(Readers):
         heads = [self._queues[at][0] for at in waits]
         owner, ticks = merged([head.ticks for head in heads], most)
         if heads[owner[-1]].told.fails:
-            self._failed = waits[owner[-1]] % self._comm.size
+            self._failed = self._owner(waits[owner[-1]])
             owner, ticks = owner[:-1], ticks[:-1]
             if not len(owner):
                 return
@@ -328,7 +332,7 @@ class LaneReaders(Readers):
         leaves = bool(whys) and None not in whys
         if leaves and self._job._ranks.is_first:
             own = own._replace(invalid=[(0, left_out(str(whys[0]), rows))])
-        ranks = np.array(waits)[owner[:rows][~bad]] % self._comm.size
+        ranks = np.array([self._owner(at) for at in waits])[owner[:rows][~bad]]
         part = Part(ranks, rows, rows - len(gone), gone - np.arange(len(gone)), len(gone), leaves, malformed)
         self._turns.rows += rows
         used = [(at, count) for at, count in zip(waits, uses, strict=True) if count and at in self._lanes.own]

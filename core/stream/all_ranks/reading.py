@@ -1,7 +1,8 @@
-"""The loop of a job whose source all ranks read: each parses its stretches of the files, and all take them in order.
+"""The loop of a job whose source all ranks read: each parses its stretches of it, and all take them in order.
 
-A stretch has a number, and the rank with this number, modulo their number, reads it. At a meeting each rank says what
-it has read of its next stretch; what follows without a gap on the chunks that were taken is taken, by all ranks.
+A stretch has a number, and one rank owns it (of files that with this number, modulo their number). At a meeting each
+rank says what it has read of its next stretch; what follows without a gap on the chunks that were taken is taken, by
+all ranks.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import FileFormatError, RequirementError
-from suricate.io.sources.all_ranks import START, Stretches
+from suricate.io.sources.all_ranks import START, InStretches
 from suricate.io.sources.refusals import with_held
 from suricate.stream.all_ranks.contents import Own, Part, SharedContents
 from suricate.stream.background import NOT_YET, ReadAhead
@@ -124,12 +125,15 @@ def left_out(why: str, rows: int) -> list[Any]:
 
 
 class StretchReaders(Readers):
-    """Readers of files, each of every so many stretches."""
+    """Readers of a source in stretches, each of those that it owns."""
 
     def __init__(self, job: Window) -> None:
         super().__init__(job)
-        assert isinstance(job._source, Stretches)
+        assert isinstance(job._source, InStretches)
         self._source = job._source
+        if job._position is not None:
+            with job._ranks.alike():
+                self._source.demand_unchanged(job._position)
         self._turn = int((job._position or START)[0])  # the stretch that is taken next, or goes on
         self._offered = deque[_Chunk]()  # what this rank has read of its next stretch,
         self._is_whole = self._is_over = False  # whether this is all of it, and whether there is no such stretch
@@ -150,7 +154,7 @@ class StretchReaders(Readers):
             malformed = [[*enumerate(own.malformed)]] if own.malformed else ()
             mine = Own(own.events, None, [*enumerate(own.invalid)], malformed)
         self._contents.take_part(part, times, mine)
-        self._job._position = part.position
+        self._job._position = self._source.joined(self._job._position, part.position)
 
     # -- meetings ------------------------------------------------------------------------------------------------------
 
@@ -163,9 +167,9 @@ class StretchReaders(Readers):
         parts = [each.part for each in self._offered if each.part is not None]
         is_whole = self._is_whole and len(parts) == len(self._offered)
         everybody = comm.together(None, (parts, is_whole, self._is_over, self._error is not None))
-        found, own = list[Part](), list[_Chunk]()
-        for _ in range(comm.size):
-            rank = self._turn % comm.size
+        found, own, heard = list[Part](), list[_Chunk](), set[int]()
+        while (rank := self._source.owner(self._turn, comm.size)) not in heard:
+            heard.add(rank)
             parts, is_whole, is_over, has_error = everybody[rank]
             if has_error and not found and not parts:
                 self._raise(rank)
@@ -220,7 +224,7 @@ class StretchReaders(Readers):
     def _convert(self) -> None:
         """Convert what is offered; before all know the columns, the first chunk with rows only."""
         knows = self._knows_columns
-        if not knows and self._turn % self._comm.size != self._comm.rank:
+        if not knows and self._source.owner(self._turn, self._comm.size) != self._comm.rank:
             return
         for at, each in enumerate(self._offered):
             if each.part is None:

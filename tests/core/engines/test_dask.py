@@ -20,6 +20,7 @@ from mpi_jobs import start
 from slow_faults import SlowFaults
 
 import suricate as su
+import suricate.stream as st
 from suricate.engines import dask as engine
 from suricate.engines.partitions import Partitions
 from suricate.errors import CommunicationError, ParameterError, RequirementError
@@ -27,6 +28,7 @@ from suricate.parallel import Comm, SelfComm, connect, run
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples" / "engines"))
 import accounts
+import windows
 
 pd = pytest.importorskip("pandas")
 from_pandas = pytest.importorskip("dask.dataframe").from_pandas
@@ -260,6 +262,71 @@ def test_what_is_no_table(client: Any) -> None:
     with pytest.raises(ParameterError, match="frames=True: the job must return a table, got 'tuple'"):
         engine.run(client, numbers, frames=True)
     assert len(engine.run(client, numbers)) == 4
+
+
+# -- streams of partitions ---------------------------------------------------------------------------------------------
+
+EVENTS = FRAME.assign(time=np.arange(400) // 2 + np.random.default_rng(2).integers(-9, 1, 400) + 9)
+
+
+def slides(comm: Comm | None, data: Any, folder: Path, dies: int = 0, **options: Any) -> list[Any]:
+    """Return ends, counts, names and edges; rank 1 dies at a slide of the first start."""
+    graph = {"device": "cpu"} if comm is None else {"device": "cpu", "comm": comm}
+    checkpoints = {"checkpoint": folder / "state", "checkpoint_every": 1} if dies else {}
+    window = st.Window(st.source(data, time_unit="s", **options), size="40s", slide="10s", lateness="5s", names=True,
+                       graph=graph, readers="first" if comm is None else "all", **checkpoints)  # fmt: skip
+    parts, out, found = window.track("wcc"), window.sink(folder / "out.csv"), []
+    for w in window:
+        edges = sorted(zip(*(part.tolist() for part in w.graph.edges()), strict=True))
+        found.append((w.end, w.events, w.late, w.graph.names[w.graph.live_vertices].tolist(), edges))
+        out.write(parts.to_pandas())
+        if dies == window.slides and comm is not None and comm.rank == 1 and not (folder / "died").exists():
+            (folder / "died").touch()
+            os.kill(os.getpid(), 9)
+    return found
+
+
+@pytest.mark.parametrize("order", [None, "time"])
+def test_slides_of_partitions_are_those_of_one_process(client: Any, tmp_path: Path, order: str | None) -> None:
+    (tmp_path / "one").mkdir()
+    data, frame = from_pandas(EVENTS, npartitions=7, sort=False), EVENTS
+    if order is None:  # a partition without rows
+        data = data.map_partitions(lambda part: part if part["time"].min() > 60 else part[:0], meta=EVENTS)
+        frame = data.compute()
+    expected = slides(None, [frame], tmp_path / "one", order=order)
+    found = engine.run(client, lambda comm, data: slides(comm, data, tmp_path, order=order), data=data, ranks=3)
+    assert found == [expected] * 3
+    assert len(expected) > 12
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "one" / "out.csv").read_bytes()
+
+
+@pytest.mark.slow
+def test_the_window_of_the_page(client: Any) -> None:
+    """Payments of a day, and who has most partners in the week that ends with it."""
+    data = from_pandas(windows.PAYMENTS, npartitions=6, sort=False)
+    alone, *many = (engine.run(client, windows.job, data, ranks=ranks) for ranks in (1, 3, 4))
+    assert [each for found in many for each in found] == [alone[0]] * 7
+    paid = windows.PAYMENTS
+    for end, events, _, largest in alone[0]:
+        days = (pd.Timestamp(end) - paid["time"]) / pd.Timedelta("1D")
+        assert events == ((days > 0) & (days <= 1)).sum()
+        week = paid[(days > 0) & (days <= 7)].drop_duplicates(["payer", "payee"])
+        assert largest in week["payer"].value_counts(sort=False)[lambda count: count == count.max()].index
+    assert len(alone[0]) == 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [None, "time"])
+def test_a_stream_goes_on_when_a_worker_was_lost(client: Any, tmp_path: Path, order: str | None) -> None:
+    """Its partitions are made again, and lie elsewhere then."""
+    (tmp_path / "one").mkdir()
+    data = from_pandas(EVENTS, npartitions=9, sort=False)
+    expected = slides(None, [EVENTS], tmp_path / "one", order=order)
+    found = engine.run(
+        client, lambda comm, data: slides(comm, data, tmp_path, 5, order=order), data=data, ranks=4, retries=1
+    )
+    assert found == [expected[4:]] * 4
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "one" / "out.csv").read_bytes()
 
 
 # -- errors of the job, and workers that stay with it ------------------------------------------------------------------
