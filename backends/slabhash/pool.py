@@ -10,7 +10,7 @@ from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, StoreView
 from suricate.errors import CapacityError
 from suricate.intake.arrays import fill, move
-from suricate.store.in_place import growable, lengthened, reach
+from suricate.store.in_place import growable_on, lengthened, reach
 from suricate.store.own_rows import Rows
 
 VERTEX_BYTES = 10  # head word, degree, bucket code
@@ -89,11 +89,14 @@ class Pool:
 
     # -- new arrays ----------------------------------------------------------------------------------------------------
 
-    def aligned(self, size: int, alignment: int) -> Array:
-        """Return an uninitialised ``uint32[size]`` whose address is a multiple of ``alignment`` bytes."""
-        if self._device.is_cuda:
+    def aligned(self, size: int, alignment: int, *, growing: bool = False) -> Array:
+        """Return an uninitialised ``uint32[size]`` whose address is a multiple of ``alignment`` bytes.
+
+        On CUDA it has room to grow only if it is ``growing``: a pool that never grows costs no mapping.
+        """
+        if self._device.is_cuda and not growing:
             return self._device.xp.empty(size, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
-        return growable(size, np.uint32, alignment)
+        return growable_on(self._device, size, np.uint32, alignment)
 
     def filled(self, size: int, alignment: int = 4, kept: Array | None = None, value: int = EMPTY) -> Array:
         """Return ``uint32[size]`` at a multiple of ``alignment`` bytes: ``kept``, if given, then ``value``, all else.
@@ -102,10 +105,10 @@ class Pool:
         """
         begin = 0 if kept is None else len(kept)
         array: Array
-        if kept is not None and self._reaches(kept, size):
+        if kept is not None and reach(kept) >= size:
             array = lengthened(kept, size)
         else:
-            array = self.aligned(size, alignment)
+            array = self.aligned(size, alignment, growing=begin > 0)
             if kept is not None:
                 array[:begin] = kept
         if self._device.is_cuda and begin < size:
@@ -113,10 +116,6 @@ class Pool:
         else:
             fill(array[begin:], value)
         return array
-
-    def _reaches(self, array: Array, size: int) -> bool:
-        """Return whether ``array`` can have ``size`` entries where it is; False on CUDA."""
-        return not self._device.is_cuda and reach(array) >= size
 
     def tables(self, vertices: int) -> Tables:
         """Return ``vertex`` and ``buckets`` (see ``Slabs``) for ``vertices`` vertices without edges.
@@ -164,21 +163,19 @@ class Pool:
 
     def grows_in_place(self, capacity: int) -> bool:
         """Return whether the slabs can become ``capacity`` ones where they are; smaller arrays may be copied then."""
-        return self._reaches(self.slabs.pool, capacity * self.slabs.words)
+        return reach(self.slabs.pool) >= capacity * self.slabs.words
 
     def grown(self, capacity: int) -> Slabs:
         """Return the current arrays for ``capacity`` slabs: longer where they are if they have room, else copied."""
         slabs, marks = self.slabs, capacity if self.slabs.marked else 0
-        kept = {name: getattr(slabs, name) for name in ("pool", "owner", "fresh", "touched")}
-        sizes = (capacity * slabs.words, capacity, marks, marks)
-        staying = sum(part.nbytes for part, size in zip(kept.values(), sizes, strict=True) if self._reaches(part, size))
+        kept = {name: getattr(slabs, name) for name in ("fresh", "touched", "owner", "pool")}
+        sizes = (marks, marks, capacity, capacity * slabs.words)
+        staying = sum(part.nbytes for part, size in zip(kept.values(), sizes, strict=True) if reach(part) >= size)
         self._admit(capacity, marked=bool(marks), besides=-staying)
-        with self._budget.allocating():
-            pool, owner = (
-                self.filled(size, alignment, part)
-                for size, alignment, part in zip(sizes, (POOL_ALIGNMENT, 4), kept.values(), strict=False)
-            )
+        with self._budget.allocating():  # the pool last: if memory lacks, what has grown before is small
             fresh, touched = (self.filled(marks, 4, kept[name], 0) for name in ("fresh", "touched"))
+            owner = self.filled(capacity, 4, kept["owner"])
+            pool = self.filled(capacity * slabs.words, POOL_ALIGNMENT, kept["pool"])
         return slabs._replace(pool=pool, owner=owner, fresh=fresh, touched=touched, capacity=capacity)
 
     def with_marks(self) -> Slabs:

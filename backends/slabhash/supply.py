@@ -431,13 +431,15 @@ class Supply:
     def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
         """Grow the pool until ``wanted`` slabs are free, or at least ``least``; return whether it grew.
 
-        A pool that stays where it is grows by a piece at a time, which costs no call of an update much.
+        A pool that stays where it is grows by a piece at a time, which costs no call of an update much; on CUDA by a
+        sixteenth, since each piece takes calls of the driver.
         If memory is lacking and growth is not ``optional``, all slabs are trimmed; ``CapacityError`` is raised if fewer
         than ``least`` are free then.
         """
         capacity, free = self._pool.slabs.capacity, self.ledger.free
         if self._pool.grows_in_place(capacity + least - free):
-            wanted = min(wanted, least + PIECE // self._pool.slab_bytes)
+            piece = capacity // 16 if self.ledger.warps else PIECE // self._pool.slab_bytes
+            wanted = min(wanted, least + piece)
         self._kernels.forget()  # what it has cached would count while both pools are there
         try:
             slabs = first_that_fits(self._pool.grown, capacity + max(0, wanted - free), capacity + least - free)

@@ -1,4 +1,4 @@
-"""Addresses of a CUDA device of which some blocks have memory, while all others show one and the same block of zeros.
+"""Reserved addresses of a CUDA device, parts of which have memory: arrays that grow in place, or lack most rows.
 
 CuPy has no functions for that, so these are the driver's, by ``ctypes``. What is mapped is no part of CuPy's pool.
 """
@@ -9,6 +9,7 @@ import ctypes
 from contextlib import suppress
 from functools import cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -62,22 +63,101 @@ def _call(name: str, *args: Any) -> None:
         raise DeviceError(f"{name}: error {code} of the CUDA driver")
 
 
-class Mapping:
+class Addresses:
+    """Reserved addresses for ``size`` bytes; ``address`` is the first. They go, and what is mapped, with this object.
+
+    Attributes:
+        pieces: what is mapped, by its distance from ``address``: its size; all in bytes.
+    """
+
+    def __init__(self, device: Device, size: int) -> None:
+        self.device, self.size, self.pieces = device, size, dict[int, int]()
+        place = ctypes.c_uint64(0)
+        with device.current():
+            _call("cuMemAddressReserve", ctypes.byref(place), size, 0, 0, 0)
+        self.address = place.value
+
+    def array(self, length: int, dtype: Any) -> Array:
+        """Return an array over these addresses, which are there as long as it, or what was cut from it."""
+        cuda = self.device.xp.cuda
+        memory = cuda.UnownedMemory(self.address, self.size, self, self.device.index)
+        return self.device.xp.ndarray((length,), dtype, memptr=cuda.MemoryPointer(memory, 0))
+
+    def created(self, count: int, size: int) -> list[int]:
+        """Return ``count`` new pieces of ``size`` bytes. If memory lacks, CuPy's pool first gives back its cache."""
+        kind, found, has_freed = Kind(type=PINNED, where=ON_DEVICE, device=self.device.index), list[int](), False
+        while len(found) < count:
+            handle = ctypes.c_uint64(0)
+            try:
+                _call("cuMemCreate", ctypes.byref(handle), size, ctypes.byref(kind), 0)
+                found.append(handle.value)
+            except MemoryError:
+                if has_freed:
+                    for one in found:
+                        _call("cuMemRelease", one)
+                    raise
+                has_freed = True
+                self.device.xp.get_default_memory_pool().free_all_blocks()
+        return found
+
+    def map(self, at: int, size: int, handle: int, *, kept: bool = False) -> None:
+        """Map a piece of ``size`` bytes to ``at``; unless its handle is ``kept``, it goes when it is unmapped."""
+        if at in self.pieces:
+            _call("cuMemUnmap", self.address + at, self.pieces.pop(at))
+        _call("cuMemMap", self.address + at, size, 0, handle, 0)
+        self.pieces[at] = size
+        if not kept:
+            _call("cuMemRelease", handle)
+
+    def allow(self, at: int, size: int) -> None:
+        """Let kernels use ``size`` bytes from ``at`` on, which are mapped."""
+        access = Access(where=ON_DEVICE, device=self.device.index, flags=READ_AND_WRITE)
+        _call("cuMemSetAccess", self.address + at, size, ctypes.byref(access), 1)
+
+    def __del__(self) -> None:
+        with suppress(Exception), self.device.current():  # at the end of the process the driver may be gone
+            self.device.xp.cuda.runtime.deviceSynchronize()
+            for at, size in self.pieces.items():
+                _call("cuMemUnmap", self.address + at, size)
+            _call("cuMemAddressFree", self.address, self.size)
+
+
+class Growing(Addresses):
+    """Addresses as many as ``device`` has memory, of which the first have memory: an array there grows in place."""
+
+    def __init__(self, device: Device) -> None:
+        self._block = least_block(device)
+        super().__init__(device, device.xp.cuda.runtime.memGetInfo()[1] // self._block * self._block)
+        self._mapped = 0
+        GROWING[self.address] = self
+
+    def lengthen(self, size: int) -> None:
+        """Give memory to the first ``size`` bytes, uninitialised if they had none; ``MemoryError``: nothing changed."""
+        more = -(-size // self._block) * self._block - self._mapped
+        if more > 0:
+            with self.device.current():
+                self.map(self._mapped, more, *self.created(1, more))
+                self.allow(self._mapped, more)
+            self._mapped += more
+
+
+GROWING: WeakValueDictionary[int, Growing] = WeakValueDictionary()  #: all of them, by address
+
+
+class Mapping(Addresses):
     """Addresses for ``size`` bytes in blocks of ``block`` bytes, zeros; those in ``ranges`` have memory of their own.
 
     Raises ``MemoryError`` if it lacks.
     """
 
     def __init__(self, device: Device, size: int, block: int, ranges: np.ndarray) -> None:
-        self._device, self._block, self._size = device, block, -(-size // block) * block
-        self._shown = np.full(self._size // block, ABSENT, np.int8)  # what each block shows
-        place = ctypes.c_uint64(0)
+        super().__init__(device, -(-size // block) * block)
+        self._block = block
+        self._shown = np.full(self.size // block, ABSENT, np.int8)  # what each block shows
         with device.current():
-            (self._zeros,) = self._new_blocks(1)
-            _call("cuMemAddressReserve", ctypes.byref(place), self._size, 0, 0, 0)
-            self.address = place.value
-            self._map(0, self._zeros)
-            self._allow(block)
+            (self._zeros,) = self.created(1, block)
+            self.map(0, block, self._zeros, kept=True)
+            self.allow(0, block)
             device.xp.cuda.runtime.memset(self.address, 0, block)
             self._shown[0] = ZEROS
             self.keep(ranges)
@@ -87,63 +167,25 @@ class Mapping:
 
         Blocks that have memory keep it. Raises ``MemoryError`` before anything has changed. Waits for the device.
         """
-        wanted = np.full_like(self._shown, ZEROS)
+        wanted, block = np.full_like(self._shown, ZEROS), self._block
         for begin, end in ranges.tolist():
-            wanted[begin // self._block : -(-end // self._block)] = OWN
+            wanted[begin // block : -(-end // block)] = OWN
         changed = np.flatnonzero(wanted != self._shown).tolist()
         if not changed:
             return
-        runtime, fresh = self._device.xp.cuda.runtime, (wanted == OWN) & (self._shown != OWN)
-        with self._device.current():
-            handles = self._new_blocks(int(fresh.sum()))
+        runtime, fresh = self.device.xp.cuda.runtime, (wanted == OWN) & (self._shown != OWN)
+        with self.device.current():
+            handles = self.created(int(fresh.sum()), block)
             runtime.deviceSynchronize()
             for at in changed:
-                if self._shown[at] != ABSENT:
-                    _call("cuMemUnmap", self.address + at * self._block, self._block)
-                self._map(at, handles.pop() if fresh[at] else self._zeros)
+                self.map(at * block, block, handles.pop() if fresh[at] else self._zeros, kept=not fresh[at])
             self._shown = wanted
-            self._allow(self._size)  # one call for all: each takes long
+            self.allow(0, self.size)  # one call for all: each takes long
             for at in np.flatnonzero(fresh).tolist():
-                runtime.memset(self.address + at * self._block, 0, self._block)
+                runtime.memset(self.address + at * block, 0, block)
             runtime.deviceSynchronize()
 
-    def array(self, length: int, dtype: np.dtype) -> Array:
-        """Return an array over these addresses, which are there as long as it, or what was cut from it."""
-        cuda = self._device.xp.cuda
-        memory = cuda.UnownedMemory(self.address, self._size, self, self._device.index)
-        return self._device.xp.ndarray((length,), dtype, memptr=cuda.MemoryPointer(memory, 0))
-
-    def _new_blocks(self, count: int) -> list[int]:
-        """Return ``count`` new blocks of memory, or raise; if it lacks, CuPy's pool first gives back what it caches."""
-        kind, found, has_freed = Kind(type=PINNED, where=ON_DEVICE, device=self._device.index), list[int](), False
-        while len(found) < count:
-            handle = ctypes.c_uint64(0)
-            try:
-                _call("cuMemCreate", ctypes.byref(handle), self._block, ctypes.byref(kind), 0)
-                found.append(handle.value)
-            except MemoryError:
-                if has_freed:
-                    for one in found:
-                        _call("cuMemRelease", one)
-                    raise
-                has_freed = True
-                self._device.xp.get_default_memory_pool().free_all_blocks()
-        return found
-
-    def _map(self, at: int, handle: int) -> None:
-        _call("cuMemMap", self.address + at * self._block, self._block, 0, handle, 0)
-        if handle != self._zeros:
-            _call("cuMemRelease", handle)  # the memory goes when it is unmapped
-
-    def _allow(self, size: int) -> None:
-        """Let kernels use the first ``size`` bytes, which are mapped."""
-        access = Access(where=ON_DEVICE, device=self._device.index, flags=READ_AND_WRITE)
-        _call("cuMemSetAccess", self.address, size, ctypes.byref(access), 1)
-
     def __del__(self) -> None:
-        with suppress(Exception), self._device.current():  # at the end of the process the driver may be gone
-            self._device.xp.cuda.runtime.deviceSynchronize()
-            for at in np.flatnonzero(self._shown != ABSENT).tolist():
-                _call("cuMemUnmap", self.address + at * self._block, self._block)
-            _call("cuMemAddressFree", self.address, self._size)
+        super().__del__()
+        with suppress(Exception), self.device.current():
             _call("cuMemRelease", self._zeros)

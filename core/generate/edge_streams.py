@@ -14,6 +14,7 @@ stream is cut, nothing has to be kept to check a graph against it, and no host h
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -145,7 +146,7 @@ class RMATStream(EdgeStream):
 
 
 class GridStream(EdgeStream):
-    """A road-like grid of ``2**scale`` vertices, both arcs of every edge once: first along rows, then between them.
+    """A road-like grid of ``2**scale`` vertices, both arcs of every edge once, in leaps over the whole grid.
 
     Vertex ``y * width + x`` is joined to its neighbours; ``width`` is the height, or twice it if ``scale`` is odd.
     ``seed`` changes nothing.
@@ -158,9 +159,12 @@ class GridStream(EdgeStream):
         self.width = 1 << (self.scale + 1) // 2
         self._along = self.num_vertices - self.num_vertices // self.width  # edges along rows
         self.length = 2 * (self._along + self.num_vertices - self.width)
+        most = min(self.length, 1 << 30) * 0.618  # so that no product passes 64 bits
+        self._leap = next(step for step in range(int(most) | 1, 0, -2) if math.gcd(step, self.length) == 1)
 
     def at(self, number: Any, xp: Any = np) -> EdgeList:
         """Return the edges of the given numbers, as :meth:`EdgeStream.at` does."""
+        number = number * np.uint64(self._leap) % np.uint64(self.length)
         edge, is_back = number >> np.uint64(1), (number & np.uint64(1)).astype(bool)
         is_along = edge < np.uint64(self._along)
         first = xp.where(is_along, edge + edge // np.uint64(self.width - 1), edge - np.uint64(self._along))

@@ -1,7 +1,8 @@
-"""Arrays of the host that grow in place: they lie at the start of reserved addresses, which take memory when written.
+"""Arrays that grow in place: they lie at the start of reserved addresses.
 
-Where the system reserves none (other systems than Linux, strict accounting of memory, limits of address space), an
-array is a usual one, and has room for no more entries than it has.
+On the host these take memory when they are written, on CUDA when an array is made longer. Where the system reserves
+none (other systems than Linux, strict accounting of memory, limits of address space; on CUDA old drivers, allocators
+other than CuPy's pool, a limit of that), an array is a usual one, and has room for no more entries than it has.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Array, Device
+
 LEAST = 1 << 20  #: bytes of the smallest array that gets room: to copy fewer takes no time that matters
+LARGE = 1 << 28  #: of the smallest on CUDA, where mapping takes about as long as to copy this
 AT_LEAST, TIMES = 1 << 32, 64  #: an array gets room for so many bytes, or so many times its own if that is more
 NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux, which ``mmap`` names from Python 3.13 on
 STRICT = Path("/proc/sys/vm/overcommit_memory")  # "2": reserved addresses count as memory
@@ -57,6 +62,40 @@ def growable(length: int, dtype: np.dtype | type, alignment: int = 1) -> np.ndar
     return memory[start : start + size].view(dtype)
 
 
+def growable_on(device: Device, length: int, dtype: np.dtype | type, alignment: int = 1) -> Array:
+    """Return an uninitialised array on ``device`` as :func:`growable` does; on CUDA large ones have room to grow."""
+    if not device.is_cuda:
+        return growable(length, dtype, alignment)
+    size = length * np.dtype(dtype).itemsize
+    if size < LARGE or not maps(device):
+        return device.xp.empty(length, dtype)  # aligned to 512 bytes by CuPy's memory pool
+    from suricate.cuda.mapped import Growing
+
+    place = Growing(device)
+    place.lengthen(size)
+    return place.array(length, dtype)
+
+
+def maps(device: Device) -> bool:
+    """Return whether memory can be mapped on a CUDA device beside CuPy's pool."""
+    from suricate.cuda.mapped import least_block
+
+    cupy = device.xp
+    pool = cupy.get_default_memory_pool()
+    with device.current():
+        is_free = cupy.cuda.get_allocator() == pool.malloc and not pool.get_limit()
+    return is_free and least_block(device) > 0
+
+
+def _growing(array: Any) -> Any:
+    """Return the ``Growing`` addresses of CUDA that ``array`` lies at the start of; None: there are none."""
+    if array.nbytes < LARGE:
+        return None
+    from suricate.cuda.mapped import GROWING
+
+    return GROWING.get(array.data.ptr)
+
+
 def reserved_for(array: np.ndarray) -> tuple[Reserved, np.ndarray] | None:
     """Return the reserved addresses that ``array`` lies at the start of, and all of their bytes; None: there are none.
 
@@ -69,17 +108,26 @@ def reserved_for(array: np.ndarray) -> tuple[Reserved, np.ndarray] | None:
     return memory, whole
 
 
-def reach(array: np.ndarray) -> int:
+def reach(array: Array) -> int:
     """Return how many entries ``array`` can have without being moved; at least those it has."""
+    if not isinstance(array, np.ndarray):
+        addresses = _growing(array)
+        return len(array) if addresses is None else addresses.size // array.itemsize
     place = reserved_for(array)
     return len(array) if place is None else len(place[1]) // array.itemsize
 
 
-def lengthened(array: np.ndarray, length: int) -> np.ndarray:
+def lengthened(array: Array, length: int) -> Array:
     """Return ``array`` with ``length`` entries, at most :func:`reach` of it, in the same memory.
 
-    Entries behind those of ``array`` are uninitialised.
+    Entries behind those of ``array`` are uninitialised. Raises ``MemoryError`` on CUDA if there is no memory for them.
     """
+    if not isinstance(array, np.ndarray):
+        addresses = None if length <= len(array) else _growing(array)
+        if addresses is None:
+            return array[:length]
+        addresses.lengthen(length * array.itemsize)
+        return addresses.array(length, array.dtype)
     place = reserved_for(array)
     if place is None or length <= len(array):
         return array[:length]

@@ -20,8 +20,10 @@ from suricate.backends.slabhash.budget import Budget, available_memory, memory_l
 from suricate.backends.slabhash.loops.maintain import cut_evenly
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.base.devices import CPU, Device, resolve_device
+from suricate.cuda.mapped import GROWING, Addresses
 from suricate.errors import CapacityError
 from suricate.graph import Graph
+from suricate.store import in_place
 
 
 def test_hints_beyond_the_limit_are_ignored(device: Device) -> None:
@@ -130,6 +132,61 @@ def test_scratch_memory_is_reported_bounded_and_given_back() -> None:
     ready = free.memory()["scratch"]
     free.insert(*random_batch(free, 3, 3_000))
     assert free.memory()["scratch"] == ready > (0, 0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("weight_dtype", [None, F64])
+def test_a_large_pool_grows_where_it_is(monkeypatch: pytest.MonkeyPatch, weight_dtype: Any) -> None:
+    device = resolve_device("cuda")
+    if not in_place.maps(device):
+        pytest.skip("the driver maps no memory")
+    monkeypatch.setattr(in_place, "LARGE", 1 << 16)
+    store, model = SlabHashStore(500, device=device, weight_dtype=weight_dtype), set[tuple[int, int]]()
+    places, capacities = set[int](), set[int]()
+    for seed in range(60):
+        src, dst = random_batch(store, seed, 1_000 if seed else 40_000)
+        store.insert(src, dst, None if weight_dtype is None else device.xp.ones(len(src), weight_dtype))
+        model |= {*zip(src.tolist(), dst.tolist(), strict=True)}
+        store.check()
+        if seed:
+            places.add(store.slabs.pool.data.ptr)
+            capacities.add(store.slabs.capacity)
+    edges = store.edges()
+    assert {*zip(edges.src.tolist(), edges.dst.tolist(), strict=True)} == model
+    assert len(places) <= 2 < len(capacities)
+    assert GROWING.get(store.slabs.pool.data.ptr) is not None
+
+
+@pytest.mark.gpu
+def test_a_pool_that_lacks_memory_to_grow_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = resolve_device("cuda")
+    if not in_place.maps(device):
+        pytest.skip("the driver maps no memory")
+    monkeypatch.setattr(in_place, "LARGE", 1 << 16)
+    graph = Graph(500, backend="slabhash", device="cuda")
+    rng = device.xp.random.default_rng(1)
+    graph.insert_edges(*rng.integers(0, 500, (2, 20_000)))
+
+    asked = list[Any]()
+
+    def refuse(addresses: Addresses, count: int, size: int) -> list[int]:
+        raise MemoryError("none left")
+
+    def fill() -> None:
+        for _ in range(200):
+            asked.append((graph.num_edges, rng.integers(0, 500, (2, 1_000))))
+            graph.insert_edges(*asked[-1][1])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Addresses, "created", refuse)
+        with pytest.raises(CapacityError):
+            fill()
+        before, batch = asked[-1]
+        assert graph.num_edges == before
+        graph.check()
+    graph.insert_edges(*batch)
+    assert graph.has_edges(*batch).all()
+    graph.check()
 
 
 @pytest.mark.gpu

@@ -168,7 +168,7 @@ def device(driver: Driver) -> Any:
     def memset(at: int, *_: Any) -> None:
         assert at in driver.open
 
-    runtime = SimpleNamespace(deviceSynchronize=lambda: None, memset=memset)
+    runtime = SimpleNamespace(deviceSynchronize=lambda: None, memset=memset, memGetInfo=lambda: (0, 9 * PAGE + 7))
     pool = SimpleNamespace(free_all_blocks=lambda: None)
     xp = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), get_default_memory_pool=lambda: pool)
     return SimpleNamespace(index=0, xp=xp, current=nullcontext, synchronize=lambda: None)
@@ -204,6 +204,27 @@ def test_blocks_of_a_device_get_memory_and_give_it_back(driver: Driver) -> None:
     assert not driver.at
     assert driver.blocks == 0
     assert driver.freed == [9 * PAGE]
+
+
+def test_addresses_of_a_device_get_memory_piece_by_piece(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped, "least_block", lambda _: PAGE)
+    growing = mapped.Growing(device(driver))
+    assert growing.size == 9 * PAGE
+    for size, pieces in ((1, {0: PAGE}), (PAGE, {0: PAGE}), (3 * PAGE - 5, {0: PAGE, PAGE: 2 * PAGE})):
+        growing.lengthen(size)
+        assert growing.pieces == pieces
+        assert {at - growing.address for at in driver.at} == {at - growing.address for at in driver.open} == {*pieces}
+    assert mapped.GROWING[growing.address] is growing
+    driver.most = 2
+    with pytest.raises(MemoryError):
+        growing.lengthen(4 * PAGE)
+    growing.lengthen(3 * PAGE)
+    assert growing.pieces == pieces
+    del growing
+    assert not driver.at
+    assert driver.blocks == 0
+    assert driver.freed == [9 * PAGE]
+    assert not mapped.GROWING
 
 
 @pytest.mark.gpu
