@@ -24,10 +24,11 @@ def check(pool: BlockedPool, num_vertices: int) -> None:
     slots = 0 if pool.weight_dtype is None else len(g.dst)
     require(len(g.weight) == slots, "every slot of a weighted store has a weight")
     require(len(g.counters) == COUNTERS, "there are as many counters as the layout has")
+    pool.check_rows(num_vertices)
     used, free = int(g.counters[USED]), int(g.counters[FREE])
     require(0 <= free <= used <= len(g.link), "the pool holds all blocks")
     require(int(g.counters[EDGES]) == int(g.degree.sum(dtype=np.int64)), "the counter of edges is exact")
-    require(bool(np.all((g.head != EMPTY) == (g.degree > 0))), "a vertex owns blocks if and only if it has edges")
+    require(bool(np.all((g.head > 0) == (g.degree > 0))), "a vertex owns blocks if and only if it has edges")
     position = check_chains(g, used)
     check_runs(g, position)
     check_free(g, position)
@@ -93,8 +94,8 @@ def check_chains(g: Graph, used: int) -> np.ndarray:
     included.
     """
     position, number = np.full(used, -1, np.int64), 0
-    owner = np.flatnonzero(g.head != EMPTY)
-    block, before = g.head[owner].astype(np.int64), np.zeros(0, np.int64)
+    owner = np.flatnonzero(g.head)
+    block, before = (~g.head[owner]).astype(np.int64), np.zeros(0, np.int64)
     degree, first = g.degree[owner].astype(np.int64), block
     while len(block):
         require(bool(np.all(block < used)), "every block of a chain is carved")
@@ -123,7 +124,7 @@ def check_runs(g: Graph, position: np.ndarray) -> None:
     owner = g.owner[chained]
     inside = position[chained] < g.run[owner]
     require(
-        np.array_equal(chained[inside], g.head[owner[inside]] + position[chained][inside]),
+        np.array_equal(chained[inside], ~g.head[owner[inside]] + position[chained][inside]),
         "the first blocks of a chain follow each other, as many as its vertex says",
     )
     blocks = (g.degree.astype(np.int64) + ((1 << g.shift) - 1)) >> g.shift

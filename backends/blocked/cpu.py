@@ -154,12 +154,12 @@ def free_vertices(graph: Graph, vertices: Array) -> None:
     _add_up(graph, owns)
 
 
-def repack(graph: Graph, fresh: Graph, first: Array) -> None:
-    """Copy the chain of each vertex u into consecutive blocks of ``fresh``, from block ``first[u]`` (uint32[n]) on."""
+def repack(graph: Graph, fresh: Graph, vertex: int, first: Array) -> None:
+    """Copy the chains of vertices from ``vertex`` on into consecutive blocks, from ``first`` (uint32[k]) on."""
     parts = threads.parts(fresh.blocks << graph.shift)
     marks = (fresh.blocks * np.arange(1, parts) // parts).astype(first.dtype)
     cuts = [0, *np.searchsorted(first, marks).tolist(), len(first)]
-    threads.run(loops.repack, [(graph, fresh, first, *part) for part in pairwise(cuts)])
+    threads.run(loops.repack, [(graph, fresh, vertex, first, *part) for part in pairwise(cuts)])
 
 
 def count_marked(graph: Graph) -> tuple[int, int]:

@@ -134,11 +134,11 @@ class BlockedCuda:
         count = len(vertices)
         self._launch_blocks("free_vertices", 32 * count, packed_graph(graph), np.uint32(count), vertices)
 
-    def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
-        """Copy the chain of each vertex u into consecutive blocks of ``fresh``, from ``first[u]`` (uint32[n]) on."""
+    def repack(self, graph: Graph, fresh: Graph, vertex: int, first: Array) -> None:
+        """Copy the chains of vertices from ``vertex`` on into consecutive blocks, from ``first`` (uint32[k]) on."""
         count = len(first)
         graphs = packed_graph(graph), packed_graph(fresh)
-        self._launch_blocks("repack", 32 * count, *graphs, np.int64(count), first)
+        self._launch_blocks("repack", 32 * count, *graphs, np.int64(vertex), np.int64(count), first)
 
     def unpack(self, graph: Graph, packet: Packet) -> None:
         """Copy the blocks and vertices in ``packet``, which may lie in pinned memory, to their places in ``graph``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.backends.blocked.loops import NO_BLOCK, degree  # noqa: F401 - of this cursor, too
+from suricate.backends.blocked.loops import NO_BLOCK, degree, first_block  # noqa: F401 - of this cursor, too
 from suricate.backends.blocked.loops import scan as find  # noqa: F401
 from suricate.cpu.jit import inner
 from suricate.cpu.prefetch import prefetch
@@ -14,19 +14,19 @@ from suricate.cursors.contiguous import key, later, weight  # noqa: F401 - of th
 @inner
 def ahead(g, u):
     """Prefetch the first block of ``u``."""
-    prefetch(g.dst, min(np.int64(g.head[u]) << g.shift, len(g.dst) - 1))
+    prefetch(g.dst, min(np.int64(first_block(g, u)) << g.shift, len(g.dst) - 1))
 
 
 @inner
 def buckets(g, u):
     """Return 1 if ``u`` has edges: its whole chain is one bucket; else 0."""
-    return 0 if g.head[u] == NO_BLOCK else 1
+    return 1 if g.head[u] else 0
 
 
 @inner
 def first(g, u, k):
     """Return the cursor at the first block of ``u``, -1 without edges; ``k``, the bucket, is always 0."""
-    c = g.head[u]
+    c = first_block(g, u)
     return np.int64(-1) if c == NO_BLOCK else np.int64(c)
 
 

@@ -8,6 +8,7 @@ Between two uses of a side any number of batches may change the other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -128,11 +129,12 @@ def copy_all(source: BlockedPool, target: BlockedPool) -> int:
     used = int(counters[USED])
     for group, length in (("vertices", len(source["head"])), ("blocks", used), ("edges", used << source.shift),
                           ("counters", COUNTERS)):  # fmt: skip
-        for name in source.layout[group]:
-            part = source[name][:length]
+        spans = source.rows.within(0, length) if group == "vertices" else [(0, length)]
+        for name, (begin, end) in product(source.layout[group], spans):
+            part = source[name][begin:end]
             copied += part.nbytes
             if len(part):
-                _put(source.device.to_numpy(part), target[name][:length])
+                _put(source.device.to_numpy(part), target[name][begin:end])
     return copied
 
 

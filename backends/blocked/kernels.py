@@ -51,8 +51,8 @@ class BlockedKernels(Protocol):
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """Free the chains of distinct ``vertices`` (uint32[k]), and delete their edges with them."""
 
-    def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
-        """Copy the chain of each vertex u into consecutive blocks of ``fresh``, from ``first[u]`` (uint32[n]) on."""
+    def repack(self, graph: Graph, fresh: Graph, vertex: int, first: Array) -> None:
+        """Copy the chains of vertices from ``vertex`` on into consecutive blocks, from ``first`` (uint32[k]) on."""
 
     def count_marked(self, graph: Graph) -> tuple[int, int]:
         """Return how many blocks and how many vertices are flagged as changed; on CUDA waits."""

@@ -54,7 +54,7 @@ class Graph(NamedTuple):
     """The arrays that kernels work on.
 
     Attributes:
-        head: per vertex: its first block, ``EMPTY`` without edges.
+        head: per vertex: the complement of its first block, so that 0 is ``EMPTY``, without edges.
         degree: per vertex.
         run: per vertex: how many of its blocks, from the first on, are consecutive in memory (at least).
         link: per block: the next block, or ``EMPTY``.

@@ -23,6 +23,12 @@ SCANNED_AT_ONCE = np.uint64(256)  #: slots that are compared before the result i
 
 
 @inner
+def first_block(g, u):
+    """Return the first block of ``u``, or ``NO_BLOCK``."""
+    return np.uint32(g.head[u] ^ NO_BLOCK)
+
+
+@inner
 def degree(g, u):
     """Return the number of out-edges of ``u``."""
     return np.int64(g.degree[u])
@@ -44,7 +50,7 @@ def scan_range(g, first, end, v):
 @inner
 def scan(g, u, v):
     """Return the slot of edge ``(u, v)``, or -1; consecutive blocks are read first, the others link by link."""
-    c, size = g.head[u], np.uint64(1) << np.uint64(g.shift)
+    c, size = first_block(g, u), np.uint64(1) << np.uint64(g.shift)
     if c == NO_BLOCK:
         return np.int64(-1)
     run = max(np.uint64(1), np.uint64(g.run[u]))
@@ -70,7 +76,7 @@ def match_chain(g, u, keys, kind, slot, table):
 
     ``table`` (int64) is the hash table of these entries that :func:`locate_runs` has filled.
     """
-    left, c = np.int64(g.degree[u]), g.head[u]
+    left, c = np.int64(g.degree[u]), first_block(g, u)
     while left > 0:
         at = np.int64(c) << g.shift
         for i in range(at, at + min(left, np.int64(1) << g.shift)):
@@ -136,9 +142,9 @@ def add_block(g, u):
         for i in range(at, at + (np.int64(1) << g.shift)):
             g.dst[i] = NO_BLOCK
     g.owner[c], g.link[c] = np.uint32(u), NO_BLOCK
-    head = g.head[u]
+    head = first_block(g, u)
     if head == NO_BLOCK:
-        g.head[u] = c
+        g.head[u] = c ^ NO_BLOCK
         g.back[c] = c
         g.run[u] = 1
     else:
@@ -164,7 +170,7 @@ def free_block(g, c):
 @inner
 def last_slot(g, u):
     """Return the slot of the last edge of ``u``, which has edges."""
-    tail = np.int64(g.back[g.head[u]])
+    tail = np.int64(g.back[first_block(g, u)])
     return (tail << g.shift) + ((np.int64(g.degree[u]) - 1) & ((np.int64(1) << g.shift) - 1))
 
 
@@ -172,7 +178,7 @@ def last_slot(g, u):
 def append(g, u, v):
     """Add edge ``(u, v)``, without a weight, at the end of the chain of ``u``; return its slot."""
     fill = np.int64(g.degree[u]) & ((np.int64(1) << g.shift) - 1)
-    block = np.int64(add_block(g, u) if fill == 0 else g.back[g.head[u]])
+    block = np.int64(add_block(g, u) if fill == 0 else g.back[first_block(g, u)])
     at = (block << g.shift) + fill
     g.dst[at] = v
     g.degree[u] += 1
@@ -191,10 +197,10 @@ def drop_last(g, u):
     touch_vertex(g, u)
     if at & ((np.int64(1) << g.shift) - 1):
         return
-    head, tail = g.head[u], np.uint32(at >> g.shift)
+    head, tail = first_block(g, u), np.uint32(at >> g.shift)
     g.run[u] = min(np.int64(g.run[u]), np.int64(g.degree[u]) >> g.shift)
     if head == tail:
-        g.head[u] = NO_BLOCK
+        g.head[u] = 0
     else:
         before = g.back[tail]
         g.link[before], g.back[head] = NO_BLOCK, before
@@ -259,7 +265,9 @@ apply_delete = kernel(delete_runs)  #: for Python
 def free_vertices(g, vertices):
     """Free all blocks of ``vertices``, and with them their out-edges."""
     for u in vertices:
-        c = g.head[u]
+        c = first_block(g, u)
+        if c == NO_BLOCK:  # rows that are not kept take no memory: they are not written
+            continue
         while c != NO_BLOCK:
             at = np.int64(c) << g.shift
             for i in range(at, at + (np.int64(1) << g.shift)):
@@ -267,7 +275,7 @@ def free_vertices(g, vertices):
             free_block(g, c)
             c = g.link[c]
         g.counters[EDGES] -= np.int64(g.degree[u])
-        g.head[u], g.degree[u], g.run[u] = NO_BLOCK, 0, 0
+        g.head[u], g.degree[u], g.run[u] = 0, 0, 0
         touch_vertex(g, u)
 
 
@@ -283,10 +291,11 @@ def carry_slots(to, i, g, c, size):
 
 
 @kernel
-def repack(g, fresh, first, begin, end):
-    """Copy the chains of vertices u in ``[begin, end)`` to ``fresh``, into consecutive blocks from ``first[u]`` on."""
-    for u in range(begin, end):
-        c, to = g.head[u], np.int64(first[u])
+def repack(g, fresh, vertex, first, begin, end):
+    """Copy the chains of vertices ``vertex + i``, i in ``[begin, end)``, to blocks from ``first[i]`` on."""
+    for i in range(begin, end):
+        u, to = vertex + i, np.int64(first[i])
+        c = first_block(g, u)
         while c != NO_BLOCK:
             carry_slots(fresh, to, g, c, np.int64(1) << g.shift)
             c = g.link[c]
@@ -294,8 +303,8 @@ def repack(g, fresh, first, begin, end):
             fresh.back[to] = np.uint32(to - 1)
             fresh.link[to] = NO_BLOCK if c == NO_BLOCK else np.uint32(to + 1)
             to += 1
-        if g.head[u] != NO_BLOCK:
-            fresh.back[first[u]] = np.uint32(to - 1)
+        if g.degree[u]:
+            fresh.back[first[i]] = np.uint32(to - 1)
 
 
 @kernel

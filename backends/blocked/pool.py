@@ -8,7 +8,6 @@ import numpy as np
 
 from suricate.backends.blocked.layout import BLOCKS, COUNTERS, FREE, LAYOUT, LOWEST, MAX_BLOCKS, USED, VERTICES, Graph
 from suricate.base.devices import Array, Device
-from suricate.base.types import EMPTY
 from suricate.errors import CapacityError
 from suricate.store.array_manager import GROWTH, ArrayManager, first_that_fits
 
@@ -29,6 +28,8 @@ class BlockedPool(ArrayManager[Graph]):
         is_tracked: whether changed blocks and vertices are flagged, for a copy on the host.
     """
 
+    by_row = ("vertices", "marks of vertices")
+
     def __init__(
         self,
         backend: str,
@@ -37,13 +38,14 @@ class BlockedPool(ArrayManager[Graph]):
         weight_dtype: np.dtype | None,
         limit: int | None,
         shift: int,
+        rows: Array | None = None,
     ) -> None:
-        super().__init__(backend, device, weight_dtype, limit, LAYOUT)
+        super().__init__(backend, device, weight_dtype, limit, LAYOUT, rows)
         self.shift = shift
         self.twin: BlockedPool | None = None
         self.mirrored, self.is_tracked = 0, False
-        self.admit(self.entry_bytes("vertices") * num_vertices + 8 * COUNTERS)
-        self.attach(self._empty_vertices(num_vertices))
+        self.admit(self.group_bytes("vertices", num_vertices) + 8 * COUNTERS)
+        self.attach(self.allocate("vertices", num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
 
     def new_graph(self) -> Graph:
@@ -86,9 +88,9 @@ class BlockedPool(ArrayManager[Graph]):
     def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:
         """Return copies of the arrays of vertices with ``num_vertices`` entries; raises ``CapacityError``."""
         groups = ["vertices", *self._marks(per_block=False)]
-        self.admit(num_vertices * sum(map(self.entry_bytes, groups)))
-        arrays = self._empty_vertices(num_vertices)
-        for group in groups[1:]:
+        self.admit(sum(self.group_bytes(group, num_vertices) for group in groups))
+        arrays: dict[str, Array] = {}
+        for group in groups:
             arrays.update(self.allocate(group, num_vertices, 0))
         return self.filled(arrays)
 
@@ -133,8 +135,9 @@ class BlockedPool(ArrayManager[Graph]):
 
     def clear_marks(self) -> None:
         """Clear the flags and lists of changed blocks and vertices in place, after the mirror has copied them."""
-        for name in ("block_mark", "vertex_mark"):
-            self[name].fill(0)
+        self["block_mark"].fill(0)
+        for begin, end in self.rows.within(0, len(self["vertex_mark"])):
+            self["vertex_mark"][begin:end] = 0
         counters = self["counters"]
         counters[BLOCKS : VERTICES + 1] = 0
         counters[LOWEST] = counters[FREE]
@@ -166,8 +169,3 @@ class BlockedPool(ArrayManager[Graph]):
         for name in (name for group in marks for name in self.layout[group]):
             arrays[name][held:] = 0
         self.attach(arrays)
-
-    def _empty_vertices(self, num_vertices: int) -> dict[str, Array]:
-        vertices = self.allocate("vertices", num_vertices, 0)
-        vertices["head"][:] = EMPTY
-        return vertices

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.backends.blocked.layout import EDGES, FREE, USED
-from suricate.backends.blocked.loops import NO_BLOCK, append, drop_last, last_slot, scan, touch
+from suricate.backends.blocked.loops import NO_BLOCK, append, drop_last, first_block, last_slot, scan, touch
 from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED
 from suricate.cpu.jit import inner
 from suricate.cpu.prefetch import prefetch
@@ -71,7 +71,7 @@ def fetch_far(g, u):
 @inner
 def fetch(g, u, v):
     """Prefetch the first block of vertex ``u``, where edge ``(u, v)`` will be searched first."""
-    c = g.head[u]
+    c = first_block(g, u)
     if c != NO_BLOCK:
         prefetch(g.dst, np.int64(c) << g.shift)
         prefetch(g.link, np.int64(c))

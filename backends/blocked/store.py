@@ -24,7 +24,7 @@ from suricate.backends.blocked.layout import BLOCK_EDGES, COUNTERS, EDGES, FREE,
 from suricate.backends.blocked.pool import COMPACT_BYTES, BlockedPool
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.parameters import choice
-from suricate.base.types import EMPTY, EdgeList, Outcome, StoreView
+from suricate.base.types import EdgeList, Outcome, StoreView
 from suricate.cuda.structs import constants
 from suricate.errors import CapacityError
 from suricate.intake.arrays import on_host
@@ -93,7 +93,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def make_pool(self) -> BlockedPool:
         """Return the arrays of an empty store; raises ``CapacityError``."""
         shift = (self._capacity or ledger.DEFAULT).bit_length() - 1
-        return BlockedPool(self.name, self.num_vertices, self.device, self.weight_dtype, self.memory_limit, shift)
+        limit, rows = self.memory_limit, self.kept_rows
+        return BlockedPool(self.name, self.num_vertices, self.device, self.weight_dtype, limit, shift, rows)
 
     def make_kernels(self) -> BlockedKernels:
         """Return the kernels on CUDA, or the loops on the CPU."""
@@ -145,7 +146,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         extents = self.extents()
         self.pool.admit(sum(extents.get(group, 0) * self.pool.entry_bytes(group) for group in self.pool.layout))
         options = {**self.options(), "block_edges": 1 << self.pool.shift}
-        store = type(self)(self.num_vertices, device=CPU, weight_dtype=self.weight_dtype, **options)
+        options |= {"weight_dtype": self.weight_dtype, "rows": self.kept_rows}
+        store = type(self)(self.num_vertices, device=CPU, **options)
         store.pool.copy_from(self.pool, {**extents, "log": 0})
         store.counters.read(store.counters_array())
         return HostCopy(store.pool, self.pool, self.kernels, Staging(self.device)), store
@@ -331,8 +333,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
             with suppress(CapacityError):
                 self.pool.ensure(self._bound(more))
                 return
-        degrees = self.device.to_numpy(self.pool["degree"])
-        taken = ledger.most_taken(ledger.slack(degrees, self.pool.shift), num_edges)
+        unused, degree = np.zeros(1 << self.pool.shift, np.int64), self.pool["degree"]
+        for begin, end in self.pool.rows.within(0, self.num_vertices):
+            unused += ledger.slack(self.device.to_numpy(degree[begin:end]), self.pool.shift)
+        taken = ledger.most_taken(unused, num_edges)
         blocks = int(known[USED] - known[FREE]) + taken
         if by_host:
             self._on_host(num_edges).pool.ensure(blocks)
@@ -441,6 +445,12 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._on_device()
         return super().copy_to(device)
 
+    def keep_rows(self, rows: Array) -> None:
+        """Keep the rows of vertices in ``rows`` only, and drop the mirror; see :meth:`BatchStore.keep_rows_of_pool`."""
+        if self.kept_rows is None or not np.array_equal(self.kept_rows, rows):
+            self._drop_copy()
+        self.keep_rows_of_pool(rows)
+
     def _drop_copy(self) -> None:
         """Drop the mirror, after the device has copied its changes."""
         if self._copy is not None:
@@ -449,20 +459,31 @@ class BlockedStore(BatchStore[Plan | None, None]):
             self.pool.untrack()
 
     def _repack(self) -> None:
-        xp, pool, shift = self.device.xp, self.pool, self.pool.shift
-        pool.admit(COMPACT_BYTES * self.num_vertices + 8 * COUNTERS)
-        ends = ((pool["degree"].astype(np.int64) + ((1 << shift) - 1)) >> shift).cumsum()
+        pool, at = self.pool, 0
+        vertices, first, blocks = self._repacked_vertices()
+        counters = self.device.xp.array([blocks, self.num_edges, 0, 0, 0, 0])
+        pool.admit(COMPACT_BYTES * len(first) + 8 * COUNTERS)
+        arrays = pool.new_blocks(blocks)
+        fresh = pool.graph._replace(**arrays, blocks=blocks)
+        for begin, end in pool.rows.within(0, self.num_vertices):
+            self.kernels.repack(pool.graph, fresh, begin, first[at : at + end - begin])
+            at += end - begin
+        pool.attach({**vertices, **arrays, "counters": counters})
+
+    def _repacked_vertices(self) -> tuple[dict[str, Array], Array, int]:
+        """Return arrays by vertex for repacked blocks, the first block of each kept row, and the number of blocks."""
+        xp, pool, rest = self.device.xp, self.pool, (1 << self.pool.shift) - 1
+        degree = pool.rows.picked(pool["degree"])
+        pool.admit(COMPACT_BYTES * len(degree) + 8 * COUNTERS)
+        ends = ((degree.astype(np.int64) + rest) >> pool.shift).cumsum()
         blocks = int(ends[-1]) if len(ends) else 0
         first, run = xp.zeros(len(ends), np.uint32), ends.astype(np.uint32)
         first[1:] = ends[:-1]
         run -= first
-        head = xp.where(pool["degree"] > 0, first, np.uint32(EMPTY))
-        counters = xp.array([blocks, self.num_edges, 0, 0, 0, 0], np.int64)
-        pool.admit(COMPACT_BYTES * self.num_vertices + 8 * COUNTERS)
-        arrays = pool.new_blocks(blocks)
-        fresh = pool.graph._replace(**arrays, blocks=blocks)
-        self.kernels.repack(pool.graph, fresh, first)
-        pool.attach({**arrays, "head": head, "run": run, "counters": counters})
+        vertices = pool.new("vertices", self.num_vertices)
+        for name, values in (("degree", degree), ("run", run), ("head", xp.where(degree > 0, ~first, np.uint32(0)))):
+            pool.rows.put(values, vertices[name])
+        return vertices, first, blocks
 
     def view(self) -> StoreView:
         """Return a view that walks chains, or all blocks in address order; the device is brought up to date first."""

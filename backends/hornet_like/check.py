@@ -22,6 +22,7 @@ def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bo
     degree, counters = g.end - g.begin, g.counters
     require(len(g.begin) == len(g.end) == len(g.klass) == num_vertices, "there is one index entry per vertex")
     require(g.begin.dtype == g.end.dtype == np.int64 and g.klass.dtype == np.uint8, "begin, end: int64, class: uint8")
+    pool.check_rows(num_vertices)
     slots = 0 if pool.weight_dtype is None else len(g.dst)
     require(len(g.weight) == slots, "every slot of a weighted store has a weight")
     owns = g.klass != layout.NONE

@@ -20,7 +20,7 @@ from suricate.store.array_manager import WEIGHT, Layout
 MIN_CLASS = 2  #: the smallest block holds 4 edges: 16 bytes of destinations
 MAX_CLASS = 32
 CLASSES = MAX_CLASS + 1  #: a block of class k has 2^k slots
-NONE = 255  #: class of a vertex without edges: it owns no block
+NONE = 0  #: class of a vertex without edges: it owns no block
 GRAIN = 1 << MIN_CLASS  #: blocks begin at multiples of this; free stacks hold begin / GRAIN as uint32
 MAX_SLOTS = GRAIN << 32  #: slots that such an entry can address
 
@@ -41,7 +41,6 @@ LAYOUT: Layout = {
     "stack limits": {"stack_begin": np.int64},
     "counters": {"counters": np.int64},
 }
-INDEX_BYTES = 17  #: of a vertex
 
 # What becomes of the block of a vertex, besides the class it migrates to and NONE.
 KEEP = 254  #: the block stays

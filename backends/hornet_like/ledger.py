@@ -29,7 +29,7 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
     after ``degree - 2^(k-2)`` deletions. Entry r sums the new slots of the vertices that take from 2^r to below 2^(r+1)
     new slots per update.
     """
-    owns = klass != NONE if which == GROW else (klass != NONE) & (klass > MIN_CLASS)
+    owns = klass != NONE if which == GROW else klass > MIN_CLASS
     k, d = klass[owns].astype(np.int64), degree[owns].astype(np.int64)
     if which == GROW:
         slots, cost = np.int64(2) << k, (np.int64(1) << k) - d + 1

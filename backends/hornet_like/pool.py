@@ -28,12 +28,20 @@ class HornetPool(ArrayManager[PlacedGraph]):
     start, so a deletion is never refused.
     """
 
+    by_row = ("index",)
+
     def __init__(
-        self, backend: str, num_vertices: int, device: Device, weight_dtype: np.dtype | None, limit: int | None
+        self,
+        backend: str,
+        num_vertices: int,
+        device: Device,
+        weight_dtype: np.dtype | None,
+        limit: int | None,
+        rows: Array | None = None,
     ) -> None:
-        super().__init__(backend, device, weight_dtype, limit, layout.LAYOUT)
-        self.admit(layout.INDEX_BYTES * num_vertices + 8 * (COUNTERS + CLASSES + 1))
-        self.attach(self._empty_index(num_vertices))
+        super().__init__(backend, device, weight_dtype, limit, layout.LAYOUT, rows)
+        self.admit(self.group_bytes("index", num_vertices) + 8 * (COUNTERS + CLASSES + 1))
+        self.attach(self.allocate("index", num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
         self.attach(self.allocate("stack limits", CLASSES + 1, 0))
         self.set_stack_limits(np.zeros(CLASSES + 1, np.int64))
@@ -89,8 +97,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
 
     def resized_vertices(self, num_vertices: int) -> Mapping[str, Array]:
         """Return copies of the arrays of vertices with ``num_vertices`` entries; raises ``CapacityError``."""
-        self.admit(layout.INDEX_BYTES * num_vertices)
-        return self.filled(self._empty_index(num_vertices))
+        return self.filled(self.new("index", num_vertices))
 
     def compact(self) -> None:
         """Repack: every block as small as its degree allows, blocks in order of size, and no other slots in the pool.
@@ -98,12 +105,14 @@ class HornetPool(ArrayManager[PlacedGraph]):
         Old and new pool exist at the same time; if memory is too short for both, ``CapacityError`` is raised and
         nothing has changed. On CUDA waits for the device.
         """
-        xp, device = self.device.xp, self.device
-        self.admit(COMPACT_BYTES * len(self["begin"]))
-        degrees = self["end"] - self["begin"]
+        xp, device, rows = self.device.xp, self.device, self.rows
+        old = rows.picked(self["begin"])
+        self.admit(COMPACT_BYTES * len(old))
+        degrees = rows.picked(self["end"]) - old
         klass = xp.maximum(power_class(degrees, xp), np.uint8(layout.MIN_CLASS))
         klass[degrees == 0] = NONE
-        counts = device.to_numpy(xp.bincount(klass, minlength=256))[:CLASSES].astype(np.int64)
+        counts = device.to_numpy(xp.bincount(klass, minlength=CLASSES)).astype(np.int64)
+        counts[NONE] = 0
         firsts = np.concatenate([[0], np.cumsum(counts << np.arange(CLASSES))])
         begin = xp.zeros(len(klass), np.int64)
         for k in np.flatnonzero(counts):
@@ -111,7 +120,9 @@ class HornetPool(ArrayManager[PlacedGraph]):
             begin[members] = int(firsts[k]) + (xp.arange(len(members), dtype=np.int64) << int(k))
         offsets = xp.zeros(len(klass) + 1, np.int64)
         xp.cumsum(degrees, out=offsets[1:])
-        index = {"begin": begin, "end": begin + degrees, "klass": klass}
+        index = self.new("index", len(self["begin"]))
+        for name, values in (("begin", begin), ("end", begin + degrees), ("klass", klass)):
+            rows.put(values, index[name])
         counters = np.zeros(COUNTERS, np.int64)
         counters[USED], counters[EDGES], counters[BLOCKS : BLOCKS + CLASSES] = firsts[-1], int(offsets[-1]), counts
         for which, end in ((layout.GROW, SHRINK), (SHRINK, COUNTERS)):
@@ -121,7 +132,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.admit(COMPACT_BYTES * len(klass) + int(firsts[-1]) * self.entry_bytes("blocks"))
         blocks = self._new_blocks(int(firsts[-1]))
         stored, packed = (EdgeList(part["dst"][:0], part["dst"], part["weight"]) for part in (self, blocks))
-        copy_segments(device, offsets, self["begin"], begin, int(offsets[-1]), stored, packed)
+        copy_segments(device, offsets, old, begin, int(offsets[-1]), stored, packed)
         self.attach({**index, **blocks, "counters": on_device})
         self.tight = True
 
@@ -133,11 +144,6 @@ class HornetPool(ArrayManager[PlacedGraph]):
         super().copy_from(other, lengths)
         self.tight = other.tight
         self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())
-
-    def _empty_index(self, num_vertices: int) -> dict[str, Array]:
-        index = self.allocate("index", num_vertices, 0)
-        index["klass"][:] = NONE
-        return index
 
     def _longer_blocks(self, slots: int) -> dict[str, Array]:
         self._check_slots(slots)

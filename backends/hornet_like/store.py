@@ -51,6 +51,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     pool: HornetPool
     kernels: HornetKernels
+    keep_rows = BatchStore.keep_rows_of_pool
 
     def __init__(self, num_vertices: int, *, sorted_adjacencies: bool = True, **common: Unpack[StoreArguments]) -> None:
         self.ascending = flag("hornet_like: sorted_adjacencies", sorted_adjacencies)
@@ -68,7 +69,8 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def make_pool(self) -> HornetPool:
         """Return the arrays of an empty store; raises ``CapacityError``."""
-        return HornetPool(self.name, self.num_vertices, self.device, self.weight_dtype, self.memory_limit)
+        limit = self.memory_limit
+        return HornetPool(self.name, self.num_vertices, self.device, self.weight_dtype, limit, self.kept_rows)
 
     def make_kernels(self) -> HornetKernels:
         """Return the kernels on CUDA for ascending or unordered rows, or the loops on the CPU."""

@@ -323,11 +323,13 @@ class SlabHashStore(Store):
         held, slabs = self.pool.rows, self.slabs
         if self.kept_rows is not None and np.array_equal(self.kept_rows, rows):
             return
+        more, size = Rows(self.device, rows), self.pool.vertices
+        self.budget.admit(max(0, sum(more.bytes_of(size, each) - held.bytes_of(size, each) for each in (8, 2))))
         gone = without(held.kept.clip(0, self.num_vertices), joined(rows))
         arange = partial(self.device.xp.arange, dtype=np.uint32)
         for begin, end in gone.tolist():
             self.delete_vertices(self.budget.made(arange, begin, end))
-        self.budget.made(held.keep, rows, {2: slabs.vertex, 1: slabs.buckets})
+        self.budget.made(held.keep, rows, (slabs.vertex, 2), (slabs.buckets, 1))
         self.kept_rows, self.budget.arrays = rows, self.pool.array_bytes(slabs)
 
     # -- traversal -----------------------------------------------------------------------------------------------------

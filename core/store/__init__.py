@@ -607,6 +607,7 @@ class Store(ABC):
             device=device,
             weight_dtype=self.weight_dtype,
             memory_limit=self.memory_limit,
+            **({} if self.kept_rows is None else {"rows": self.kept_rows}),
             **self.options(),
         )
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Generic, Self, TypeVar
+from functools import partial
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.base.errors import CapacityError
+from suricate.base.errors import CapacityError, require
+from suricate.intake.arrays import move
 from suricate.primitives import bits_dtype, out_of_memory
 from suricate.store.in_place import growable, lengthened, reach
+from suricate.store.own_rows import ALL, Rows, without
 
 WEIGHT = "weight"  #: stands for the dtype of the bit patterns of weights in a layout
 Layout = Mapping[str, Mapping[str, Any]]  #: {part of memory(): {array: dtype, or WEIGHT}}
@@ -46,15 +49,25 @@ class ArrayManager(Generic[Graph]):
         weight_dtype: dtype of the weights, or None.
         limit: upper bound in bytes of everything allocated at a time, or None.
         layout: the groups of arrays, all empty at first.
+        rows: which rows of the groups ``by_row`` have memory, see ``own_rows.py``; None: all.
     """
 
+    by_row: ClassVar[tuple[str, ...]] = ()  #: groups with an entry per vertex, zeros for a vertex without edges
     besides: Callable[[], int] = int  #: what else counts against the limit, see ``Store.share_limit``: 0 bytes
 
     def __init__(
-        self, backend: str, device: Device, weight_dtype: np.dtype | None, limit: int | None, layout: Layout
+        self,
+        backend: str,
+        device: Device,
+        weight_dtype: np.dtype | None,
+        limit: int | None,
+        layout: Layout,
+        rows: Array | None = None,
     ) -> None:
         self.backend, self.device, self.weight_dtype, self.limit = backend, device, weight_dtype, limit
         self.layout: Layout = {**layout, **LOG}
+        self.rows = Rows(device, rows)
+        self._by_row = tuple(name for group in self.by_row for name in layout[group])
         self._dtypes = {
             group: {
                 name: bits_dtype(weight_dtype) if kind == WEIGHT else np.dtype(kind) for name, kind in arrays.items()
@@ -94,10 +107,20 @@ class ArrayManager(Generic[Graph]):
         """Return the bytes of one entry of all arrays of a group together."""
         return sum(dtype.itemsize for name, dtype in self._dtypes[group].items() if name not in self._absent)
 
+    def group_bytes(self, group: str, length: int, rows: Rows | None = None) -> int:
+        """Return the bytes of memory of all arrays of a group together, if they have ``length`` entries.
+
+        ``rows``: if other rows than now are kept.
+        """
+        if group in self.by_row:
+            return sum((rows or self.rows).bytes_of(length, dtype.itemsize) for dtype in self._dtypes[group].values())
+        return length * self.entry_bytes(group)
+
     @property
     def allocated(self) -> int:
         """Bytes of all arrays that are held, used or not."""
-        return sum(array.nbytes for array in self._arrays.values())
+        whole = sum(array.nbytes for name, array in self._arrays.items() if name not in self._by_row)
+        return whole + sum(self.group_bytes(group, self.length(group)) for group in self.by_row)
 
     def kept_back(self) -> int:
         """Return the bytes that :meth:`admit` keeps from insertions for deletions; 0 unless overridden."""
@@ -118,17 +141,20 @@ class ArrayManager(Generic[Graph]):
 
     def new(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
         """Return new arrays for a group, by name, filled with ``fill`` (None: any), to attach; ``CapacityError``."""
-        self.admit(length * self.entry_bytes(group))
+        self.admit(self.group_bytes(group, length))
         return self.allocate(group, length, fill)
 
     def allocate(self, group: str, length: int, fill: int | None = None, *, growing: bool = False) -> dict[str, Array]:
         """Return new arrays as :meth:`new` does, without a check of the limit, which the caller has made.
 
-        ``growing``: with room for more entries, see ``in_place.py``.
+        ``growing``: with room for more entries, see ``in_place.py``. Arrays by row are zeros.
         """
         xp = self.device.xp
         empty = growable if growing and not self.device.is_cuda else xp.empty
         try:
+            if group in self.by_row:
+                zeros = xp.zeros if self.rows.is_all else partial(self.rows.zeros, written=False)
+                return {name: zeros(length, dtype) for name, dtype in self._dtypes[group].items()}
             return {
                 name: self._arrays[name]
                 if name in self._absent
@@ -152,8 +178,14 @@ class ArrayManager(Generic[Graph]):
         self.attach(self.filled(arrays, keep))
 
     def filled(self, arrays: Mapping[str, Array], keep: int | None = None) -> Mapping[str, Array]:
-        """Copy the first ``keep`` entries (None: those of both) of the store's arrays to ``arrays``; return these."""
+        """Copy the first ``keep`` entries (None: those of both) of the store's arrays to ``arrays``; return these.
+
+        Of arrays by row the kept rows are copied.
+        """
         for name, array in arrays.items():
+            if name in self._by_row:
+                self.rows.copy(self._arrays[name], array)
+                continue
             kept = min(len(array), len(self._arrays[name])) if keep is None else keep
             array[:kept] = self._arrays[name][:kept]
         return arrays
@@ -195,19 +227,41 @@ class ArrayManager(Generic[Graph]):
         """
         for group, dtypes in self._dtypes.items():
             length = lengths.get(group, other.length(group))
-            self.admit(length * self.entry_bytes(group))
+            self.admit(self.group_bytes(group, length))
             with out_of_memory(self.backend):
                 self._arrays.update({name: self._copy(other, name, length) for name in dtypes})
         self._graph = None
 
     def _copy(self, other: Self, name: str, length: int) -> Array:
         part = other[name][:length]
+        if name in self._by_row:
+            rows = self.rows.zeros(length, part.dtype, written=False)
+            for begin, end in self.rows.within(0, length):
+                rows[begin:end] = move(part[begin:end], other.device, self.device)
+            return rows
         host = other.device.to_numpy(part)
         return host if other.device.is_cuda and not self.device.is_cuda else self.device.xp.array(host)
 
     def memory(self, used: Mapping[str, int]) -> dict[str, tuple[int, int]]:
         """Return ``{group: (bytes used, bytes allocated)}``; ``used``: entries in use by group, all of others."""
         return {
-            group: (used.get(group, self.length(group)) * size, self.length(group) * size)
-            for group, size in ((group, self.entry_bytes(group)) for group in self.layout)
+            group: (used[group] * self.entry_bytes(group) if group in used else held, held)
+            for group, held in ((group, self.group_bytes(group, self.length(group))) for group in self.layout)
         }
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def keep(self, kept: np.ndarray) -> None:
+        """Keep the rows in ``kept``, ``int64[k, 2]``; those that go are empty. If some come: ``CapacityError``."""
+        rows, lengths = Rows(self.device, kept), [(group, self.length(group)) for group in self.by_row]
+        more = sum(self.group_bytes(*each, rows) - self.group_bytes(*each) for each in lengths)
+        if more > 0:
+            self.admit(more)
+        with out_of_memory(self.backend):
+            self.rows.keep(kept, *((self._arrays[name], 1) for name in self._by_row))
+
+    def check_rows(self, num_vertices: int) -> None:
+        """Verify that rows which are not kept are zeros; raises ``CheckFailed``."""
+        for begin, end in without(ALL.clip(0, num_vertices), self.rows.kept).tolist():
+            empty = not any(self._arrays[name][begin:end].any() for name in self._by_row)
+            require(empty, "rows that are not kept are empty")

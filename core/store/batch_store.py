@@ -32,6 +32,7 @@ from suricate.primitives.counters import Counters
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
 from suricate.store import Store, StoreArguments, fallbacks
 from suricate.store.array_manager import ArrayManager, first_that_fits
+from suricate.store.own_rows import joined, without
 from suricate.store.sorter import Sorter
 
 Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
@@ -401,6 +402,18 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Make ``arrays``, which :meth:`resized_vertices` returned, those of the store; must not fail."""
         self.pool.attach(arrays)
         self.num_vertices = num_vertices
+
+    def keep_rows_of_pool(self, rows: Array) -> None:
+        """Keep some rows: what backends with ``pool.by_row`` set :meth:`suricate.store.Store.keep_rows` to."""
+        if self.kept_rows is not None and np.array_equal(self.kept_rows, rows):
+            return
+        before = self.pool.rows.kept.clip(0, self.num_vertices)
+        self.pool.keep(np.concatenate((before, rows)))  # before any edge goes
+        with out_of_memory(self.name):
+            for begin, end in without(before, joined(rows)).tolist():
+                self.delete_vertices(self.device.xp.arange(begin, end, dtype=np.uint32))
+        self.pool.keep(rows)
+        self.kept_rows = rows
 
     def mark(self) -> None:
         """Set the mark: log insertions from now on, in an empty log."""

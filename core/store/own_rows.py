@@ -64,7 +64,7 @@ class Rows:
     def bytes_of(self, length: int, row_bytes: int) -> int:
         """Return the bytes of memory of an array of ``length`` rows of ``row_bytes`` bytes."""
         size = length * row_bytes
-        if size < BLOCK or (self._device.is_cuda and not maps_blocks(self._device)):
+        if self.is_all or size < BLOCK or (self._device.is_cuda and not maps_blocks(self._device)):
             return size
         return int(np.diff(self._blocks(self.kept, row_bytes, size)).sum())
 
@@ -73,18 +73,30 @@ class Rows:
         for begin, end in self.within(0, min(len(source), len(target)) // width):
             target[begin * width : end * width] = source[begin * width : end * width]
 
-    def keep(self, kept: np.ndarray, arrays: dict[int, Array]) -> None:
-        """Keep other rows of ``arrays``, by entries of a row: the rows that are not kept any more are zeros.
+    def picked(self, array: Array) -> Array:
+        """Return the entries of the kept rows of ``array``, one a row, in order; if all are kept the array itself."""
+        parts = [array[begin:end] for begin, end in self.within(0, len(array))]
+        return array if self.is_all else self._device.xp.concatenate([array[:0], *parts])
+
+    def put(self, values: Array, array: Array) -> None:
+        """Write ``values``, one for each kept row in order, to those rows of ``array``."""
+        at = 0
+        for begin, end in self.within(0, len(array)):
+            array[begin:end] = values[at : at + end - begin]
+            at += end - begin
+
+    def keep(self, kept: np.ndarray, *arrays: tuple[Array, int]) -> None:
+        """Keep other rows of ``arrays``, each with its entries of a row: rows that are not kept any more are zeros.
 
         Raises ``MemoryError`` on CUDA if memory lacks for rows that are kept now; then nothing has changed.
         """
         before, self.kept = self.kept, joined(kept)
         try:
-            for width, array in arrays.items():
+            for array, width in arrays:
                 self._keep(array, array.itemsize * width)
         except MemoryError:
             self.kept = before
-            for width, array in arrays.items():
+            for array, width in arrays:
                 self._keep(array, array.itemsize * width)
             raise
 

@@ -72,6 +72,15 @@ def test_random_batches(kind: type, options: dict, weight_dtype: str | None) -> 
     twin.delete(*np.array(list(twin.model), np.uint32).T.copy())
 
 
+@pytest.mark.parametrize(("kind", "options"), [(HornetStore, {}), (BlockedStore, {"block_edges": 4})])
+def test_rows_that_are_kept(monkeypatch: pytest.MonkeyPatch, kind: type, options: dict) -> None:
+    rng, n = np.random.default_rng(4), 600
+    twin = Twin(kind, n, "float64", rows=np.array([[200, 400]]), **options)
+    monkeypatch.setitem(sys.modules, "cupy", twin.device.xp)
+    for rows in ([[200, 400]], [[100, 500]], [[100, 150], [300, 350]], [[0, 50], [320, 600]]):
+        twin.keep(rows, rng)
+
+
 def test_both_halves_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edges that a batch deletes, also more than once, and inserts again."""
     rng, n = np.random.default_rng(2), 500

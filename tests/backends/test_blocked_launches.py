@@ -72,7 +72,7 @@ def test_updates(launched: list[str], weight_dtype: np.dtype | None) -> None:
     kernels.locate(graph, batch, LOOKUP, 100 * SCANNED)
     kernels.locate(graph, batch, LOOKUP, 100 * SCANNED + 1)
     kernels.free_vertices(graph, array(5, np.uint32))
-    kernels.repack(graph, graph, array(VERTICES, np.uint32))
+    kernels.repack(graph, graph, 0, array(VERTICES, np.uint32))
     assert launched == ["update_blocks", "update_blocks", "free_vertices", "repack"]
 
 

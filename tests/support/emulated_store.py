@@ -63,6 +63,20 @@ class Twin:
         self._expect_removed(EdgeList(src, dst), self.store.delete(*map(self.device.put, (src, dst))))
         self.compare()
 
+    def keep(self, rows: list[list[int]], rng: np.random.Generator) -> None:
+        """Keep rows, and insert edges there; edges of other rows go, and nothing is found there."""
+        self.store.keep_rows(np.array(rows))
+        kept = {u for low, high in rows for u in range(low, high)}
+        self.model = {edge: weight for edge, weight in self.model.items() if edge[0] in kept}
+        self.compare()
+        n = self.store.num_vertices
+        self.insert(rng.choice(np.array([*kept], np.uint32), 500), rng.integers(0, n, 500).astype(np.uint32), rng)
+        every = np.repeat(np.arange(n, dtype=np.uint32), 3), rng.integers(0, n, 3 * n).astype(np.uint32)
+        store = self.store.copy_to(CPU) if self.store.name == "hornet_like" else self.store  # which asks its cursor
+        found, _ = store.find(*map(self.device.put, every))
+        pairs = zip(*(ids.tolist() for ids in every), strict=True)
+        assert np.asarray(found).tolist() == [edge in self.model for edge in pairs]
+
     def refuse(self, src: np.ndarray, dst: np.ndarray) -> None:
         """Delete and insert edges as batches that were found invalid."""
         src, dst, guard = map(self.device.put, (src, dst, np.ones(1, np.uint32)))

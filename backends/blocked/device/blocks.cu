@@ -10,7 +10,7 @@ extern "C" __global__ void free_vertices(Graph g, uint32_t count, const uint32_t
     const uint32_t u = vertices[i], degree = g.degree[u], blocks = blocks_of(g, degree);
     if (!degree) return;
     unsigned long long at = 0;
-    uint32_t block = g.head[u];
+    uint32_t block = ~g.head[u];
     __syncwarp();  // all lanes have read what lane 0 writes in the end
     if (lane == 0) at = atomicAdd((unsigned long long*)&g.counters[FREE], (unsigned long long)blocks);
     for (uint32_t q = 0; q < blocks; ++q) {
@@ -21,19 +21,18 @@ extern "C" __global__ void free_vertices(Graph g, uint32_t count, const uint32_t
     }
     if (lane == 0) {
         atomicAdd((unsigned long long*)&g.counters[EDGES], 0ull - degree);
-        g.head[u] = EMPTY;
-        g.degree[u] = g.run[u] = 0;
+        g.head[u] = g.degree[u] = g.run[u] = 0;
         touch_vertex(g, u);
     }
 }
 
-// Warp per vertex: copy its chain into consecutive blocks of `fresh`, from first[u] on.
-extern "C" __global__ void repack(Graph g, Graph fresh, long long num_vertices, const uint32_t* first) {
-    const long long u = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+// Warp per vertex, `count` from `vertex` on: copy the chain of the i-th into consecutive blocks of `fresh`, from first[i] on.
+extern "C" __global__ void repack(Graph g, Graph fresh, long long vertex, long long count, const uint32_t* first) {
+    const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32, u = vertex + i;
     const uint32_t lane = threadIdx.x % 32;
-    if (u >= num_vertices) return;
-    const uint32_t blocks = blocks_of(g, g.degree[u]), begin = first[u];
-    uint32_t block = g.head[u];
+    if (i >= count) return;
+    const uint32_t blocks = blocks_of(g, g.degree[u]), begin = first[i];
+    uint32_t block = ~g.head[u];
     for (uint32_t q = 0; q < blocks; ++q) {
         const uint32_t to = begin + q;
         const long long from = (long long)block << g.shift, target = (long long)to << g.shift;

@@ -1,5 +1,5 @@
 // Cursor of blocked: the CUDA twin of cursor.py. Segments are blocks of 2^shift slots.
-// View: uint32_t head, degree, run (per vertex); link, owner (per block); dst and weight_t weight (per slot); counters;
+// View: uint32_t head (the complement of the first block), degree, run (per vertex); link, owner (per block); dst and weight_t weight (per slot); counters;
 // shift; blocks: length of the arrays per block.
 #pragma once
 #include "chain.cuh"
@@ -19,7 +19,7 @@ __device__ __forceinline__ weight_t weight(const View& g, long long slot) { retu
 // Edges number `from` to `to` of the chain of u: the blocks of its run are one range, the others are walked.
 template <int LANES, class F>
 __device__ __forceinline__ void for_part(const View& g, uint32_t u, uint32_t from, uint32_t to, int lane, F&& f) {
-    uint32_t block = g.head[u], count = g.run[u];
+    uint32_t block = ~g.head[u], count = g.run[u];
     for (uint64_t at = 0; at < to;) {
         const uint32_t left = uint32_t((to - at - 1) >> g.shift) + 1;
         uint32_t next = EMPTY;
@@ -47,7 +47,7 @@ __device__ __forceinline__ void for_neighbors(const View& g, uint32_t u, int lan
 
 // Slot of edge (u, v), or -1; by one thread. Unused slots match no id.
 __device__ __forceinline__ long long find(const View& g, uint32_t u, uint32_t v) {
-    for (uint32_t block = g.head[u]; block != EMPTY; block = g.link[block]) {
+    for (uint32_t block = ~g.head[u]; block != EMPTY; block = g.link[block]) {
         const long long lo = (long long)block << g.shift;
         for (long long i = lo; i < lo + (1ll << g.shift); ++i)
             if (g.dst[i] == v) return i;

@@ -25,7 +25,7 @@ __device__ __forceinline__ void list_tails(const Graph& g, const LocatedBatch& b
     int before;
     const uint32_t removed = changes_of(b, i, before), u = source(b.keys[i]);
     if (!removed) return;
-    const uint32_t count = tail_blocks(g, g.degree[u], removed), head = g.head[u], run = g.run[u];
+    const uint32_t count = tail_blocks(g, g.degree[u], removed), head = ~g.head[u], run = g.run[u];
     uint32_t left = blocks_of(g, g.degree[u]), block = g.back[head];
     for (uint32_t q = 0; q < count; ++q) {
         tails[i + q] = block;
@@ -88,7 +88,7 @@ __device__ __forceinline__ void commit_deletion(const Graph& g, const LocatedBat
     touch_vertex(g, u);
     if (!freed) return;
     g.run[u] = min(g.run[u], kept);
-    const uint32_t listed = tail_blocks(g, degree, removed), head = g.head[u];
+    const uint32_t listed = tail_blocks(g, degree, removed), head = ~g.head[u];
     const uint32_t end = freed < listed ? tails[i + freed] : g.back[tails[i + listed - 1]];
     if (kept) {
         g.link[end] = EMPTY;
@@ -96,7 +96,7 @@ __device__ __forceinline__ void commit_deletion(const Graph& g, const LocatedBat
         touch(g, end);
         touch(g, head);
     } else {
-        g.head[u] = EMPTY;
+        g.head[u] = 0;
     }
     const unsigned long long at = atomicAdd((unsigned long long*)&g.counters[FREE], (unsigned long long)freed);
     for (uint32_t q = 0; q < freed; ++q) free_block(g, tails[i + q], at + q);

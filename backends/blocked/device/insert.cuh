@@ -8,7 +8,7 @@ __device__ __forceinline__ int count_blocks(const Graph& g, const LocatedBatch& 
     if (is_invalid(b) || !is_head(b, i)) return 0;
     int before;
     const uint32_t fresh = changes_of(b, i, before), u = source(b.keys[i]), degree = g.degree[u];
-    if (fresh && degree) tail[i] = g.back[g.head[u]];
+    if (fresh && degree) tail[i] = g.back[~g.head[u]];
     return blocks_of(g, degree + fresh) - blocks_of(g, degree);
 }
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ void append(const Graph& g, const LocatedBatch& b, co
 __device__ __forceinline__ uint32_t longer_run(const Graph& g, uint32_t begin, uint32_t end, uint32_t u, bool is_new) {
     const uint32_t run = is_new ? 0 : g.run[u];
     if (run != blocks_of(g, g.degree[u])) return run;
-    const uint32_t next = is_new ? taken_block(g, begin) : g.head[u] + run;
+    const uint32_t next = is_new ? taken_block(g, begin) : ~g.head[u] + run;
     const long long free = g.counters[FREE];
     for (uint32_t t = begin; t < end; ++t) {
         if (taken_block(g, t) != next + (t - begin)) return run + t - begin;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void link_block(const Graph& g, const int* ends, cons
     if (t > begin) {
         g.back[block] = taken_block(g, t - 1);
     } else if (is_new) {
-        g.head[u] = block;
+        g.head[u] = ~block;
         g.back[block] = taken_block(g, end - 1);
     } else {
         g.back[block] = tail[head];
@@ -69,8 +69,8 @@ __device__ __forceinline__ void link_block(const Graph& g, const int* ends, cons
         touch(g, tail[head]);
     }
     if (t + 1 == end && !is_new) {
-        g.back[g.head[u]] = block;
-        touch(g, g.head[u]);
+        g.back[~g.head[u]] = block;
+        touch(g, ~g.head[u]);
     }
     touch(g, block);
 }

@@ -71,7 +71,7 @@ __device__ __forceinline__ void list_pieces(const Graph& g, const LocatedBatch& 
         uint32_t run = 0;
         if (count) {
             const uint32_t u = source(b.keys[i]);
-            chain = {i, run_end(b, i) - i, g.head[u], blocks_of(g, g.degree[u])};
+            chain = {i, run_end(b, i) - i, ~g.head[u], blocks_of(g, g.degree[u])};
             run = max(1u, g.run[u]);
             pieces[before] = piece_at(chain, piece_bits(g), 0, chain.block, run);
         }

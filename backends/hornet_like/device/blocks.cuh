@@ -8,6 +8,9 @@ __device__ __forceinline__ uint32_t class_of(long long degree) {  // degree >= 1
     return max(bits, uint32_t(MIN_CLASS));
 }
 
+// Whether blocks have class k: it is not NONE, KEEP, IDLE or CLASSES.
+__device__ __forceinline__ bool is_class(uint32_t k) { return k != NONE && k < CLASSES; }
+
 // Per-block sums by class, added to global counters once per block. All threads of the block take part.
 struct ClassCount {
     uint32_t sum[CLASSES];  // of 64 bits they would be added by loops
@@ -19,14 +22,14 @@ __device__ __forceinline__ void clear(ClassCount& c) {
     __syncthreads();
 }
 
-// Adds 1 to class k for the threads with k < CLASSES; returns the value of total[k] that is the thread's own.
+// Adds 1 to class k for the threads whose k is one; returns the value of total[k] that is the thread's own.
 __device__ __forceinline__ unsigned long long count_class(ClassCount& c, uint32_t k, unsigned long long* total) {
-    unsigned long long own = k < CLASSES ? atomicAdd(&c.sum[k], 1u) : 0;
+    unsigned long long own = is_class(k) ? atomicAdd(&c.sum[k], 1u) : 0;
     __syncthreads();
     if (threadIdx.x < CLASSES && c.sum[threadIdx.x])
         c.base[threadIdx.x] = atomicAdd(&total[threadIdx.x], (unsigned long long)c.sum[threadIdx.x]);
     __syncthreads();
-    return k < CLASSES ? c.base[k] + own : 0;
+    return is_class(k) ? c.base[k] + own : 0;
 }
 
 // Class after the change: up when it overflows, into the smallest block that holds all.

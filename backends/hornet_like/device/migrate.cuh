@@ -46,7 +46,7 @@ extern "C" __global__ void move_short(Graph g, LocatedBatch b, Migrations m, lon
                                       unsigned long long* part_count) {
     long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / LANES;
     int lane = threadIdx.x % LANES;
-    if (i >= b.size || m.target[i] >= CLASSES) return;  // the whole tile
+    if (i >= b.size || !is_class(m.target[i])) return;  // the whole tile
     uint32_t k = m.target[i], u = source(b.keys[i]);
     long long ticket = m.ticket[i], old = g.begin[u], degree = g.end[u] - old;
     if (sign < 0) degree -= b.rank[run_end(b, i) - 1] - rank_before(b, i);

@@ -69,7 +69,7 @@ __device__ __forceinline__ void hand_out(const Graph& g, const Update& c, Handou
 __device__ __forceinline__ long long delta_of(const Graph& g, const Update& c, const Handout& blocks,
                                               const Tickets& tickets, uint32_t head, long long begin) {
     const uint32_t k = c.target[head];
-    if (k >= CLASSES) return 0;
+    if (!is_class(k)) return 0;
     const long long ticket = tickets.before[NEED + k] + c.ticket[head], taken = blocks.taken[k];
     const long long place =
         ticket < taken ? (long long)g.stacks[g.stack_begin[k] + blocks.top[k] - 1 - ticket] << MIN_CLASS

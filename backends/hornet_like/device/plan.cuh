@@ -82,7 +82,7 @@ __device__ __forceinline__ long long plan_vertex(const Update& c, Tickets& ticke
     const uint8_t target = c.deleting ? shrunk(before - run, k, c.may_shrink) : grown(before + run, k);
     c.run[r] = run;
     c.target[r] = target;
-    if (target < CLASSES) c.ticket[r] = atomicAdd(&tickets.own[NEED + target], 1u);
+    if (is_class(target)) c.ticket[r] = atomicAdd(&tickets.own[NEED + target], 1u);
     if (target != KEEP && k != NONE) c.freed[r] = atomicAdd(&tickets.own[FREED + k], 1u);
     return target == KEEP ? left : degree;
 }

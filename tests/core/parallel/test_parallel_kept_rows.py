@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,15 +14,23 @@ from test_parallel_graph import cut, listed
 from turns import few
 
 import suricate as su
+from suricate.base.devices import CPU
 from suricate.bench.machine.allocations import anonymous_bytes
 from suricate.errors import CapacityError, CheckFailed, CommunicationError
 from suricate.parallel import Comm, run
 from suricate.placement import placement, ranges
-from suricate.store import own_rows
+from suricate.store import Store, own_rows
 
 pytestmark = pytest.mark.plain
 PAGE, N = 1 << 12, 6_000  #: of rows of 8 bytes a page has 512
-BACKEND = "slabhash"
+KEEPING = sorted(name for name, kind in su.plugins.backends().items() if kind.keep_rows is not Store.keep_rows)
+BACKEND = "slabhash"  #: of each of these in turn
+ROW_BYTES = {"slabhash": 10, "hornet_like": 17, "blocked": 12}  #: of a vertex in a store
+
+
+@pytest.fixture(autouse=True, params=KEEPING)
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "BACKEND", request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +51,18 @@ def drawn(high: int, count: int, seed: int) -> np.ndarray:
 
 def locals_of(graph: su.Graph) -> list[Any]:
     return [store.local for store in graph.partition.stores]
+
+
+def tables(store: Any) -> list[tuple[Any, int]]:
+    """The arrays by row of a store of a rank, each with its entries of a row."""
+    if store.name == "slabhash":
+        return [(store.slabs.vertex, 2), (store.slabs.buckets, 1)]
+    return [(store.pool[name], 1) for group in store.pool.by_row for name in store.pool.layout[group]]
+
+
+def counted(graph: su.Graph) -> list[int]:
+    """The bytes of memory of the rows of each store of this rank."""
+    return [store.memory()["index" if BACKEND == "hornet_like" else "vertices"][1] for store in locals_of(graph)]
 
 
 def verified(graph: su.Graph) -> None:
@@ -116,20 +138,21 @@ def test_many_rows_on_cuda_are_kept_in_blocks(monkeypatch: pytest.MonkeyPatch) -
 
     def job(comm: Comm) -> tuple[Any, list[int]]:
         graph = made(comm, "cuda", n)
-        counted = [locals_of(graph)[0].memory()["vertices"][1]]
+        held = [counted(graph)[0]]
         graph.insert_edges(*cut(comm, *edges))
         graph.insert_vertices(n // 2)
         before = graph.partition.ownership
         graph.insert_edges(*cut(comm, *more))
         assert len(graph.partition.ownership.moved(before).begin)
         verified(graph)
-        counted.append(locals_of(graph)[0].memory()["vertices"][1])
-        return listed(graph.edges()), counted
+        held.append(counted(graph)[0])
+        return listed(graph.edges()), held
 
     found = run(job, 2)
     if own_rows.maps_blocks(su.Device("cuda")):
-        assert all(counted[0] == 10 * n // 2 for _, counted in found)
-        assert sum(counted[1] for _, counted in found) <= 10 * n * 3 // 2 + 4 * own_rows.BLOCK
+        row = ROW_BYTES[BACKEND]
+        assert all(held[0] == row * n // 2 for _, held in found)
+        assert sum(held[1] for _, held in found) <= row * n * 3 // 2 + 8 * own_rows.BLOCK
     assert all(edges == listed(alone.edges()) for edges, _ in found)
 
 
@@ -141,6 +164,7 @@ def test_rows_of_other_ranks_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> 
     n = 1 << 23
 
     def job(comm: Comm) -> tuple[int, int]:
+        made(comm).insert_edges(*cut(comm, *drawn(N, 2_000, 1)))  # loads machine code
         comm.barrier()
         before = anonymous_bytes() or 0
         comm.barrier()
@@ -149,24 +173,45 @@ def test_rows_of_other_ranks_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> 
         comm.barrier()
         held = (anonymous_bytes() or 0) - before
         comm.barrier()
-        return held, sum(store.memory()["vertices"][1] for store in locals_of(graph))
+        return held, sum(counted(graph))
 
-    found = run(job, 4)
-    assert all(counted == 20 * n // 4 for _, counted in found)
-    assert all(held < 20 * n * 1.6 for held, _ in found), [held / n for held, _ in found]
+    found, both = run(job, 4), 2 * ROW_BYTES[BACKEND]
+    assert all(said == both * n // 4 for _, said in found)
+    assert all(held < both * n * 1.6 for held, _ in found), [held / n for held, _ in found]
 
 
 def test_rows_of_other_ranks_do_not_count_for_the_limit_of_memory() -> None:
     n = 1 << 18
+    limit = 3 * ROW_BYTES[BACKEND] * n // 2  # rows take 4/3 of it in all, and the mask of vertices n
 
     def job(comm: Comm) -> None:
-        graph = made(comm, n=n, memory_limit=15 * n)  # rows take 20 n bytes in all, and the mask of vertices n
+        graph = made(comm, n=n, memory_limit=limit)
         graph.insert_edges(*cut(comm, *drawn(n, 2_000, 1)))
         verified(graph)
 
     run(job, 3)
     with pytest.raises(CapacityError):
-        made(None, n=n, memory_limit=15 * n)
+        made(None, n=n, memory_limit=limit)
+
+
+def test_rows_come_within_the_limit_of_memory() -> None:
+    """What does not fit leaves the store as it was, also where other rows would go."""
+    n = 1 << 16
+    few, most = np.array([[0, n // 8]]), np.array([[n // 16, n]])
+    limit = ROW_BYTES[BACKEND] * n // 2 + (1 << 16)
+    kind = su.plugins.backends()[BACKEND]
+    store = kind(n, device=CPU, memory_limit=limit, rows=few)  # type: ignore[call-arg]
+    src = np.arange(100, dtype=np.uint32)
+    store.insert(src, src + 1)
+    with pytest.raises(CapacityError):
+        store.keep_rows(most)
+    assert store.kept_rows is few
+    store.check()
+    assert store.num_edges == 100
+    store.keep_rows(np.array([[50, n // 4]]))
+    store.check()
+    assert store.num_edges == 50
+    assert store.bytes_held() <= limit
 
 
 def grow(comm: Comm, graph: su.Graph) -> None:
@@ -181,18 +226,18 @@ def test_rows_move_with_their_vertices(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def job(comm: Comm) -> list[tuple[float, ...]]:
         graph = made(comm)
-        counted = [store.memory()["vertices"][1] for store in locals_of(graph)]
+        first = counted(graph)
         before = graph.partition.ownership
         grow(comm, graph)
         moved = graph.partition.ownership.moved(before)
         assert len(moved.begin)
         verified(graph)
-        after = [store.memory()["vertices"][1] for store in locals_of(graph)]
         if comm.rank == 0:  # which has few vertices now
-            assert max(after) < min(counted)
+            assert max(counted(graph)) < min(first)
         for store in locals_of(graph):
             gone = own_rows.without(before.ranges, graph.partition.ownership.ranges)
-            assert not any(store.slabs.vertex[2 * low : 2 * high].any() for low, high in gone.tolist())
+            for (low, high), (array, width) in product(gone.tolist(), tables(store)):
+                assert not array[width * low : width * high].any()
         graph.delete_edges(*cut(comm, *np.array(listed(graph.edges())).T.astype(np.int64)))
         verified(graph)
         graph.insert_vertices(N)  # a graph without edges: ranges in the proportions of before
@@ -315,10 +360,12 @@ def test_check_finds_rows_of_others() -> None:
         graph = made(comm)
         store = locals_of(graph)[0]
         other = graph.partition.ownership.stranger
-        store.slabs.vertex[2 * other + 1] = 1
-        with pytest.raises(CheckFailed, match="rows that are not kept are empty"):
+        array, width = tables(store)[0]
+        array[width * other] = 1
+        with pytest.raises(CheckFailed):
             store.check()
-        store.slabs.vertex[2 * other + 1] = 0
+        array[width * other] = 0
+        store.check()
         store.keep_rows(np.array([[0, 1]]))
         with pytest.raises(CheckFailed, match="keeps rows"):
             graph.partition.stores[0].check()

@@ -42,7 +42,10 @@ def test_ranges_are_those_of_sets(seed: int) -> None:
     assert members(without(one, other)) == members(one) - members(other)
     both = joined(np.concatenate((one, other)))
     assert members(both) == members(one) | members(other)
-    rows = Rows(CPU, one)
+    rows, found = Rows(CPU, one), np.zeros(30, np.uint8)
+    assert rows.picked(np.arange(30)).tolist() == sorted(members(one) & {*range(30)})
+    rows.put(np.ones(30, np.uint8), found)
+    assert {*np.flatnonzero(found).tolist()} == members(one) & {*range(30)}
     assert {at for begin, end in rows.within(3, 20) for at in range(begin, end)} == members(one) & {*range(3, 20)}
 
 
@@ -70,7 +73,7 @@ def test_rows_that_are_not_kept_take_no_memory() -> None:
     array[2 * step - 1], array[-1] = 7, 9
     assert not array[2 * step : 6 * step].any()  # to read takes no memory
     assert resident(array) < array.nbytes * 0.6
-    rows.keep(ranges((step // 2, step)), {2: array})
+    rows.keep(ranges((step // 2, step)), (array, 2))
     assert rows.bytes_of(n, 8) == array.nbytes // 8
     assert resident(array) < array.nbytes * 0.2
     assert array[2 * step - 1] == 7
@@ -90,7 +93,7 @@ def test_blocks_that_kept_rows_share_stay(monkeypatch: pytest.MonkeyPatch) -> No
     rows = Rows(CPU, ranges((5, 7), (PAGE // row - 1, PAGE // row + 1), (n - 1, n)))
     array = rows.zeros(n, np.uint64)
     array[:] = np.arange(n)
-    rows.keep(rows.kept, {1: array})
+    rows.keep(rows.kept, (array, 1))
     assert array[: 2 * PAGE // row].tolist() == [*range(2 * PAGE // row)]
     assert not array[2 * PAGE // row : -PAGE // row].any()
     assert array[-PAGE // row :].tolist() == [*range(n - PAGE // row, n)]
@@ -249,10 +252,10 @@ def test_rows_that_are_not_kept_take_no_memory_on_cuda() -> None:
     array[2 * step - 1], array[-1] = 7, 9
     assert not array[2 * step : 6 * step].any()
     assert int(array.sum()) == 16
-    rows.keep(ranges((step // 2, step)), {2: array})
+    rows.keep(ranges((step // 2, step)), (array, 2))
     assert taken() - before < 32 << 20
     assert int(array.sum()) == 7  # over mapped blocks of both kinds
-    rows.keep(ranges((step // 2, n)), {2: array})
+    rows.keep(ranges((step // 2, n)), (array, 2))
     array[2 * step :] = 1
     assert int(array.sum()) == 7 + 2 * (n - step)
     longer = rows.zeros(2 * n, np.uint32, 2)
