@@ -21,8 +21,8 @@ from suricate.cli.group import Failed
 from suricate.cli.run import has_text, literal, options_for, value_of
 from suricate.cli.sources import EVENTS, STDOUT, TARGET, ColumnsType, TargetType
 from suricate.cli.terminal import console, name_cell, plain_table, printable_rows, records
-from suricate.comm.connect import connect
 from suricate.graph.naming import VERTICES
+from suricate.parallel import connect
 
 if TYPE_CHECKING:
     from suricate.stream import Slide, Source, Window

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import pytest
 from cli_calls import call, rows, shell
+from mpi_jobs import start
 from patience import PATIENCE
 
 import suricate as su
@@ -76,6 +77,19 @@ def test_processes_of_a_launcher_share_the_window_and_the_first_prints(
 
     run(refused, 2)
     assert "'none' is unknown: use one of 'auto', 'mpi'" in call("stream", *given, "no.csv", "--comm", "none").stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("readers", ["first", "all"])
+def test_processes_of_mpi_share_the_window(readers: str, paid: Path, tmp_path: Path) -> None:
+    """Nothing but the command is imported there."""
+    options = [str(paid), *COLUMNS, *CPU, "--window", "2d", "--slide", "1d", "--track", "degree", "--output"]
+    expected = call("stream", *options, tmp_path / "one.csv").stdout
+    shared = [*options, str(tmp_path / "all.csv"), "--comm", "mpi", "--readers", readers]
+    done = start(Path(su.__file__).with_name("__main__.py"), "stream", *shared)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == expected
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
 
 
 def test_attributes_and_names_as_parameters(paid: Path) -> None:
