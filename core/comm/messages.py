@@ -1,12 +1,14 @@
-"""Messages of collectives: each rank sends one of fixed size, with the value if that is small; and the time limit."""
+"""Messages of collectives: each rank sends one, with the value if that is small; and the time limit."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import pickle
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -14,60 +16,84 @@ import numpy as np
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import real, shown
 
-MESSAGE = 256  #: bytes of a message
+MESSAGE = 256  #: bytes of a message, or more: see ``Lengths``
 HEAD = 64  #: bytes of its head; the rest is for the value, or its beginning
 INLINE = MESSAGE - HEAD
+MOST, MOST_OF_ALL = 1 << 13, 1 << 16  #: bytes of a message, and of those of all ranks, unless ``MESSAGE`` each is more
+LATELY = 16  #: collectives
+#: a head: a digest of the name, the call site, and the values of ``same_soon``; the bytes of the value; if that is an
+#: array of up to three dimensions, its dtype, shape and number of dimensions, else ``PICKLED``
+FIELDS = Struct("=16sq8s3qB7x")
 MOST_DIMENSIONS = 3
-WAY = slice(0, 16)  #: a digest of the name, the call site, and the values of ``same_soon``
-SIZE, DTYPE, SHAPE = slice(16, 24), slice(24, 32), slice(32, 56)  #: bytes of the value; of an array
-DIMENSIONS = 56  #: number of those of an array, or that it is none
 PICKLED = 255
 ALIGNMENT = 16  #: bytes
 
+Head = tuple[Any, ...]
 
-def packed(name: str, site: str, value: Any, asked: str = "") -> tuple[np.ndarray, np.ndarray]:
-    """Return the message of a collective, ``uint8[MESSAGE]``, and the bytes of ``value`` that do not fit into it."""
-    message = np.zeros(MESSAGE, np.uint8)
-    message[WAY] = _digest_of_way(name, site, asked)
-    message[DIMENSIONS] = PICKLED
+
+class Lengths:
+    """How long the messages of the next collective are, the same on all ranks.
+
+    They hold the values of the last ones, whichever these were, so that these take one exchange, not two.
+    """
+
+    def __init__(self, ranks: int) -> None:
+        self.length = MESSAGE  #: bytes of the next messages
+        self._most = max(MESSAGE, min(MOST, MOST_OF_ALL // ranks))
+        self._lately = deque([MESSAGE], LATELY)
+
+    def note(self, heads: Sequence[Head]) -> None:
+        """Set the length after a collective with messages that begin with ``heads``."""
+        needed = HEAD + max([size for _, size, *_ in heads])
+        self._lately.append(needed if needed <= self._most else MESSAGE)
+        self.length = min(self._most, 1 << (max(MESSAGE, *self._lately) - 1).bit_length())
+
+
+def packed(
+    name: str, site: str, value: Any, asked: str = "", length: int = MESSAGE
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the message of a collective, ``uint8[length]``, and the bytes of ``value`` that do not fit into it."""
+    form: Head = b"", 0, 0, 0, PICKLED
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim <= MOST_DIMENSIONS:
-        message[DIMENSIONS] = value.ndim
-        kind = value.dtype.str.encode()
-        message[DTYPE][: len(kind)] = np.frombuffer(kind, np.uint8)
-        message[SHAPE].view(np.int64)[: value.ndim] = value.shape
+        form = value.dtype.str.encode(), *(*value.shape, 0, 0, 0)[:MOST_DIMENSIONS], value.ndim
         body = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
     else:
         body = np.frombuffer(pickle.dumps(value), np.uint8)
-    message[SIZE].view(np.int64)[0] = len(body)
-    if len(body) > INLINE:
+    message, size = np.empty(length, np.uint8), len(body)
+    FIELDS.pack_into(message.data, 0, _digest_of_way(name, site, asked), size, *form)
+    if size > length - HEAD:
         return message, body
-    message[HEAD : HEAD + len(body)] = body
+    message[HEAD : HEAD + size] = body
     return message, body[:0]
 
 
 @lru_cache(maxsize=256)
-def _digest_of_way(name: str, site: str, asked: str) -> np.ndarray:
-    return np.frombuffer(hashlib.blake2b(f"{name} at {site}{asked}".encode(), digest_size=16).digest(), np.uint8)
+def _digest_of_way(name: str, site: str, asked: str) -> bytes:
+    return hashlib.blake2b(f"{name} at {site}{asked}".encode(), digest_size=16).digest()
 
 
-def whole(messages: np.ndarray, exchange: Callable[[list[int]], list[np.ndarray]]) -> list[Any]:
+def heads_of(messages: Any) -> tuple[list[Head], bool]:
+    """Return what the messages of all ranks begin with, and whether ranks are at other collectives than others."""
+    heads = [FIELDS.unpack_from(message.data) for message in messages]
+    return heads, len({way for way, *_ in heads}) > 1
+
+
+def whole(messages: Any, heads: Sequence[Head], exchange: Callable[[list[int]], list[np.ndarray]]) -> list[Any]:
     """Return the values of all ranks; ``exchange`` is a collective for the bytes of each rank that did not fit."""
-    sizes = [int(message[SIZE].view(np.int64)[0]) for message in messages]
-    left = [size if size > INLINE else 0 for size in sizes]
+    left = [size if size > len(messages[0]) - HEAD else 0 for _, size, *_ in heads]
     bodies = exchange(left) if any(left) else []
     return [
-        _value(message, bodies[rank] if left[rank] else message[HEAD : HEAD + sizes[rank]])
-        for rank, message in enumerate(messages)
+        _value(head, bodies[rank] if left[rank] else messages[rank][HEAD : HEAD + head[1]].copy())
+        for rank, head in enumerate(heads)
     ]
 
 
-def _value(message: np.ndarray, body: np.ndarray) -> Any:
-    dimensions = int(message[DIMENSIONS])
+def _value(head: Head, body: np.ndarray) -> Any:
+    *_, dtype, rows, columns, layers, dimensions = head
     if dimensions == PICKLED:
-        return pickle.loads(body.tobytes())
-    dtype = bytes(message[DTYPE]).rstrip(b"\0").decode()
-    aligned = body if body.ctypes.data % ALIGNMENT == 0 and body.base is not message.base else body.copy()
-    return aligned.view(dtype).reshape(message[SHAPE].view(np.int64)[:dimensions])
+        return pickle.loads(body.data)
+    aligned = body if body.ctypes.data % ALIGNMENT == 0 else body.copy()
+    return aligned.view(dtype.rstrip(b"\0").decode()).reshape((rows, columns, layers)[:dimensions])
 
 
 def limit() -> float:

@@ -1,6 +1,6 @@
 """Communication by MPI, through mpi4py.
 
-A collective is an all-gather of messages of fixed size (see ``messages``), which contain small values, and a second
+A collective is an all-gather of messages of one length (see ``messages``), which contain small values, and a second
 one for the bytes of larger values: so ranks that call different collectives never exchange mismatched data. Both are
 non-blocking and polled, so that the job ends if a rank has ended, or does not come within the time limit (``watch``).
 """
@@ -18,7 +18,7 @@ from mpi4py import MPI
 from suricate.base.devices import Array, cuda_device_count, module_of, resolve_device
 from suricate.base.notice import tell
 from suricate.comm.asked import AskingComm, apart
-from suricate.comm.messages import MESSAGE, packed, whole
+from suricate.comm.messages import Lengths, heads_of, packed, whole
 from suricate.comm.protocol import SMALL, call_site, is_array
 from suricate.comm.watch import Watch
 
@@ -47,29 +47,31 @@ class MPIComm(AskingComm):
         self.world = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self.world.Get_rank(), self.world.Get_size()
         self.number_on_host: int = self.world.Split_type(MPI.COMM_TYPE_SHARED).Get_rank()
-        self._watch = Watch(MPI.COMM_WORLD.Dup())
+        self._watch, self._lengths = Watch(MPI.COMM_WORLD.Dup()), Lengths(self.size)
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return the ``value`` of every rank, in rank order; ``name`` is the name of the collective.
 
-        This exchanges a message of fixed size per rank, then the bytes that do not fit into it.
+        This exchanges a message per rank, as long as :class:`Lengths` says, then the bytes that do not fit into it.
         """
         if is_array(value) and not isinstance(value, np.ndarray):
             tell(BY_HOST)
             xp = module_of(value)
             return [xp.asarray(part) for part in self.gather(name, xp.asnumpy(value))]
         site, asked = call_site(), self.take_asked()
-        mine, rest = packed(name, site, value, "" if asked is None else asked.digest)
-        messages = np.empty((self.size, MESSAGE), np.uint8)
+        mine, rest = packed(name, site, value, "" if asked is None else asked.digest, self._lengths.length)
+        messages = np.empty((self.size, len(mine)), np.uint8)
         self._watch.come(name, site)
         self._watch.wait(self.world.Iallgather(mine, messages))
-        if (messages[:, :16] != messages[0, :16]).any():
+        heads, are_apart = heads_of(messages)
+        if are_apart:
             way = pickle.dumps((f"{name} at {site}", None if asked is None else asked.texts))
             said = [pickle.loads(one.tobytes()) for one in self._exchange(np.frombuffer(way, np.uint8), None)]
             error = apart([way for way, _ in said], [texts for _, texts in said])
             assert error is not None
             raise error
-        return whole(messages, lambda sizes: self._exchange(rest, sizes))
+        self._lengths.note(heads)
+        return whole(messages, heads, lambda sizes: self._exchange(rest, sizes))
 
     def exchange(self, parts: list[Array]) -> list[Array]:
         """Send ``parts[i]`` to process ``i``; return what the processes sent to this one, in order."""

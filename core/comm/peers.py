@@ -25,7 +25,7 @@ from suricate.base.errors import CommunicationError
 from suricate.base.notice import NOTICE, tell
 from suricate.comm.asked import AskingComm, apart
 from suricate.comm.busy import Busy
-from suricate.comm.messages import WAY, limit, not_come, packed, whole
+from suricate.comm.messages import heads_of, limit, not_come, packed, whole
 from suricate.comm.protocol import call_site, is_array
 
 BY_HOST = "suricate: arrays of CUDA devices go from rank to rank through the host (without this line: SURICATE_QUIET=1)"
@@ -133,14 +133,15 @@ class PeerComm(AskingComm):
         place, texts = f"{name} at {site}", None if asked is None else asked.texts
         messages = {id(value): _packed(name, site, value, "" if asked is None else asked.digest) for value in values}
         found = self._swapped([messages[id(value)] for value in values], place)
-        heads = np.stack([head for head, _ in found])
-        if (heads[:, WAY] != heads[0, WAY]).any():
+        come = [message for message, _ in found]
+        heads, are_apart = heads_of(come)
+        if are_apart:
             way = np.frombuffer(pickle.dumps((place, texts)), np.uint8)
             said = [pickle.loads(one.tobytes()) for (one,) in self._swapped([(way,)] * self.size, place)]
             error = apart([way for way, _ in said], [texts for _, texts in said])
             assert error is not None
             raise error
-        return whole(heads, lambda sizes: [rest for _, rest in found])
+        return whole(come, heads, lambda sizes: [rest for _, rest in found])
 
     def _swapped(self, sent: Sequence[Sequence[Any]], place: str) -> list[Any]:
         """Send ``sent[r]`` to each rank ``r``; return what came from each, in rank order; own parts are copied."""

@@ -12,6 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -356,9 +357,13 @@ def call_site(skip: str | Sequence[str] = ()) -> str:
 
     ``skip``: beginnings of further names of files whose lines do not count, such as the folder of a comm of one's own.
     """
-    inside, frame = (PACKAGE, *([skip] if isinstance(skip, str) else skip)), sys._getframe(1)
-    file = frame.f_code.co_filename
-    while frame.f_back is not None and file.startswith(inside) and not file.startswith(KITS):
-        frame = frame.f_back
-        file = frame.f_code.co_filename
-    return f"{file}:{frame.f_lineno}"
+    inside, frame = _inside((skip,) if isinstance(skip, str) else tuple(skip)), sys._getframe(1)
+    while inside(frame.f_code.co_filename) and (outer := frame.f_back) is not None:
+        frame = outer
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+@cache
+def _inside(skip: tuple[str, ...]) -> Callable[[str], bool]:
+    """Return a function that says of a file, whose name it looks at once, whether its lines are no call sites."""
+    return cache(lambda file: file.startswith((PACKAGE, *skip)) and not file.startswith(KITS))

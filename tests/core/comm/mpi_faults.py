@@ -43,6 +43,9 @@ if last and fault == "compiles":
 if fault in ("busy", "compiles"):
     comm.barrier()
     os.environ["SURICATE_TIMEOUT"] = "600"  # the machine may be busy, too
+if fault == "elsewhere":
+    for _ in range(2):
+        comm.allgather("long" * 300)  # messages of other lengths from here on
 if last and fault == "elsewhere":
     graph.degrees()
 if fault == "asks":

@@ -58,6 +58,42 @@ def test_many_ranks_send_no_more_bytes_at_a_time_than_mpi_counts(monkeypatch: py
     assert max(at_once) <= 96 < sum(at_once) == sum(sizes)
 
 
+def test_what_the_last_collectives_needed_goes_in_one_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they were; larger values take two, and messages are short again after others were."""
+    mpi = pytest.importorskip("suricate.comm.mpi", exc_type=ImportError)
+    comm, exchanges = object.__new__(mpi.MPIComm), []
+    comm.size, comm._lengths = 2, mpi.Lengths(2)
+
+    def gather(sent: np.ndarray, received: Any) -> None:
+        exchanges.append(len(sent))
+        (received[0] if isinstance(received, list) else received).reshape(2, -1)[:] = sent
+
+    comm.world = SimpleNamespace(Iallgather=gather, Iallgatherv=gather)
+    comm._watch = SimpleNamespace(wait=lambda request: None, come=lambda *place: None)
+
+    def lengths(value: Any) -> list[int]:
+        exchanges.clear()
+        for got in comm.gather("allgather", value):
+            assert np.array_equal(got, value)
+            assert not isinstance(value, np.ndarray) or (got.dtype == value.dtype and got.flags.writeable)
+        return exchanges[:]
+
+    many, most = np.arange(250.0), np.arange(1 << 10)
+    assert lengths(many) == [256, 2000]
+    assert lengths("few") == lengths(many.reshape(25, 10)) == lengths(np.int32([[[5]]])) == [4096]
+    assert lengths(most) == [4096, 8192]
+    assert lengths(most[8:]) == [4096, 8128]
+    assert [lengths(many) for _ in range(16)] == [[8192]] * 16
+    assert lengths(b"few") == [4096]
+    assert [lengths(None) for _ in range(17)] == [[4096]] * 15 + [[256]] * 2
+    assert mpi.Lengths(1 << 6).length == 256
+    few = mpi.Lengths(1 << 6)
+    few.note([(b"", 2000), (b"", 10)])
+    assert few.length == 256
+    few.note([(b"", 900), (b"", 10)])
+    assert few.length == 1024
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("work", ["compiles", "busy"])
 def test_a_rank_that_is_busy_is_waited_for(work: str) -> None:
