@@ -117,7 +117,9 @@ class Metered(Comm):
 
 
 def _bytes_in(value: Any) -> int:
-    """Return the bytes of an array, or of the arrays in tuples and lists; 0 for any other value."""
+    """Return the bytes of an array, of ``bytes``, and of those in tuples and lists; 0 for any other value."""
     if isinstance(value, (tuple, list)):
         return sum(map(_bytes_in, value))
+    if isinstance(value, bytes):
+        return len(value)
     return value.nbytes if getattr(value, "ndim", 0) else 0  # no scalars of NumPy

@@ -96,6 +96,16 @@ def _value(head: Head, body: np.ndarray) -> Any:
     return aligned.view(dtype.rstrip(b"\0").decode()).reshape((rows, columns, layers)[:dimensions])
 
 
+def bytes_of(columns: Sequence[np.ndarray | None]) -> tuple[bytes | None, ...]:
+    """Return the bytes of a few small arrays, None for None; as a value to pass on they cost less than arrays."""
+    return tuple([None if column is None else column.tobytes() for column in columns])
+
+
+def of_bytes(parts: Sequence[bytes], dtype: Any) -> np.ndarray:
+    """Return the concatenation of arrays of ``dtype``, of each of which ``parts`` has the bytes."""
+    return np.frombuffer(bytearray().join(parts), dtype)  # which may be changed
+
+
 def limit() -> float:
     """Return how many seconds a rank waits for others; raises ``ParameterError`` if ``SURICATE_TIMEOUT`` is invalid."""
     return _seconds("SURICATE_TIMEOUT", "600")

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.comm.messages import bytes_of, of_bytes
 from suricate.cuda.pinned import PinnedCounters
 from suricate.intake.arrays import bits, on_host
 from suricate.placement.split import report
+from suricate.store import STATUS
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -92,24 +94,24 @@ class HostResults:
     """
 
     def __init__(self, part: Placement, sizes: Sequence[int], dtype: np.dtype | None) -> None:
-        self.part, self._width = part, 1 if dtype is None else 2
+        self.part, self._dtypes = part, [STATUS] if dtype is None else [STATUS, dtype]
         self.counts = np.zeros((part.comm.size, len(sizes), len(part.stores), 2), np.int64)
         self._halves: Sequence[Half] = ()
         self._columns: dict[int, list[Array]] = {}  # by half: statuses and, of weighted graphs, weights before
 
-    def report(self, halves: Sequence[Half]) -> list[list[Array]]:
+    def report(self, halves: Sequence[Half]) -> list[tuple[bytes | None, ...]]:
         """Return what became of this rank's edges, which it tells the others; waits for the device."""
         self._halves = halves
-        return [[on_host(column) for column in half.outcomes[0][: self._width]] for half in halves]
+        return [bytes_of([*map(on_host, half.outcomes[0][: len(self._dtypes)])]) for half in halves]
 
-    def merge(self, told: Sequence[list[list[Array]]]) -> None:
+    def merge(self, told: Sequence[list[tuple[bytes, ...]]]) -> None:
         """Set the outcome of all edges, and the numbers of changes, from what all ranks have ``told``."""
         stores = self.part.stores
         for half, parts in zip(self._halves, zip(*told, strict=True), strict=True):
             (src, dst, _), first = half.edges, stores.index(half.stores[0])
             owners = [self.part.owner_of(ends) for ends in (src, dst)[: len(half.stores)]]
             order = owners[0].astype(np.uint16).argsort(kind="stable")  # a radix sort
-            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            columns = [of_bytes(*given) for given in zip(zip(*parts, strict=True), self._dtypes, strict=True)]
             wholes = self._columns[half.number] = [np.empty_like(column) for column in columns]
             for whole, column in zip(wholes, columns, strict=True):
                 whole[order] = column
@@ -125,7 +127,7 @@ class HostResults:
 
     def before(self, half: int) -> Array | None:
         """Return the weights of a half's edges before the batch, ``dtype[size]``; None: no weights."""
-        return self._columns[half][1] if self._width > 1 else None
+        return self._columns[half][1] if len(self._dtypes) > 1 else None
 
 
 Outcomes = Results | HostResults

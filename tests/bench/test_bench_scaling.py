@@ -205,11 +205,14 @@ def test_the_communication_is_counted() -> None:
         metered.share(np.zeros(5, np.int64), np.array([0, 1, 9]))
         metered.merged(np.zeros(3, np.uint8))  # gathered
         metered.smallest(np.zeros(1 << 10, np.uint64))
-        assert metered.allgather(np.int64(comm.rank)) == [0, 1]  # no array: not counted
+        assert metered.allgather((np.int64(comm.rank), b"bytes")) == [
+            (0, b"bytes"),
+            (1, b"bytes"),
+        ]  # scalars do not count
         assert metered.spent.seconds > 0
         return metered.spent.calls, metered.spent.received
 
-    assert parallel.run(job, 2) == [(5, 16 + 32 + 3 + (1 << 13)), (5, 8 + 8 + 3 + (1 << 13))]
+    assert parallel.run(job, 2) == [(5, 16 + 32 + 3 + (1 << 13) + 5), (5, 8 + 8 + 3 + (1 << 13) + 5)]
 
 
 def test_graphs_grow_with_the_ranks() -> None:
