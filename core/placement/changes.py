@@ -24,7 +24,7 @@ from suricate.graph.update import Given, Updater
 from suricate.intake.arrays import both_arcs, picked
 from suricate.placement.edge_columns import SMALL
 from suricate.placement.results import DELETED, INSERTED, HostResults, Outcomes, Results, Tally
-from suricate.placement.split import OwnEdges, Picking
+from suricate.placement.split import OwnEdges, Picking, own_at
 from suricate.store import Store, checked_outcome
 from suricate.store.slices import joined_outcomes, slices_of
 
@@ -49,26 +49,33 @@ class Half:
     """The deletion, or the insertion, of a batch, and its application to the stores of this rank.
 
     ``edges`` are those of all ranks, with the sources and destinations of the first store. If they lie on a device, the
-    constructor queues a count of the edges that this rank holds.
+    constructor queues a count of the edges that this rank holds. ``by_host``: as of :class:`Batch`.
 
     Attributes:
+        owners: for each store, who holds the edges, if ``by_host``.
         own: for each store the edges that this rank holds, on its device; empty before :meth:`pick`.
     """
 
-    def __init__(self, part: Placement, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
+    def __init__(
+        self, part: Placement, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool, by_host: bool
+    ) -> None:  # fmt: skip
         self.part, self.stores, self.edges, self.size, self.deletion = part, stores, edges, len(edges.src), deletion
         self.wanted, self.number = (REMOVED, DELETED) if deletion else (NEW, INSERTED)
         known: tuple[int, int] | None = getattr(edges, "own", None)
-        both = len(stores) > 1
-        self._picking = Picking(stores[0].device, edges, part.ownership, both=both, known=known)
+        both, owned = len(stores) > 1, part.ownership
+        self.owners = [owned.owner(ends) for ends in edges[: 1 + both]] if by_host else []
+        self._picking = None if by_host else Picking(stores[0].device, edges, owned, both=both, known=known)
         self.own: list[OwnEdges] = []
         self._done: list[list[tuple[Any, Outcome]]] = [[] for _ in stores]
         self.outcomes: list[Outcome] = []
 
     def pick(self) -> None:
         """Set :attr:`own` to the edges of the batch that this rank holds; waits until they are counted."""
-        self.own, ingest = self._picking.own(self.part.comm.wait), self.part.graph.ingest
-        if ingest is not None and isinstance(self.edges.src, np.ndarray):
+        if self._picking is not None:
+            self.own = self._picking.own(self.part.comm.wait)
+            return
+        self.own = own_at(self.edges, [(owner == self.part.comm.rank).nonzero()[0] for owner in self.owners])
+        if (ingest := self.part.graph.ingest) is not None:
             self.own = [each._replace(edges=ingest.upload(each.edges)) for each in self.own]
 
     def reserve(self) -> None:
@@ -167,7 +174,7 @@ class Batch:
         kind, dtype = HostResults if self.by_host else Results, stores[0].weight_dtype
         self.results = kind(part, self.sizes, None if part.table is not None else dtype)
         self.halves = [
-            Half(part, stores, edges, deletion=deletion)
+            Half(part, stores, edges, deletion=deletion, by_host=self.by_host)
             for edges, deletion in ((removed, True), (added, False))
             if edges is not None
         ]

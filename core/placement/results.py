@@ -97,29 +97,29 @@ class HostResults:
         self.part, self._dtypes = part, [STATUS] if dtype is None else [STATUS, dtype]
         self.counts = np.zeros((part.comm.size, len(sizes), len(part.stores), 2), np.int64)
         self._halves: Sequence[Half] = ()
+        self._orders: list[Array] = []  # of each: places of its edges, in the order of the ranks that hold them
         self._columns: dict[int, list[Array]] = {}  # by half: statuses and, of weighted graphs, weights before
 
     def report(self, halves: Sequence[Half]) -> list[tuple[bytes | None, ...]]:
         """Return what became of this rank's edges, which it tells the others; waits for the device."""
         self._halves = halves
+        ranks = [half.owners[0].astype(np.uint16) for half in halves]
+        self._orders = [each.argsort(kind="stable") for each in ranks]  # radix sorts, while a device is busy
         return [bytes_of([*map(on_host, half.outcomes[0][: len(self._dtypes)])]) for half in halves]
 
     def merge(self, told: Sequence[list[tuple[bytes, ...]]]) -> None:
         """Set the outcome of all edges, and the numbers of changes, from what all ranks have ``told``."""
         stores = self.part.stores
-        for half, parts in zip(self._halves, zip(*told, strict=True), strict=True):
-            (src, dst, _), first = half.edges, stores.index(half.stores[0])
-            owners = [self.part.owner_of(ends) for ends in (src, dst)[: len(half.stores)]]
-            order = owners[0].astype(np.uint16).argsort(kind="stable")  # a radix sort
-            columns = [of_bytes(*given) for given in zip(zip(*parts, strict=True), self._dtypes, strict=True)]
-            wholes = self._columns[half.number] = [np.empty_like(column) for column in columns]
-            for whole, column in zip(wholes, columns, strict=True):
-                whole[order] = column
-            at = (wholes[0] == half.wanted).nonzero()[0]
-            for store, owner in zip(half.stores, owners, strict=True):
-                by_rank = np.bincount(owner[at], minlength=self.part.comm.size)
+        for half, order, parts in zip(self._halves, self._orders, zip(*told, strict=True), strict=True):
+            wholes = self._columns[half.number] = [np.empty(half.size, dtype) for dtype in self._dtypes]
+            for whole, column in zip(wholes, zip(*parts, strict=True), strict=True):
+                whole[order] = of_bytes(column, whole.dtype)
+            changed, (src, dst, _) = wholes[0] == half.wanted, half.edges
+            for store, owner in zip(half.stores, half.owners, strict=True):
+                by_rank = np.bincount(owner[changed], minlength=self.part.comm.size)
                 self.counts[:, half.number, stores.index(store), 0] = by_rank
-            self.counts[0, half.number, first, 1] = np.count_nonzero(src[at] == dst[at])  # of all ranks
+            of_loops = self.counts[0, half.number, stores.index(half.stores[0])]  # as if all were of the first rank
+            of_loops[1] = np.count_nonzero(changed[src == dst])
 
     def status(self, half: int) -> Array:
         """Return the status of each edge of a half, ``uint8[size]``."""

@@ -191,7 +191,8 @@ class Picking:
         ``wait`` is :meth:`Comm.wait`, by which this waits until they are counted.
         """
         if not self._by_launches:
-            return _by_masks(self._xp, self._edges, self._owned, both=self._both)
+            ends = self._edges[: 1 + self._both]
+            return own_at(self._edges, [self._owned.owns(each).nonzero()[0] for each in ends])
         if self._arriving is not None:
             wait(self._arriving.has_arrived)
         empty, weight, own = self._xp.empty, self._edges.weight, list[OwnEdges]()
@@ -214,9 +215,9 @@ def _blocks_of(xp: Any, ownership: Ownership) -> tuple[int, ...]:
     return address(ownership.on(xp, "blocks")), ownership.base, ownership.first_of_blocks, ownership.bits
 
 
-def _by_masks(xp: Any, edges: EdgeList, ownership: Ownership, *, both: bool) -> list[OwnEdges]:
+def own_at(edges: EdgeList, places: Sequence[Array]) -> list[OwnEdges]:
+    """Return the edges of a batch that a rank holds in each store, in which they have these ``places``."""
     turned = EdgeList(edges.dst, edges.src, edges.weight)
-    places = [ownership.owns(one.src).nonzero()[0] for one in (edges, turned)[: 1 + both]]
     return [OwnEdges(picked(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
 
 
