@@ -348,6 +348,11 @@ class DividedUpdater(Updater):
         by_host = self.device.is_cuda and edges is not None and isinstance(edges.src, np.ndarray)
         return self._change(gone, new, carry_out=partial(self._all.change, gone, new) if by_host else None)
 
+    def undo_growth(self, num_vertices: int, error: BaseException) -> None:
+        """Resize all stores back, as all ranks do after an exception; one that ends has nobody to do it with."""
+        if isinstance(error, Exception):
+            super().undo_growth(num_vertices, error)
+
     def _arcs(self, edges: Any) -> EdgeList | None:
         """Return a half of a batch as arcs for the store of out-edges, both of an undirected edge; None for None."""
         if edges is None or not self._symmetric:
