@@ -125,10 +125,11 @@ class WCC(Algorithm):
             return
         inserted = delta.arcs("inserted", placed=True) or NO_ARCS
         deleted = delta.arcs("deleted", placed=True) or NO_ARCS
-        self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.should_recompute(graph, deleted)):
             self._compute_from_scratch(graph, deleted, inserted)
-        elif self._forest is None and not deleted.size:
+            return
+        self._deleted.note(graph)
+        if self._forest is None and not deleted.size:
             added = graph.num_vertices - self._sets.num_elements
             if added:
                 self._sets.resize(graph.num_vertices)

@@ -90,7 +90,7 @@ class SpanningForest:
             return
         given = self._walked(graph), self._state, plain_arcs(inserted), plain_arcs(deleted)
         follow = code = self._loops.follow
-        if all(part.flags.c_contiguous for part in (*given[2][:3], *given[3][:3])):
+        if not [part for part in (*given[2][:3], *given[3][:3]) if not part.flags.c_contiguous]:
             code = self._code.get(follow) or self._code.look_up(follow, follow, given)
         code(*given)  # a store's outcome may be an array with gaps
 

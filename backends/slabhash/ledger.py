@@ -317,6 +317,7 @@ class Ledger:
         The length of a range is proportional to the deletions. Each range begins where the last one ended, and after
         the last slab at 0, so that every slab is trimmed from time to time.
         """
+        self.has_deleted = True
         self.credit += edges
         self.deleted += edges
         bump, slabs = self.capacity - self.space, self.credit // DELETIONS_PER_SLAB

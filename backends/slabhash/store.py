@@ -295,7 +295,7 @@ class SlabHashStore(Store):
     @property
     def num_edges(self) -> int:
         """Exact number of edges; on CUDA reading it waits for the device."""
-        return int(self.kernels.count_edges(self.slabs))
+        return int(self.kernels.count_edges(self.pool.slabs))
 
     # -- vertices ------------------------------------------------------------------------------------------------------
 

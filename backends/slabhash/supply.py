@@ -135,8 +135,9 @@ class Supply:
             self._budget.fail(error)
         outcome = Outcome(status, before)
         self._kernels.delete_few(self._pool.slabs, src, dst, outcome)
-        self.ledger.has_deleted = True
-        self._trim(edges)
+        begin, end = self.ledger.trimming(edges)
+        if begin < end:
+            self._trim(begin, end)
         return outcome
 
     def changed(self, inserted: int, deleted: int) -> None:
@@ -144,8 +145,9 @@ class Supply:
         if inserted:
             self.ledger.queued(inserted)
         if deleted:
-            self.ledger.has_deleted = True
-            self._trim(deleted)
+            begin, end = self.ledger.trimming(deleted)
+            if begin < end:
+                self._trim(begin, end)
 
     def free_vertices(self, vertices: Array) -> None:
         """Free all slabs of the distinct ``vertices`` (uint32[k])."""
@@ -272,15 +274,12 @@ class Supply:
             self.ledger.rebuilt(0, 0, 0)
         self.read()
 
-    def _trim(self, edges: int) -> None:
-        """Free empty slabs after the deletion of ``edges`` edges; the number of slabs visited is proportional to it.
+    def _trim(self, begin: int, end: int) -> None:
+        """Free empty slabs from ``begin`` to ``end`` (exclusive), a range of :meth:`Ledger.trimming`.
 
         On CUDA nothing waits; the ledger learns the number of free slabs from the counters of a later batch.
         """
         ledger = self.ledger
-        begin, end = ledger.trimming(edges)
-        if begin >= end:
-            return
         self._kernels.trim(self._pool.slabs, ledger.spend(end - begin), begin, end)
         if not ledger.warps:
             self.read()

@@ -28,33 +28,27 @@ _main = threading.main_thread().ident  #: of this process
 class Uninterrupted:
     """Delays ``KeyboardInterrupt`` to the end of a ``with`` block, if the signal has a handler in Python.
 
-    ``owner.changing`` counts the open blocks of an ``owner`` whose stores change meanwhile, for ``fork``.
+    Of blocks of one object within each other the outermost delays it; :attr:`open` counts them, for ``fork``.
     """
 
-    __slots__ = ("_frame", "_handler", "_owner")
-
-    def __init__(self, owner: Any = None) -> None:
-        self._owner = owner
-        self._handler: Callable[[int, FrameType | None], Any] | None = None
-        self._frame: FrameType | None = None  # what was interrupted
+    open = 0
+    _handler: Callable[[int, FrameType | None], Any] | None = None
+    _frame: FrameType | None = None  # what was interrupted
 
     def __enter__(self) -> None:
-        if threading.get_ident() == _main:
-            handler = _signal.getsignal(SIGINT)
-            if callable(handler):
+        if not self.open:
+            self._handler = self._frame = None
+            if threading.get_ident() == _main and callable(handler := _signal.getsignal(SIGINT)):
                 self._handler = handler
                 _signal.signal(SIGINT, self._note)
-        if self._owner is not None:
-            self._owner.changing += 1
+        self.open += 1
 
     def __exit__(self, *_: object) -> None:
-        if self._owner is not None:
-            self._owner.changing -= 1
-        if self._handler is not None:
+        self.open -= 1
+        if self._handler is not None and not self.open:
             _signal.signal(SIGINT, self._handler)
-            frame, self._frame = self._frame, None
-            if frame is not None:
-                self._handler(SIGINT, frame)
+            if self._frame is not None:
+                self._handler(SIGINT, self._frame)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._frame = frame

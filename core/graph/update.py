@@ -74,7 +74,7 @@ class Updater:
         self.out, self.into = stores[0], stores[1] if len(stores) > 1 else None
         self.device, self.num_vertices, self.version = self.out.device, self.out.num_vertices, 0
         self.live = LiveVertices(self.device, self.num_vertices)
-        self.lock, self.changing = lock, 0
+        self.lock, self.changing = lock, Uninterrupted()
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._all = Stores(stores, symmetric=self._symmetric)
@@ -92,7 +92,7 @@ class Updater:
 
     def whole(self, *, live: bool = False) -> AbstractContextManager[Any]:
         """Return a context that delays Ctrl-C until a change is complete; on CUDA only if the ``live`` set changes."""
-        return Uninterrupted(self) if live or not self.device.is_cuda else nullcontext()
+        return self.changing if live or not self.device.is_cuda else nullcontext()
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class Updater:
         revival = None
         if added is not None and self.live.most_deleted:
             revival = self.live.revival(added.src, added.dst)
-        with Uninterrupted(self) if self.ingest is None or revival is not None else nullcontext():
+        with self.changing if self.ingest is None or revival is not None else nullcontext():
             try:
                 gone, new = self._all.change(removed, added, guard) if carry_out is None else carry_out()
             except MemoryError:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, SuricateError
-from suricate.base.progress import working
+from suricate.base.progress import can_show, working
 from suricate.plugins.pace import Pace
 
 if TYPE_CHECKING:
@@ -559,6 +559,9 @@ def _noted(compute: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     @wraps(compute)
     def noting(self: Any, graph: Any) -> None:
         self._recomputed = self._recomputed or self._why  # as recomputes() does
+        if not can_show():
+            compute(self, graph)
+            return
         with working(f"computing {self.name} from scratch"):
             compute(self, graph)
 

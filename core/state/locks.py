@@ -107,7 +107,7 @@ def _go_on_after_fork(graph: Any) -> None:
     graph.workspace.clear()
     for kept in list(graph._kept.values()):
         kept.distrust()
-    if graph._updater.changing:
+    if graph._updater.changing.open:
         graph._lock = graph._updater.lock = HalfChanged()
 
 

@@ -148,9 +148,9 @@ class Intake:
     def _both_ends(self, chunk: Mapping[str, Any], arrivals: Arrivals | None) -> list[tuple[Any, np.ndarray | None]]:
         """Return sources and destinations, ids or tokens, each with a mask of the invalid ones; None: all are valid."""
         src, dst = chunk["src"], chunk["dst"]
-        taken = None if arrivals is None else arrivals.take(src, dst)
+        taken: Any = None if arrivals is None else arrivals.take(src, dst)
         if taken is None and self._names is None:
-            taken = both_ids(src, dst)
+            taken = few_valid((src, dst, None), MAX_VERTICES, most=len(src))  # a copy, checked in the same pass
         if taken is not None:
             return [(taken[0], None), (taken[1], None)]
         if self._names is not None and _are_alike(src, dst):
@@ -194,7 +194,9 @@ class Intake:
             raise RequirementError(
                 "a window of time needs times: st.scan(.., time='...') names them; a number as size counts events"
             )
-        times, bad = as_times(chunk["time"]), None
+        times, bad = chunk["time"], None
+        if type(times) is not np.ndarray or times.dtype.kind == "O":
+            times = as_times(times)
         try:
             ticks, has_unit = ticks_of(times, self.unit)
         except ParameterError as error:
@@ -252,15 +254,6 @@ def checked_ids(values: Any, label: str, *, skips: bool = False) -> tuple[np.nda
         bad = (array < 0) | (array >= MAX_VERTICES)
         return np.where(bad, 0, array).astype(np.uint32), bad if missing is None else bad | missing
     return array.astype(np.uint32), missing
-
-
-def both_ids(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return copies of ``src`` and ``dst`` as ``uint32[n]``, made and checked in one pass by a compiled loop.
-
-    None if an entry is no valid id, or if the loop does not take such arrays; :func:`checked_ids` takes all kinds.
-    """
-    copies = few_valid((src, dst, None), MAX_VERTICES, most=len(src))
-    return None if copies is None else copies[:2]
 
 
 def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:

@@ -30,7 +30,7 @@ from suricate.stream.window_log.followed import Followed
 from suricate.stream.window_names import VertexNames
 from suricate.windows.counters import Counters
 from suricate.windows.division import EventDivision
-from suricate.windows.events import Events, in_time, joined, nothing, number_before, times_of
+from suricate.windows.events import Events, in_time, joined, nothing, times_of
 from suricate.windows.ring import Change, Ring
 from suricate.windows.ring.combined_values import EdgeValues
 from suricate.windows.ring.decay import Decay
@@ -185,7 +185,8 @@ class Contents:
         if self.ring is None:
             self._begin()
         self._doubted = None if arrivals is None else (arrivals, chunk, *before)
-        if (self._waiting or self._options.mode == TIME) and not self._was_valid():
+        doubts = self._doubted is not None and (self._waiting or self._options.mode == TIME)
+        if doubts and not self._was_valid():
             return  # to sort and join what waits may fail
         self._judge(events, self.intake.gaps)
 
@@ -320,10 +321,8 @@ class Contents:
         if found is None or self.ring is None:
             return None
         waiting, end = found
-        most, number = len(waiting.time), number_before(waiting.time, end)
-        left = waiting.taken(slice(number, None)) if number < most else None
-        events = waiting if number == most else waiting.taken(slice(number))
-        return self._entering(self._facts(end, number), events, left, spent, begin)
+        events, left = waiting.cut(end)
+        return self._entering(self._facts(end, len(events.time)), events, left, spent, begin)
 
     def _facts(self, end: int, number: int) -> tuple[Any, ...]:
         """Return the attributes of the :class:`Due` with this ``end`` up to ``scale``; ``number`` of events enter."""

@@ -43,6 +43,7 @@ class Graphs:
         self.graph: Graph | None = None
         self.twin: Twin | None = None
         self.trackers: list[JobTracker] = []
+        self.has_begun = False  #: whether the trackers know their graph
         self._columns: list[VertexColumn] = []
         self._applied: Applied | None = None  # the newest slide
 
@@ -151,7 +152,11 @@ class Graphs:
         coming = self._coming(change, free, names)
         applied = self._applied = Applied(change, graph.version, coming, graph.weight_scale)
         gone: Any = ValidEdges(change.gone[0], change.gone[1])
-        new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
+        columns = change.attributes
+        value: Any = change.value if columns is None else columns
+        if columns is not None and change.value is not None:
+            value = {WEIGHT: change.value, **columns}
+        new: Any = ValidEdges(change.new[0], change.new[1], value)
         if graph.partition is None:
             gone, new = gone if len(gone.src) else None, new if len(new.src) else None
         elif graph.self_loops == "allow" and graph.edge_table is None:
@@ -180,12 +185,6 @@ class Graphs:
         dtype = self.weight_dtype
         return change._replace(value=None if dtype is None else fitted_weights(change.value, dtype, change.new))
 
-    def _values(self, change: Change) -> Any:
-        """Return the weights of a change; if edges have attributes, a dict of columns, weights included."""
-        if change.attributes is None:
-            return change.value
-        return change.attributes if change.value is None else {WEIGHT: change.value, **change.attributes}
-
     def begin_trackers(self, states: Sequence[dict[str, np.ndarray]] = ()) -> None:
         """Start the trackers that have not started, now that their vertices exist.
 
@@ -198,6 +197,7 @@ class Graphs:
                 if self._names is not None:
                     graph.reserved = self._names.reserved
                 tracker.begin(graph, state)
+        self.has_begun = True
 
     def restore(
         self, change: Change, num_vertices: int, deleted: np.ndarray, states: Sequence[dict[str, np.ndarray]],

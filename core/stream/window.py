@@ -485,8 +485,9 @@ class Window(Controls):
         if self.record is not None:
             self.record.refresh()
         begins, asked = self._slides is None, self._stop.is_set()
-        stops, number = self._ranks.ask(asked, partial(self._number_due, at_once=begins or asked))
-        if number:
+        stops = asked
+        if self._ranks.several or self._checkpoints is not None:
+            stops, number = self._ranks.ask(asked, partial(self._number_due, at_once=begins or asked))
             self._keep(number)
         if stops:
             self._keep(self._ranks.first(partial(self._number_due, at_once=not (begins or asked))))
@@ -693,18 +694,17 @@ class Window(Controls):
         if self._made is not None:
             return self._told(self._made) if self.alerts else self._made
         self._pending = due
-        begin = time.perf_counter()
-        graph = self.graphs.graph or self.make_graph()
+        begin, graph = time.perf_counter(), self.graphs.graph or self.make_graph()
         if not self._has_lists:
-            change = self._ranks.change(due.change, self.graphs)
             if self._ranks.several:
-                due = self.contents.complete(due, change)
-            elif change is not due.change:
-                due = due._replace(change=change)
+                due = self.contents.complete(due, self._ranks.change(due.change, self.graphs))
+            elif due.change.value is not None:
+                due = due._replace(change=self.graphs.fitted(due.change))
             self._pending, self._has_lists = due, True
         try:
             delta = self.graphs.change(due.change, due.free, due.scale)
-            self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
+            if not self.graphs.has_begun:  # not before: a source is a vertex of the first slide
+                self.graphs.begin_trackers()
             for tracker in self.graphs.trackers:
                 tracker.advance(self.slides + 1)
             for alert in self.alerts:

@@ -52,6 +52,17 @@ class Events(NamedTuple):
             None if position is None else position[which],
         )  # fmt: skip
 
+    def cut(self, end: int) -> tuple[Events, Events | None]:
+        """Return the events before ``end``, whose times ascend, and the others; None in place of none."""
+        number = number_before(self.time, end)
+        if number == len(self.time):
+            return self, None
+        before, behind = list[Any](), list[Any]()
+        for column in self:
+            before.append(None if column is None else column[:number])
+            behind.append(None if column is None else column[number:])
+        return Events(*before), Events(*behind)
+
 
 def times_of(time: np.ndarray | range) -> np.ndarray:
     """Return times as an array, ``int64[n]``; a range becomes one."""
@@ -74,7 +85,11 @@ def joined(parts: Sequence[Events]) -> Events:
         parts = [part._replace(kind=np.full(part.number, INSERT, np.int8)) if part.kind is None else part
                  for part in parts]  # fmt: skip
         times, *columns = zip(*parts, strict=True)
-    return Events(_one_time(times), *[None if column[0] is None else _concatenated(column) for column in columns])  # type: ignore[arg-type]
+    made: list[Any] = [] if range not in map(type, times) else [_one_time(times)]
+    for column in columns if made else (times, *columns):  # a comprehension is a call more, and most are on the host
+        plain = {*map(type, column)} == {np.ndarray}
+        made.append(np.concatenate(column) if plain else None if column[0] is None else _on_one_device(column))
+    return Events(*made)
 
 
 def in_time(parts: Sequence[Events]) -> Events:
@@ -118,19 +133,15 @@ def in_order(events: Events) -> Events:
 
 
 def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:
-    """Return the times of several parts as one column: an array, or a range if the parts are consecutive ranges."""
-    if range not in map(type, times):
-        return np.concatenate(times)
+    """Return times, some of them ranges, as one column: an array, or a range if they are consecutive ranges."""
     ranges = [time for time in times if isinstance(time, range)]
     if len(ranges) == len(times) and all(after.start == before.stop for before, after in pairwise(ranges)):
         return range(ranges[0].start, ranges[-1].stop)
     return np.concatenate([times_of(time) for time in times])
 
 
-def _concatenated(parts: Sequence[Any]) -> Any:
-    """Return the concatenation of arrays, on the device if one of them is there."""
-    if {*map(type, parts)} == {np.ndarray}:
-        return np.concatenate(parts)
+def _on_one_device(parts: Sequence[Any]) -> Any:
+    """Return the concatenation of arrays, some of them on a device, there."""
     there = module_of(next(part for part in parts if not isinstance(part, np.ndarray)))
     return there.concatenate([there.asarray(part) for part in parts])
 

@@ -36,6 +36,7 @@ class Lists(NamedTuple):
 
 
 KINDS = Lists._fields[:4]
+MARKS = dict(zip(KINDS, (NEW, REMOVED, REPLACED, REPLACED), strict=True))  #: the status of the edges of each kind
 
 
 def moved(lists: Lists, move: Callable[[Array], Array]) -> Lists:
@@ -398,7 +399,7 @@ class Delta(metaclass=HidesOld):
             _require_kind(kind)
         removed, added, deleted = self._changes  # read before the lists, which are made first
         if placed and self._lists is None and deleted is None and (removed is None or added is None):
-            change, wanted = _half(kind, removed, added)
+            change, wanted = removed if kind == "deleted" else added, MARKS[kind]
             if change is None or (wanted == REPLACED and self._weight_dtype is None):
                 return None
             place = getattr(change, "placed", None)  # on CUDA
@@ -450,7 +451,7 @@ class Delta(metaclass=HidesOld):
         removed, added, deleted = self._changes if self._is_net else self._net()
         if kind == "deleted" and deleted is not None:
             return listed(deleted.arcs)
-        change, wanted = _half(kind, removed, added)
+        change, wanted = removed if kind == "deleted" else added, MARKS[kind]
         if change is None or (wanted == REPLACED and self._weight_dtype is None):
             return _nothing(self._device, self._weight_dtype)
         (src, dst, weight), (status, old), mirrored = change
@@ -458,15 +459,18 @@ class Delta(metaclass=HidesOld):
             weight = old
         return ArcList(src, dst, weight, status, wanted, len(src)), len(src) // 2 if mirrored else len(src)
 
-    def _net(self) -> Changes:
+    def _net(self) -> tuple[Any, Any, DeletedEdges | None]:
         """Return the halves with statuses of the net change, which the first call sets in place; does not wait."""
         if not self._is_net:
             removed, added, deleted = self._changes
-            removed, added = removed() if callable(removed) else removed, added() if callable(added) else added
+            if callable(removed) or callable(added):
+                removed, added = removed() if callable(removed) else removed, added() if callable(added) else added
+                self._changes = removed, added, deleted
             if removed is not None and added is not None and not self.is_disjoint:
                 net_change(self._device, removed, added)
-            self._changes, self._is_net = Changes(removed, added, deleted), True
-        return self._changes
+            self._is_net = True
+        halves: tuple[Any, Any, DeletedEdges | None] = self._changes
+        return halves
 
     def __repr__(self) -> str:
         parts = [f"inserted={self.num_inserted}", f"deleted={self.num_deleted}", f"replaced={self.num_replaced}"]
@@ -527,11 +531,6 @@ def _require_kind(kind: str) -> None:
 def _has_any(change: Change) -> bool:
     status = change.outcome.status
     return len(status) > 0 and status[status.argmax()] > 0  # sooner than count_nonzero()
-
-
-def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
-    """Return the half of a batch with the changes of ``kind``, and the status that marks them there."""
-    return (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
 
 
 def listed(edges: EdgeList) -> tuple[ArcList, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from suricate.base.types import ArcList
-from suricate.graph.delta import Changes, Delta, Lists, listed
+from suricate.graph.delta import DeletedEdges, Delta, Lists, listed
 from suricate.intake.arrays import picked
 from suricate.state.edge_table import EdgeTable, weighed, weights_at
 
@@ -45,7 +45,7 @@ class ColumnDelta(Delta):
     def _weighed(self, lists: Lists) -> Lists:
         return _with_weights(self._table, lists)
 
-    def _net(self) -> Changes:
+    def _net(self) -> tuple[Any, Any, DeletedEdges | None]:
         return self._rows._net()
 
     def arcs(self, kind: str, *, placed: bool = False) -> ArcList:

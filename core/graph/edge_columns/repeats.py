@@ -155,7 +155,7 @@ def tell(count: int, given: int) -> None:
 
 def overruled(graph: Graph, delta: Delta) -> int:
     """Return how many edges of the insertion ``delta``, the last change, have other weights or columns than stored."""
-    change = delta._net().added
+    _, change, _ = delta._net()
     if change is None:
         return 0
     edges: Any = change.edges

@@ -243,10 +243,10 @@ def weighed_delta(seen: Graph, delta: Delta) -> Delta:
         lock=delta._lock,
     )  # fmt: skip
     assert delta._lists is None, "what was read has no halves"
-    xp, halves = seen.device.xp, delta._net()
-    made._changes = Changes(_half(xp, halves.removed, values), _half(xp, halves.added, values), halves.deleted)
-    if halves.deleted is not None:
-        made._changes = made._changes._replace(deleted=DeletedEdges(*(weighed(values, one) for one in halves.deleted)))
+    xp, (removed, added, deleted) = seen.device.xp, delta._net()
+    if deleted is not None:
+        deleted = DeletedEdges(*(weighed(values, one) for one in deleted))
+    made._changes = Changes(_half(xp, removed, values), _half(xp, added, values), deleted)
     made._is_net, made.version = True, delta.version
     return made
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -146,14 +146,14 @@ class Source:
         raise NotImplementedError
 
     def columns_of(self, chunk: Any) -> Chunk:
-        """Return the columns of a chunk by role, see :func:`columns_of`; ``NOTHING`` as it is.
+        """Return the columns of a chunk by role, see :func:`columns_of`.
 
         Example:
             >>> source = st.source({"payer": [0], "payee": [1]}, columns={"src": "payer", "dst": "payee"})
             >>> sorted(source.columns_of({"payer": [2], "payee": [3]}))
             ['dst', 'src']
         """
-        return chunk if chunk is NOTHING else columns_of(chunk, self.columns, self.attributes)
+        return cast("Chunk", columns_of(chunk, self.columns, self.attributes))
 
     def reads(self, path: Path) -> bool:
         """Return whether this source reads the file ``path``, or would if it were there.
@@ -210,7 +210,7 @@ class Function(Source):
         """Yield the positions and chunks of the function; chunks become dicts of arrays by role."""
         found = self._fn(position)
         for after, chunk in joined(position, found, Rows(self.columns), self.max_wait, self.max_rows):
-            yield after, chunk if chunk is MARK else self.columns_of(chunk)
+            yield after, self.columns_of(chunk)
 
 
 class Chunks(Source):
@@ -231,8 +231,7 @@ class Chunks(Source):
         if position is not None and not self.resumes:
             reason = "st.source takes a function of a position"
             raise RequirementError(f"this source cannot go on behind {position[0]} events: {reason}")
-        columns, attributes, given = self.columns, self.attributes, self._joined()
-        chunks = (each if each is MARK or each is NOTHING else columns_of(each, columns, attributes) for each in given)
+        chunks = map(columns_of, self._joined(), itertools.repeat(self.columns), itertools.repeat(self.attributes))
         try:
             yield from rows_behind(chunks, position, checked=self.checked and self.resumes)
         except ChangedError as error:
@@ -306,18 +305,20 @@ def checked_columns(columns: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return columns or {}
 
 
-def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str] = ()) -> Chunk:
+def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str] = ()) -> Any:
     """Return the columns of a chunk that have a role in :data:`COLUMNS`, and the ``attributes``, as arrays by role.
 
     ``columns`` gives the names, by role, of columns that are not named like their role; the ends of edges may have
     another usual name (``intake.tables.ENDS``). On a CUDA device they stay there. A single value is a column with one
-    row.
+    row. ``MARK`` and ``NOTHING`` are returned as they are.
 
     Raises:
         ParameterError: ``chunk`` is not a table; ``src``, ``dst``, a column that is named in ``columns``, or one of the
             ``attributes`` is missing.
         ShapeError: columns differ in length.
     """
+    if chunk is MARK or chunk is NOTHING:
+        return chunk
     try:
         names = chunk.keys() if type(chunk) is dict else column_names(chunk := as_table(chunk))
     except ValueError:  # a column, which Arrow makes no table of

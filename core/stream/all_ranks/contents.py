@@ -26,7 +26,7 @@ from suricate.stream.attributes import AttributeIntake
 from suricate.stream.chunk_events import SKIPS, Intake
 from suricate.stream.contents import Contents, Entering
 from suricate.stream.options import COUNT, TIME
-from suricate.windows.events import Events, joined, number_before, times_of
+from suricate.windows.events import Events, joined, times_of
 from suricate.windows.rule import AHEAD, DOUBTED, LATE, TAKEN
 
 _NONE = np.empty(0, np.int64)
@@ -270,11 +270,9 @@ class SharedContents(Contents):
         end, waiting, has_kinds = self._next_end_of_all(due)
         if end is None:
             return None
-        most, number = waiting.number, number_before(waiting.time, end)
-        left = waiting.taken(slice(number, None)) if number < most else None
-        events = waiting.taken(slice(number))
+        events, left = waiting.cut(end)
         if has_kinds and events.kind is None:
-            events = events._replace(kind=np.full(number, INSERT, np.int8))
+            events = events._replace(kind=np.full(events.number, INSERT, np.int8))
         return self._entering_all(end, events, left, spent, begin)
 
     def _next_end_of_all(self, due: int) -> tuple[int | None, Events, bool]:

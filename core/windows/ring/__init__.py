@@ -164,7 +164,9 @@ class Ring:
         state[[TOUCHED, linked.UNMATCHED, linked.TAKEN, linked.OVERFLOW]] = 0
         left = 0 if cutoff is None else linked.expire(kept, pairs, cutoff, self.number, self._exact, state)
         self.entry = int(state[FRONT]), int(state[BACK]), None if events.kind is None else kept.alive.copy()
-        src, dst = on_host(events.src), on_host(events.dst)
+        src, dst = events.src, events.dst
+        if type(src) is not np.ndarray or type(dst) is not np.ndarray:
+            src, dst = on_host(src), on_host(dst)
         if not self._directed:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
         keys = src.astype(np.uint64)

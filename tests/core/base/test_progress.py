@@ -171,6 +171,7 @@ def test_long_work_says_what_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: An
     said: list[str] = []
     monkeypatch.setattr(progress, "can_show", lambda: True)
     monkeypatch.setattr("suricate.stream.window.can_show", lambda: True)
+    monkeypatch.setattr(sys.modules["suricate.plugins.algorithm"], "can_show", lambda: True)  # a function's name, too
     monkeypatch.setattr(DISPLAY, "add", lambda work: said.append(text_of(work)))
     monkeypatch.setattr(DISPLAY, "remove", lambda work: said.append("."))
     monkeypatch.setattr(suricate.graph, "BULK", 3)

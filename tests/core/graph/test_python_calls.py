@@ -14,12 +14,12 @@ pytestmark = pytest.mark.compiled
 
 #: options of a graph, tracked algorithms, and the most calls of an insertion and of a deletion
 CASES: dict[str, tuple[dict[str, Any], tuple[str, ...], int, int]] = {
-    "plain": ({}, (), 27, 28),
-    "weights": ({"weight_dtype": "float32"}, (), 47, 29),
-    "in-edges": ({"in_edges": True}, (), 39, 35),
-    "bfs": ({}, ("bfs",), 91, 94),
-    "bfs with in-edges": ({"in_edges": True}, ("bfs",), 109, 110),
-    "wcc with in-edges": ({"in_edges": True}, ("wcc",), 106, 114),
+    "plain": ({}, (), 24, 24),
+    "weights": ({"weight_dtype": "float32"}, (), 43, 25),
+    "in-edges": ({"in_edges": True}, (), 34, 29),
+    "bfs": ({}, ("bfs",), 74, 74),
+    "bfs with in-edges": ({"in_edges": True}, ("bfs",), 90, 85),
+    "wcc with in-edges": ({"in_edges": True}, ("wcc",), 73, 74),
 }
 
 
