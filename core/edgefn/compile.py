@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -162,7 +163,7 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
     typed = TypedFunction(
         None if tree.result is None or signature.result_layout else np.dtype(storage(tree.result.removeprefix(PAIR))),
         signature,
-        lambda name: emit_numba.numba_source(tree, labels, name),
+        partial(emit_numba.numba_source, tree, labels),
         lambda name: f"{before}\n{emit_cuda.cuda_source(tree, declarations, headers, name)}",
         tree.writes,
         tree.effects,

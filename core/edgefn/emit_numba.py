@@ -40,12 +40,28 @@ _FORMS = {
 }  # fmt: skip
 
 
-def numba_source(tree: Tree, parameters: list[str], name: str) -> str:
-    """Return the source of ``name(parameters)``, for globals with ``np``, ``math`` and the imports of the function."""
-    return "\n".join([f"def {name}({', '.join(parameters)}):", *_numba_block(tree.statements, "    ")]) + "\n"
+def numba_source(tree: Tree, parameters: list[str], name: str, carried: tuple[int, ...] = ()) -> str:
+    """Return the source of ``name(parameters)``, for globals with ``np``, ``math`` and the imports of the function.
+
+    ``carried``: positions of all scalars, whose numbers a loop carries along in registers: the function has a further
+    parameter ``totals``, a tuple of the total to read and that of the running operator for each, and returns its result
+    and ``totals``. In memory a total takes as long as a store and a load per vertex, since arrays may overlap.
+    """
+    lines = _numba_block(tree.statements, "    ", carried)
+    if carried:
+        lines.insert(0, f"    {_totals(carried)} = totals")
+        parameters = [*parameters, "totals"]
+    text = "\n".join([f"def {name}({', '.join(parameters)}):", *lines]) + "\n"
+    for position in carried:
+        text = text.replace(f"a{position}[0][0]", f"r{position}")
+    return text
 
 
-def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
+def _totals(carried: tuple[int, ...]) -> str:
+    return f"({', '.join(f'r{position}, t{position}' for position in carried)})"
+
+
+def _numba_block(statements: tuple[Statement, ...], indent: str, carried: tuple[int, ...] = ()) -> list[str]:
     lines = []
     for statement in statements:
         match statement:
@@ -54,18 +70,23 @@ def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
             case Store(array, index, value):
                 lines += [f"{indent}{line}" for line in _numba_store(array, _index(index, array), _numba(value))]
             case Add(accumulator, value):
-                target = f"a{accumulator.position}[1]"
-                given = f"np.{accumulator.dtype}({_numba(value)})"
-                lines.append(f"{indent}apply_{accumulator.op}({target}, 0, {given})")
+                place, given = accumulator.position, f"np.{accumulator.dtype}({_numba(value)})"
+                into = f"np.{accumulator.dtype}(total_{accumulator.op}(t{place}, {given}))"
+                lines.append(
+                    f"{indent}t{place} = {into}" if carried
+                    else f"{indent}apply_{accumulator.op}(a{place}[1], 0, {given})"
+                )  # fmt: skip
             case Effect():
                 lines.append(f"{indent}{_numba_effect(statement)}")
+            case Return(value) if carried:
+                lines.append(f"{indent}return {'False' if value is None else _numba(value)}, {_totals(carried)}")
             case Return(value):
                 lines.append(f"{indent}return{'' if value is None else ' ' + _numba(value)}")
             case _:
                 lines.append(f"{indent}if {_numba(statement.test)}:")
-                lines += _numba_block(statement.body, indent + "    ")
+                lines += _numba_block(statement.body, indent + "    ", carried)
                 if statement.orelse:
-                    lines += [f"{indent}else:", *_numba_block(statement.orelse, indent + "    ")]
+                    lines += [f"{indent}else:", *_numba_block(statement.orelse, indent + "    ", carried)]
     return lines or [f"{indent}pass"]
 
 

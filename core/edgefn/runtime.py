@@ -153,6 +153,30 @@ def apply_or(array, index, value):
 
 
 @inner
+def total_sum(total, value):
+    """Return ``total``, which a loop carries along, with ``value`` added."""
+    return total + value
+
+
+@inner
+def total_min(total, value):
+    """Return ``value`` if that is smaller than ``total``, else ``total``."""
+    return value if value < total else total
+
+
+@inner
+def total_max(total, value):
+    """Return ``value`` if that is larger than ``total``, else ``total``."""
+    return value if value > total else total
+
+
+@inner
+def total_or(total, value):
+    """Return the bitwise or of ``total`` and ``value``."""
+    return total | value
+
+
+@inner
 def effect_sum(array, index, value):
     """Add ``value`` to ``array[index]``, in loops of one thread (``su.atomic.add``)."""
     array[index] += value

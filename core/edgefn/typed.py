@@ -50,7 +50,7 @@ class TypedFunction:
 
     result: np.dtype | None
     signature: Signature
-    _write_numba: Callable[[str], str] = field(repr=False)
+    _write_numba: Callable[..., str] = field(repr=False)
     _write_cuda: Callable[[str], str] = field(repr=False)
     writes: frozenset[int] = frozenset()
     effects: Mapping[int, str] = field(default_factory=dict)
@@ -160,9 +160,12 @@ class TypedFunction:
         parts = (self.numba_source("f"), self.cuda_source("f"), *types)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
-    def numba_source(self, name: str) -> str:
-        """Return the source of ``name`` for ``njit``; it needs ``np``, ``math`` and :attr:`numba_imports`."""
-        return self._write_numba(name)
+    def numba_source(self, name: str, carried: tuple[int, ...] = ()) -> str:
+        """Return the source of ``name`` for ``njit``; it needs ``np``, ``math`` and :attr:`numba_imports`.
+
+        ``carried``: see ``emit_numba.numba_source``.
+        """
+        return self._write_numba(name, carried) if carried else self._write_numba(name)
 
     def cuda_source(self, name: str) -> str:
         """Return the source of a CUDA device function ``name``."""

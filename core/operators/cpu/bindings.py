@@ -74,9 +74,23 @@ def visit(i, u, v, w, *args):
 
 
 @inner
-def visit_vertex(i, v, *args):
-    """Return whether the user's function of ``vertex_map`` is true for ``v``, the vertex at position ``i``."""
-    return True
+def visit_vertex(i, v, totals, *args):
+    """Return whether the user's function of ``vertex_map`` is true for ``v``, the vertex at position ``i``.
+
+    ``totals`` are those of scalars that the loop carries along, which are returned as well.
+    """
+    return True, totals
+
+
+@inner
+def begun(last, *args):
+    """Return the totals that a loop up to ``last`` carries along, as it finds them."""
+    return ()
+
+
+@inner
+def done(totals, *args):
+    """Write back the totals that a loop has carried along."""
 
 
 @inner

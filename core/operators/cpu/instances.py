@@ -133,7 +133,7 @@ _OWN = frozenset(
     {
         "arc_weight", "ask", "both", "carry", "cast", "combine", "commit", "copies", "edge", "edge_of_column", "ends",
         "exact", "far", "final", "gapless", "has_commit", "has_then", "identity", "in_any_order", "in_round", "kept",
-        "looks_ahead", "put", "runs", "score", "store", "then", "turn", "visit", "visit_vertex",
+        "looks_ahead", "put", "runs", "score", "store", "then", "turn", "visit", "visit_vertex", "begun", "done",
     }
 )  # fmt: skip
 
@@ -221,10 +221,8 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
         yield from _asking(_read_at_neighbour(walk, call))
     if "visit" in wanted:
         yield from _turned(call.function, ("i", "u", "v", "w"), call.function.leading, "visit")
-    if "visit_vertex" in wanted and call.columns:
-        yield from _in_all_columns(call.function, "visit_vertex", "i, v")
-    elif "visit_vertex" in wanted:
-        yield from _turned(call.function, ("i", "v"), call.function.leading, "visit_vertex")
+    if "visit_vertex" in wanted:
+        yield from _visiting(call)
     for name, given in _GIVEN.items():
         if name in wanted:
             function = call.functions.get(name)
@@ -284,6 +282,25 @@ def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, .
     yield f"@inner\ndef {name}({', '.join(given)}, *args):\n    return user_{name}({', '.join(taken)}, *args)"
 
 
+def _visiting(call: Call) -> Iterator[str]:
+    """Yield text of ``visit_vertex``, which carries the totals of scalars along, and of ``begun`` and ``done``."""
+    function = call.function
+    numbered = enumerate(function.arguments)
+    places = () if function.by_hand or call.columns else tuple(i for i, one in numbered if one.kind == "accumulator")
+    taken = f"{', '.join(function.leading)}, *args"
+    if call.columns:
+        yield from _in_all_columns(function, "in_columns", "i, v")
+    else:
+        yield _function_text(function, "user_visit_vertex", places)
+    found = "in_columns(i, v, *args), totals" if call.columns else f"user_visit_vertex({taken}), totals"
+    found = f"user_visit_vertex({taken}, totals)" if places else found
+    yield f"@inner\ndef visit_vertex(i, v, totals, *args):\n    return {found}"
+    held = "".join(f"a{i}[0][0], a{i}[1][0], " for i in places)
+    yield f"@inner\ndef begun(last, *args):\n    return ({held})"
+    lines = [f"a{place}[1][0] = totals[{2 * i + 1}]" for i, place in enumerate(places)]
+    yield "\n    ".join(["@inner\ndef done(totals, *args):", *(lines or ["pass"])])
+
+
 def _in_all_columns(function: TypedFunction, name: str, given: str) -> Iterator[str]:
     """Yield source text of ``name``, with the parameters ``given``, that calls ``function`` for each column, in order.
 
@@ -303,8 +320,8 @@ def {name}({given}, *args):
 _OF_COLUMN = {"value": "given[np.uint64(j)]", COLUMN: "np.uint64(j)"}  #: what a function of one column takes
 
 
-def _function_text(function: TypedFunction, name: str) -> str:
-    return f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"
+def _function_text(function: TypedFunction, name: str, carried: tuple[int, ...] = ()) -> str:
+    return f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name, carried)}"
 
 
 def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:

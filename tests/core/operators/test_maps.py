@@ -43,6 +43,39 @@ def add_one(v, y):
     y[v] += 1
 
 
+def adds_in_branches(v, x, total, most, seen, least, out):
+    out[v] = total.value  # that of the operator before, also after something was added
+    if x[v] < 0:
+        total.add(-x[v])
+        least.add(v)
+        return
+    total.add(x[v])
+    most.add(x[v])
+    if v % 2:
+        seen.add(1 << v % 20)
+        return x[v] > 90
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float32", "float64"])
+def test_totals_of_scalars_in_branches(device, dtype, threads):
+    """On the CPU a loop carries them along in registers, and writes them at its end."""
+    n = 1 << 17
+    graph = su.Graph(n, device=device, threads=threads)
+    xp, x = graph.device.xp, np.random.default_rng(4).integers(-99, 100, n).astype(np.int32)
+    bits = dtype if "int" in dtype else "int64"
+    total, most, least = (graph.scalar(op, dtype) for op in ("sum", "max", "min"))
+    seen, out = graph.scalar("or", bits), xp.zeros(n)
+    total.set(7)
+    found = su.vertex_map(graph, None, adds_in_branches, args=(xp.asarray(x), total, most, seen, least, out))
+    ids = np.arange(n)
+    assert (graph.device.to_numpy(out) == 7).all()
+    assert float(total) == np.abs(x).sum()
+    assert (float(most), float(least)) == (x.max(), np.flatnonzero(x < 0)[0])
+    assert int(seen) == np.bitwise_or.reduce(1 << ids[(x >= 0) & (ids % 2 == 1)] % 20)
+    assert host(graph, found) == np.flatnonzero((x > 90) & (ids % 2 == 1)).tolist()
+
+
 def test_positions(graph):
     """With a parameter i a function is called for every position, repeated ids too, and writes there."""
     xp = graph.device.xp

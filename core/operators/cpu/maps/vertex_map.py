@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import kernel
-from suricate.operators.cpu.bindings import visit_vertex
+from suricate.operators.cpu.bindings import begun, done, visit_vertex
 
 
 @kernel
@@ -15,10 +15,13 @@ def vertex_map(num_vertices, vertices, everything, begin, end, kept, *args):
     Those for which it is true are written to ``kept[begin:]``; returns the index after the last one. Ids that are not
     below ``num_vertices`` are ignored.
     """
-    passed = begin
+    passed, totals = begin, begun(end, *args)
     for i in range(begin, end):
         v = np.uint32(i) if everything else vertices[i]
-        if v < num_vertices and visit_vertex(i, v, *args):
-            kept[passed] = v
-            passed += 1
+        if v < num_vertices:
+            keeps, totals = visit_vertex(i, v, totals, *args)
+            if keeps:
+                kept[passed] = v
+                passed += 1
+    done(totals, *args)
     return passed
