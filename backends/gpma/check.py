@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.backends.gpma.layout import EDGES, GUARD, LEAF, Graph
+from suricate.backends.gpma.layout import EDGES, GUARD, HIGH, LEAF, LOW, Graph
 from suricate.backends.gpma.ledger import holds
 from suricate.backends.gpma.pool import GpmaPool
 from suricate.base.types import EMPTY
@@ -21,11 +21,14 @@ def check(pool: GpmaPool, num_vertices: int, bound: int) -> None:
     dst = g.dst[: LEAF * g.leaves]
     at = np.flatnonzero(dst != EMPTY)  # the slots of all entries
     is_guard = dst[at] == GUARD
-    require(int(is_guard.sum()) == num_vertices, "there is one guard per vertex")
-    require(g.guard[0] == -1, "the row of vertex 0 begins at slot 0")
-    require(np.array_equal(g.guard[1:], at[is_guard]), "guard knows the slots of the guards")
+    low, high = pool.low, pool.high
+    require(list(g.counters[[LOW, HIGH]]) == [low, high], "the device knows which vertices have guards")
+    require(int(is_guard.sum()) == high - low, "there is one guard per vertex")
+    require(low == high or g.guard[low] == -1, "the row of the first vertex begins at slot 0")
+    require(np.array_equal(g.guard[low + 1 : high + 1], at[is_guard]), "guard knows the slots of the guards")
+    pool.check_rows(num_vertices)
     require(not len(at) or bool(is_guard[-1]), "no entry comes after the last guard")
-    owner = np.cumsum(is_guard) - is_guard
+    owner = low + np.cumsum(is_guard) - is_guard
     check_edges(g, dst[at], is_guard, owner, num_vertices)
     check_leaves(g, dst, at, is_guard, owner)
     entries = len(at)
@@ -75,7 +78,7 @@ def check_leaves(g: Graph, dst: np.ndarray, at: np.ndarray, is_guard: np.ndarray
     masks = np.zeros(leaves, np.uint32)
     np.bitwise_or.at(masks, leaf[is_guard], np.uint32(1) << (at[is_guard] % LEAF).astype(np.uint32))
     require(np.array_equal(g.guards[:leaves], masks), "the leaves know their guards")
-    before = np.concatenate([[0], np.cumsum(np.bincount(leaf[is_guard], minlength=leaves))])[:-1]
+    before = g.counters[LOW] + np.concatenate([[0], np.cumsum(np.bincount(leaf[is_guard], minlength=leaves))])[:-1]
     require(np.array_equal(g.owner[:leaves], before), "the leaves know the source of their first entry")
     check_heads(g, dst, at, owner)
 

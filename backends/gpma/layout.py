@@ -6,6 +6,9 @@ between the guards of ``u - 1`` and ``u``. The array is cut into *leaves* of 32 
 knows the source of its first entry and which of its slots hold guards, and the source of any entry is the first one
 plus the number of guards before it in the leaf.
 
+A store that keeps some rows has guards of the vertices from the first to the last of these. Where others have none
+``guard`` is 0, so that their rows end before they begin, which reads as empty.
+
 A *segment* of level l is a run of 2^l leaves that begins at a multiple of 2^l; the last one of a level may be shorter.
 """
 
@@ -34,7 +37,8 @@ ROOT_LEAST, LEAF_LEAST = 320, 96
 EDGES = 0  #: edges stored
 MOVED = 1  #: entries that were written to another place, guards included, since the store was made
 TOUCHED = 2  #: leaves with edges that were inserted since the mark, as listed
-COUNTERS = 3
+LOW, HIGH = 3, 4  #: the vertices that have guards, a range
+COUNTERS = 5
 
 LAYOUT: Layout = {
     "slots": {"dst": np.uint32, "weight": WEIGHT},
@@ -65,14 +69,14 @@ class Graph(NamedTuple):
         dst: per slot: the destination, ``GUARD`` or ``EMPTY``.
         weight: per slot: bit patterns; length 0 if there are none.
         owner: per leaf: the source of its first entry (of an empty leaf: of the next entry), which is the number of
-            guards in the leaves before.
+            guards in the leaves before, and ``LOW``.
         guards: per leaf: a bit for each slot that holds a guard.
         head: per leaf: a destination that divides the row of its owner: smaller ones are in leaves before.
         count: per leaf: the number of its entries.
-        guard: int64[n + 1], the slots of the guards: the row of ``u`` is ``guard[u] + 1`` to ``guard[u + 1]``; the
-            first is -1.
+        guard: int64[n + 1], the slots of the guards: the row of ``u`` is ``guard[u] + 1`` to ``guard[u + 1]``; that
+            of ``LOW`` is -1. 0 without a guard: the row then ends before it begins.
         degree: per vertex: the number of its edges.
-        counters: int64[COUNTERS], at the places ``EDGES``, ``MOVED`` and ``TOUCHED``, constants of this module.
+        counters: int64[COUNTERS], at the places ``EDGES`` to ``HIGH``, constants of this module.
         fresh: per leaf: a bit for each edge that was inserted since the mark; length 0 without a mark.
         touched: the leaves that have such edges, as last listed; length 0 without a mark.
         planned: CUDA only: per page, a segment of level ``PAGE_LEVEL``: a bit for the level of each larger segment
@@ -132,6 +136,7 @@ TAKING = Struct("Taking", {
 CONSTANTS = {
     "LEAF_BITS": LEAF_BITS, "LEAF": LEAF, "GUARD": GUARD, "GUARDS": GUARDS, "DENSE": DENSE,
     "ROOT_MOST": ROOT_MOST, "ROOT_LEAST": ROOT_LEAST, "LEAF_LEAST": LEAF_LEAST, "EDGES": EDGES, "MOVED": MOVED,
-    "TOUCHED": TOUCHED, "PAGE_LEVEL": PAGE_LEVEL, "PAGE": PAGE, "BY_BLOCK": BY_BLOCK, "FEW": FEW,
-    "RESIDENT": RESIDENT, "LISTED": LISTED, "MOST_WALKED": MOST_WALKED, "WAITS": WAITS, "UNWALKED": UNWALKED,
+    "TOUCHED": TOUCHED, "LOW": LOW, "HIGH": HIGH, "PAGE_LEVEL": PAGE_LEVEL, "PAGE": PAGE, "BY_BLOCK": BY_BLOCK,
+    "FEW": FEW, "RESIDENT": RESIDENT, "LISTED": LISTED, "MOST_WALKED": MOST_WALKED, "WAITS": WAITS,
+    "UNWALKED": UNWALKED,
 }  # fmt: skip

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.backends.gpma.layout import DENSE, EDGES, GUARDS, LEAF, LEAF_BITS, LEAF_LEAST, ROOT_LEAST, ROOT_MOST
+from suricate.backends.gpma.layout import DENSE, EDGES, GUARDS, HIGH, LEAF, LEAF_BITS, LEAF_LEAST, ROOT_LEAST, ROOT_MOST
 from suricate.base.types import EMPTY, REMOVED, TOMBSTONE
 from suricate.cpu.jit import inner, kernel
 from suricate.cursors.contiguous import lower_bound
@@ -438,7 +438,7 @@ def clear_rows(g, vertices):
 @kernel
 def append_guards(g, first, begin, end):
     """Put the guards of the vertices from ``first`` on into leaves ``[begin, end)``, which are not in use yet."""
-    u, num_vertices = first, len(g.degree)
+    u, num_vertices = first, g.counters[HIGH]
     for leaf in range(begin, end):
         slot = leaf << LEAF_BITS
         for k in range(LEAF):

@@ -14,10 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack, cast
 
+import numpy as np
+
 from suricate.backends.gpma import check, ledger
 from suricate.backends.gpma.kernels import GpmaKernels
 from suricate.backends.gpma.layout import COUNTERS, EDGES, GUARDS, LEAF, TOUCHED, Graph
-from suricate.backends.gpma.pool import GpmaPool
+from suricate.backends.gpma.pool import GpmaPool, spanned
 from suricate.base.devices import Array, Device
 from suricate.base.parameters import choice
 from suricate.base.types import EdgeList, Outcome, StoreView
@@ -28,6 +30,7 @@ from suricate.primitives.located import ABSENT, LOOKUP, LocatedBatch, Report
 from suricate.store import StoreArguments, fallbacks
 from suricate.store.array_manager import first_that_fits
 from suricate.store.batch_store import BatchStore
+from suricate.store.own_rows import joined, without
 
 if TYPE_CHECKING:
     from suricate.backends.gpma.cuda import GpmaCuda
@@ -77,7 +80,8 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         self._strict = choice("gpma: deletion", deletion, DELETION) == "strict"
         super().__init__(num_vertices, **common)
         self._appended: Appended | None = None
-        self._appending(0, self.num_vertices)()
+        low, high = self._range(self.kept_rows)
+        self._appending(low, low, high, self.num_vertices)()
 
     def options(self) -> dict[str, Any]:
         """Return the backend option as chosen: ``{"deletion": str}``."""
@@ -85,7 +89,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     def make_pool(self) -> GpmaPool:
         """Return the arrays of a store without vertices; raises ``CapacityError``."""
-        return GpmaPool(self.name, self.device, self.weight_dtype, self.memory_limit)
+        return GpmaPool(self.name, self.device, self.weight_dtype, self.memory_limit, self.kept_rows)
 
     def make_kernels(self) -> GpmaKernels:
         """Return the kernels on CUDA, or the loops on the CPU."""
@@ -101,7 +105,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     def used(self) -> dict[str, int]:
         """Return how many entries of each group of arrays are in use: leaves, and slots with an edge or a guard."""
-        return {**self.extents(), "slots": self.num_vertices + self.num_edges}
+        return {**self.extents(), "slots": self.pool.high - self.pool.low + self.num_edges}
 
     def extents(self) -> dict[str, int]:
         """Return how many entries of each group of arrays a copy needs: those of the leaves in use."""
@@ -263,7 +267,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     def _most_entries(self) -> int:
         """Return an upper bound of the edges and guards, from the counters as last polled; exact on the CPU."""
-        return self.num_vertices + self.edge_bound()
+        return self.pool.high - self.pool.low + self.edge_bound()
 
     def _holds(self, more: int) -> bool:
         return ledger.holds(self.pool.leaves, self._most_entries() + more)
@@ -277,22 +281,31 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         self.kernels.rebuild(self.pool.graph, new)
         self.pool.replace(new)
 
-    def _appending(self, first: int, num_vertices: int) -> Callable[[], None]:
-        """Prepare to put the guards of vertices ``[first, num_vertices)`` behind all others; raises ``CapacityError``.
+    def _range(self, rows: Array | None) -> tuple[int, int]:
+        """Return the range of the vertices that get guards if ``rows`` are kept."""
+        kept = np.array([[0, self.num_vertices]]) if rows is None else joined(rows)
+        ends = kept[[0, -1], [0, 1]].tolist() if len(kept) else [0, 0]
+        return min(ends[0], self.num_vertices), min(ends[1], self.num_vertices)
 
-        If no guard has moved since vertices were last added, the last leaf of guards is filled up first.
+    def _appending(self, low: int, first: int, high: int, num_vertices: int) -> Callable[[], None]:
+        """Prepare to put the guards of vertices ``[first, high)`` behind those of ``[low, first)``.
+
+        The graph then has ``num_vertices`` vertices. Raises ``CapacityError``. If no guard has moved since vertices
+        were last added, the last leaf of guards is filled up first.
         """
         leaf = self.pool.leaves
         if self._appended is not None:
             whole = (first - self._appended.first) // GUARDS
             first, leaf = self._appended.first + whole * GUARDS, self._appended.leaf + whole
-        leaves = leaf + max(1, -(-(num_vertices - first) // GUARDS))
+        leaves = leaf + max(1, -(-(high - first) // GUARDS))
         self.pool.ensure_leaves(leaves)
-        return partial(self._append, Appended(first, leaf), leaves, self.pool.resized_vertices(num_vertices))
+        arrays = self.pool.resized_vertices(num_vertices)
+        return partial(self._append, Appended(first, leaf), leaves, arrays, (low, high))
 
-    def _append(self, appended: Appended, leaves: int, vertices: dict[str, Array]) -> None:
+    def _append(self, appended: Appended, leaves: int, vertices: dict[str, Array], span: tuple[int, int]) -> None:
         self.pool.leaves = leaves
         self.pool.attach(vertices)
+        self.pool.set_range(*span)
         self.num_vertices, self._appended = len(vertices["degree"]), appended
         self.kernels.append_guards(self.pool.graph, *appended)
 
@@ -328,15 +341,63 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     def resizing(self, num_vertices: int) -> Callable[[], None]:
         """Prepare :meth:`resize`, see :meth:`suricate.store.Store.resizing`."""
-        if num_vertices > self.num_vertices:
-            return self._appending(self.num_vertices, num_vertices)
-        return partial(self._drop_vertices, num_vertices, self.pool.resized_vertices(num_vertices))
+        if num_vertices > self.num_vertices and self.kept_rows is None:
+            return self._appending(0, self.num_vertices, num_vertices, num_vertices)
+        return partial(self._take_vertices, num_vertices, self.pool.resized_vertices(num_vertices))
 
-    def _drop_vertices(self, num_vertices: int, arrays: dict[str, Array]) -> None:
-        if num_vertices < self.num_vertices:
-            self.kernels.drop_guards(self.pool.graph, num_vertices)
-            self.pool.attach(arrays)
-            self.num_vertices, self._appended = num_vertices, None
+    def _take_vertices(self, num_vertices: int, arrays: dict[str, Array]) -> None:
+        self._drop_from(num_vertices)
+        self.pool.attach(arrays)
+        self.num_vertices = num_vertices
+
+    def _drop_from(self, high: int) -> None:
+        """Remove the guards of the vertices from ``high`` on, which have no edges."""
+        pool, high = self.pool, max(high, self.pool.low)
+        if high < pool.high:
+            self.kernels.drop_guards(pool.graph, high)
+            pool["guard"][high + (high > pool.low) : pool.high + 1] = 0
+            pool.set_range(pool.low, high)
+            self._appended = None
+
+    def keep_rows(self, rows: Array) -> None:
+        """Keep some rows, with guards from the first to the last; see :meth:`suricate.store.Store.keep_rows`."""
+        if self.kept_rows is not None and np.array_equal(self.kept_rows, rows):
+            return
+        before = joined(np.array([[0, self.num_vertices]]) if self.kept_rows is None else self.kept_rows)
+        with out_of_memory(self.name):
+            self._span(np.concatenate((before, rows)))
+            for begin, end in without(before.clip(0, self.num_vertices), joined(rows)).tolist():
+                self.delete_vertices(self.device.xp.arange(begin, end, dtype=np.uint32))
+        self.kept_rows = rows
+        with suppress(CapacityError), out_of_memory(self.name):  # else rows that are empty keep their guards
+            self._span(rows)
+
+    def _span(self, rows: Array) -> None:
+        """Have guards of the vertices from the first to the last of ``rows``; if memory lacks, nothing has changed.
+
+        A range that begins elsewhere takes new arrays, into which all edges are inserted.
+        """
+        pool, before, (low, high) = self.pool, self.kept_rows, self._range(rows)
+        if low < high and (low != pool.low or pool.low == pool.high):
+            pool.admit_copy(rows, high - low, self.num_edges)
+            self.kept_rows = rows
+            try:
+                other = cast("GpmaStore", super(BatchStore, self).copy_to(self.device))
+            finally:
+                self.kept_rows = before
+            self.pool, self.counters, self._appended = other.pool, other.counters, None
+            self.pool.besides = pool.besides
+        elif high > pool.high:
+            kept = pool.rows.kept
+            pool.keep(spanned(rows))
+            try:
+                self._appending(low, pool.high, high, self.num_vertices)()
+            except CapacityError:
+                pool.keep(kept)
+                raise
+        else:
+            self._drop_from(high)
+            pool.keep(spanned(rows))
 
     def mark(self) -> None:
         """Start to record inserted edges for ``updated()``, and forget those recorded before."""

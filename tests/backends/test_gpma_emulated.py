@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-from emulated import GXX, EmulatedStructKernel, launch
+from emulated import GXX, EmulatedSorter, EmulatedStructKernel, launch
 from emulated_store import Twin, batches_of, unchecked
 
 from suricate.backends.gpma import cuda, ledger
 from suricate.backends.gpma.layout import EDGES, MOVED
 from suricate.backends.gpma.store import GpmaStore
+from suricate.base.devices import CPU
 from suricate.base.types import REMOVED
 from suricate.primitives import cuda as shared
+from suricate.store import batch_store
+from suricate.store.batch_store import BatchStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 
@@ -36,8 +40,8 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class GpmaTwin(Twin):
     """Also verifies what updates leave behind."""
 
-    def __init__(self, num_vertices: int, weight_dtype: str | None, deletion: str) -> None:
-        super().__init__(GpmaStore, num_vertices, weight_dtype, deletion=deletion)
+    def __init__(self, num_vertices: int, weight_dtype: str | None, deletion: str, **options: Any) -> None:
+        super().__init__(GpmaStore, num_vertices, weight_dtype, deletion=deletion, **options)
 
     def compare(self) -> None:
         super().compare()
@@ -104,6 +108,20 @@ def test_random_batches(weight_dtype: str | None, deletion: str, marked: bool) -
         else:
             twin.insert(src, dst, rng)
     assert int(twin.store.pool["counters"][MOVED]) > 0
+
+
+def test_rows_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The range with guards becomes longer at either end, shorter, and has rows that are not kept."""
+    rng, n = np.random.default_rng(4), 600
+    twin = GpmaTwin(n, "float64", "lazy", rows=np.array([[200, 400]]))
+    monkeypatch.setitem(sys.modules, "cupy", twin.device.xp)
+    monkeypatch.setattr(batch_store, "_sorter", lambda device: EmulatedSorter(device) if device.is_cuda else None)
+    edges = BatchStore.edges
+    monkeypatch.setattr(
+        GpmaStore, "edges", lambda store: edges(store.copy_to(CPU)).each(twin.device.put)
+    )  # by no cursor
+    for rows in ([[200, 400]], [[200, 500]], [[100, 500]], [[100, 150], [300, 350]], [[0, 50], [320, 600]]):
+        twin.keep(rows, rng)
 
 
 def test_leaves_without_entries(monkeypatch: pytest.MonkeyPatch) -> None:

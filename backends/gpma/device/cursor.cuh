@@ -10,7 +10,7 @@
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return g.degree[u]; }
 
 __device__ __forceinline__ uint32_t buckets(const View& g, uint32_t u) {
-    const long long slots = g.guard[u + 1] - g.guard[u] - 1;
+    const long long slots = max(0ll, g.guard[u + 1] - g.guard[u] - 1);  // of a row that is not kept it may be less
     return uint32_t((slots + ROW_BUCKET - 1) / ROW_BUCKET);
 }
 

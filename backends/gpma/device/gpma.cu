@@ -55,8 +55,8 @@ extern "C" __global__ void clear_rows(Graph g, uint32_t count, const uint32_t* v
 extern "C" __global__ void append_guards(Graph g, long long first, long long begin) {
     const long long leaf = begin + thread_id() / 32;
     if (leaf >= g.leaves) return;
-    const long long owner = min(first + (leaf - begin) * GUARDS, g.num_vertices);
-    const uint32_t lane = lane_id(), count = uint32_t(min((long long)GUARDS, g.num_vertices - owner));
+    const long long owner = min(first + (leaf - begin) * GUARDS, g.counters[HIGH]);
+    const uint32_t lane = lane_id(), count = uint32_t(min((long long)GUARDS, g.counters[HIGH] - owner));
     write_leaf(g, leaf, lane < count ? GUARD : EMPTY, uint32_t(owner), GUARD, count, lanes_below(count), 0);
 }
 

@@ -94,7 +94,7 @@ __device__ __forceinline__ Entry entry_of_rank(const Graph& g, const Update& c, 
 template <class Team>
 __device__ __forceinline__ void merge_large(const Graph& g, const Update& c, const Large& s, Team& team) {
     const uint32_t lane = lane_id(), first_head = g.head[s.begin];
-    long long owner_behind = s.end < g.leaves ? g.owner[s.end] : g.num_vertices;
+    long long owner_behind = s.end < g.leaves ? g.owner[s.end] : g.counters[HIGH];
     team.sync();  // all have read what changes now
     const long long held = pack_large(g, c, s, team);
     const long long leaves = s.end - s.begin, total = held + (s.high - s.low);

@@ -134,6 +134,6 @@ extern "C" __global__ void describe_leaves(Graph g, Graph to, const long long* b
         to.guards[leaf] = guards;
         to.count[leaf] = uint8_t(__popc(live));
         to.head[leaf] = s.total ? to.dst[slot_of_rank(s, first_rank(s, leaf))] : GUARD;
-        to.owner[leaf] = uint32_t(lower_bound(g.guard + 1, 0ll, g.num_vertices, leaf << LEAF_BITS));
+        to.owner[leaf] = uint32_t(lower_bound(g.guard + 1, g.counters[LOW], g.counters[HIGH], leaf << LEAF_BITS));
     }
 }

@@ -11,13 +11,13 @@ struct Found {
 // backend's kernels, or the View of operators.
 template <class G> __device__ __forceinline__ Found search(const G& g, uint32_t u, uint32_t v) {
     const long long begin = g.guard[u] + 1, end = g.guard[(long long)u + 1];
-    long long low = begin >> 5, high = end >> 5;
+    long long low = min(begin, end) >> 5, high = end >> 5;  // a row that is not kept ends before it begins
     while (low < high) {
         const long long middle = (low + high + 1) >> 1;
         if (g.head[middle] <= v) low = middle;
         else high = middle - 1;
     }
-    const long long from = low << 5, first = max(begin, from), stop = min(end, from + 32);
+    const long long from = low << 5, first = max(begin, from), stop = max(from, min(end, from + 32));
     const uint4* const words = reinterpret_cast<const uint4*>(g.dst + from);
     uint32_t below = 0, equal = 0;
 #pragma unroll

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.plain
 PAGE, N = 1 << 12, 6_000  #: of rows of 8 bytes a page has 512
 KEEPING = sorted(name for name, kind in su.plugins.backends().items() if kind.keep_rows is not Store.keep_rows)
 BACKEND = "slabhash"  #: of each of these in turn
-ROW_BYTES = {"slabhash": 10, "hornet_like": 17, "blocked": 12}  #: of a vertex in a store
+ROW_BYTES = {"slabhash": 10, "hornet_like": 17, "blocked": 12, "gpma": 12}  #: of a vertex in arrays by row of a store
+BESIDES = {"gpma": 7.1}  #: of a vertex in others: its guard, and what leaves have
+PARTS = {"hornet_like": ("index",), "gpma": ("rows", "vertices")}  #: the arrays by row in ``memory()``
 
 
 @pytest.fixture(autouse=True, params=KEEPING)
@@ -57,12 +59,15 @@ def tables(store: Any) -> list[tuple[Any, int]]:
     """The arrays by row of a store of a rank, each with its entries of a row."""
     if store.name == "slabhash":
         return [(store.slabs.vertex, 2), (store.slabs.buckets, 1)]
+    if store.name == "gpma":  # its guards are between rows
+        return [(store.pool["degree"], 1)]
     return [(store.pool[name], 1) for group in store.pool.by_row for name in store.pool.layout[group]]
 
 
 def counted(graph: su.Graph) -> list[int]:
     """The bytes of memory of the rows of each store of this rank."""
-    return [store.memory()["index" if BACKEND == "hornet_like" else "vertices"][1] for store in locals_of(graph)]
+    parts = PARTS.get(BACKEND, ("vertices",))
+    return [sum(store.memory()[part][1] for part in parts) for store in locals_of(graph)]
 
 
 def verified(graph: su.Graph) -> None:
@@ -151,7 +156,7 @@ def test_many_rows_on_cuda_are_kept_in_blocks(monkeypatch: pytest.MonkeyPatch) -
     found = run(job, 2)
     if own_rows.maps_blocks(su.Device("cuda")):
         row = ROW_BYTES[BACKEND]
-        assert all(held[0] == row * n // 2 for _, held in found)
+        assert all(row * n // 2 <= held[0] <= row * n // 2 + 2 * own_rows.BLOCK for _, held in found)
         assert sum(held[1] for _, held in found) <= row * n * 3 // 2 + 8 * own_rows.BLOCK
     assert all(edges == listed(alone.edges()) for edges, _ in found)
 
@@ -176,13 +181,15 @@ def test_rows_of_other_ranks_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> 
         return held, sum(counted(graph))
 
     found, both = run(job, 4), 2 * ROW_BYTES[BACKEND]
-    assert all(said == both * n // 4 for _, said in found)
-    assert all(held < both * n * 1.6 for held, _ in found), [held / n for held, _ in found]
+    blocks = 4 if BACKEND == "gpma" else 0  # of its arrays that have an entry more than rows
+    assert all(both * n // 4 <= said <= both * n // 4 + blocks * own_rows.BLOCK for _, said in found)
+    most = 1.6 * (both + 2 * BESIDES.get(BACKEND, 0))
+    assert all(held < most * n for held, _ in found), [held / n for held, _ in found]
 
 
 def test_rows_of_other_ranks_do_not_count_for_the_limit_of_memory() -> None:
     n = 1 << 18
-    limit = 3 * ROW_BYTES[BACKEND] * n // 2  # rows take 4/3 of it in all, and the mask of vertices n
+    limit = int(1.5 * (ROW_BYTES[BACKEND] + BESIDES.get(BACKEND, 0)) * n)  # 3/4 of all rows; the mask takes n
 
     def job(comm: Comm) -> None:
         graph = made(comm, n=n, memory_limit=limit)
@@ -198,7 +205,7 @@ def test_rows_come_within_the_limit_of_memory() -> None:
     """What does not fit leaves the store as it was, also where other rows would go."""
     n = 1 << 16
     few, most = np.array([[0, n // 8]]), np.array([[n // 16, n]])
-    limit = ROW_BYTES[BACKEND] * n // 2 + (1 << 16)
+    limit = int((ROW_BYTES[BACKEND] + BESIDES.get(BACKEND, 0)) * n / 2) + (1 << 16)
     kind = su.plugins.backends()[BACKEND]
     store = kind(n, device=CPU, memory_limit=limit, rows=few)  # type: ignore[call-arg]
     src = np.arange(100, dtype=np.uint32)
@@ -212,6 +219,45 @@ def test_rows_come_within_the_limit_of_memory() -> None:
     store.check()
     assert store.num_edges == 50
     assert store.bytes_held() <= limit
+
+
+@pytest.mark.parametrize("seed", few(range(12)))
+def test_ranges_of_a_store_change_at_random(seed: int) -> None:
+    """Rows come and go, also all, vertices too; edges of rows that stay are there, also those since the mark."""
+    rng, n = np.random.default_rng(seed), 2000
+    store: Any = su.plugins.backends()[BACKEND](n, device=CPU, rows=np.array([[500, 900]]))  # type: ignore[call-arg]
+    kept, held, marked = np.arange(500, 900), set[tuple[int, int]](), set[tuple[int, int]]()
+    if seed % 2:
+        store.mark()
+    for step in range(12):
+        ends = np.sort(rng.integers(0, n + 1, 2 * int(rng.integers(0, 4)))).reshape(-1, 2)
+        store.keep_rows(ends)
+        kept = np.concatenate([np.arange(0), *(np.arange(*each) for each in ends.tolist())])
+        held, marked = ({edge for edge in part if edge[0] in set(kept.tolist())} for part in (held, marked))
+        if len(kept):
+            src, dst = rng.choice(kept, 300).astype(np.uint32), rng.integers(0, n, 300).astype(np.uint32)
+            store.insert(src, dst)
+            new = set(zip(src.tolist(), dst.tolist(), strict=True)) - held
+            held, marked = held | new, marked | new
+        if step % 4 == 2:
+            store.compact()
+        if step % 4 == 3:
+            n += int(rng.integers(-300, 900))
+            gone = np.arange(n, store.num_vertices, dtype=np.uint32)
+            into = np.array([edge for edge in held if edge[1] >= n], np.uint32).reshape(-1, 2).T
+            store.delete(*np.ascontiguousarray(into))
+            store.delete_vertices(gone)
+            store.resize(n)
+            held, marked = ({edge for edge in part if max(edge) < n} for part in (held, marked))
+        store.check()
+        other = store.copy_to(CPU)
+        other.check()
+        for each in (store, other):
+            src, dst, _ = each.edges()
+            assert sorted(zip(src.tolist(), dst.tolist(), strict=True)) == sorted(held)
+            assert each.degrees().tolist() == np.bincount([u for u, _ in held], minlength=n).tolist()
+            src, dst, _ = each.updated()
+            assert sorted(zip(src.tolist(), dst.tolist(), strict=True)) == sorted(marked if seed % 2 else held)
 
 
 def grow(comm: Comm, graph: su.Graph) -> None:
@@ -361,10 +407,10 @@ def test_check_finds_rows_of_others() -> None:
         store = locals_of(graph)[0]
         other = graph.partition.ownership.stranger
         array, width = tables(store)[0]
-        array[width * other] = 1
+        before, array[width * other] = int(array[width * other]), 1
         with pytest.raises(CheckFailed):
             store.check()
-        array[width * other] = 0
+        array[width * other] = before
         store.check()
         store.keep_rows(np.array([[0, 1]]))
         with pytest.raises(CheckFailed, match="keeps rows"):
