@@ -15,7 +15,7 @@ from suricate.base.errors import ParameterError, SuricateError
 from suricate.base.types import EdgeList
 from suricate.comm.messages import bytes_of, of_bytes
 from suricate.graph.naming import are_texts
-from suricate.intake.arrays import PARTS, as_weights, checked_edges, on_host, same_length
+from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
 from suricate.intake.batches import lies_on_host
 from suricate.intake.ingest import Fill
 from suricate.placement.changes import SMALL, GatheredEdges
@@ -123,7 +123,7 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
         if graph.ingest is not None and not lies_on_host(arrays):
             if not small:
                 return _checked_on_device(graph.ingest, arrays, part, inserting, graph.self_loops)
-            arrays = _brought(arrays, graph.options.stored_dtype)
+            arrays = _brought(graph, arrays)
         checked = updater._checked(arrays, part, inserting=inserting)
         return checked if graph.ingest is None or small or checked is None else graph.ingest.upload(checked)
     src, dst = _texts(src), _texts(dst)
@@ -143,12 +143,14 @@ def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool,
     return ingest.checked(edges, part, inserting=inserting, loops=ingest.loops if inserting else 0, wait=False)
 
 
-def _brought(edges: Given, dtype: np.dtype | None) -> Given:
-    """Return a copy in host memory of ``edges``, which ``Ingest.prepare`` made; ``dtype``: of weights."""
-    src, dst, weight = edges
+def _brought(graph: Graph, edges: Given) -> Given:
+    """Return in host memory, until the next download, ``edges``, which ``Ingest.prepare`` made."""
+    (src, dst, weight), dtype = edges, graph.options.stored_dtype
     if isinstance(weight, Fill) and dtype is not None:
         weight = np.full(len(src), weight, f"u{dtype.itemsize}").view(dtype)
-    return on_host(src), on_host(dst), weight if weight is None else on_host(weight)
+    assert graph.partition is not None
+    src, dst, *rest = graph.partition.download((src, dst) if weight is None else (src, dst, weight))
+    return src, dst, rest[0] if rest else None
 
 
 def _texts(column: Any) -> Any:

@@ -88,7 +88,7 @@ class Half:
         """Apply the edges of this rank to its stores, in ``number`` slices."""
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at in slices_of(edges, number, self.part.xp):
-                done.append((at, self._change(store, picked(edges, at))))
+                done.append((at, self._change(store, edges if number == 1 else picked(edges, at))))
         self.outcomes = [
             joined_outcomes(len(own.edges.src), done, self.part.xp)
             for own, done in zip(self.own, self._done, strict=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from suricate.comm.messages import bytes_of, of_bytes
 from suricate.cuda.pinned import PinnedCounters
-from suricate.intake.arrays import bits, on_host
+from suricate.intake.arrays import bits
 from suricate.placement.split import report
 from suricate.store import STATUS
 
@@ -105,7 +105,9 @@ class HostResults:
         self._halves = halves
         ranks = [half.owners[0].astype(np.uint16) for half in halves]
         self._orders = [each.argsort(kind="stable") for each in ranks]  # radix sorts, while a device is busy
-        return [bytes_of([*map(on_host, half.outcomes[0][: len(self._dtypes)])]) for half in halves]
+        width = len(self._dtypes)
+        columns = self.part.download([column for half in halves for column in half.outcomes[0][:width]])
+        return [bytes_of(columns[at : at + width]) for at in range(0, len(columns), width)]
 
     def merge(self, told: Sequence[list[tuple[bytes, ...]]]) -> None:
         """Set the outcome of all edges, and the numbers of changes, from what all ranks have ``told``."""
