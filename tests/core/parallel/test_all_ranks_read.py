@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +94,18 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    seed=hs.integers(0, 2**20), ranks=hs.integers(2, 4), files=hs.integers(1, 9), kinds=hs.booleans(),
-    named=hs.booleans(), bad=hs.booleans(), directed=hs.booleans(), counted=hs.booleans(),
-    combine=hs.sampled_from(["last", "sum", "decay"]),
-)  # fmt: skip
-@example(seed=3, ranks=3, files=7, kinds=True, named=True, bad=True, directed=True, counted=False, combine="last")
-@example(seed=4, ranks=4, files=5, kinds=False, named=True, bad=False, directed=False, counted=True, combine="sum")
-def test_slides_and_files_are_those_of_one_process(
-    seed: int, ranks: int, files: int, kinds: bool, named: bool, bad: bool, directed: bool, counted: bool, combine: str,
-    tmp_path_factory: pytest.TempPathFactory,
+DRAWN = {
+    "seed": hs.integers(0, 2**20), "ranks": hs.integers(2, 4), "kinds": hs.booleans(), "named": hs.booleans(),
+    "bad": hs.booleans(), "directed": hs.booleans(), "counted": hs.booleans(),
+    "combine": hs.sampled_from(["last", "sum", "decay"]),
+}  # fmt: skip
+
+
+def demand_like_one(
+    work: Callable[..., list[Any]], folder: Path, ranks: int, *, named: bool, bad: bool, directed: bool, counted: bool,
+    combine: str,
 ) -> None:  # fmt: skip
-    folder = tmp_path_factory.mktemp("job")
-    events = written(folder / "in", seed, files=files, kinds=kinds, named=named, bad=bad)
+    """Compare slides and files of a job, ``work(comm, out, readers, **options)``, on all ranks and on one process."""
     options: dict[str, Any] = {"names": named or None, "directed": directed, "combine": combine}
     if combine == "sum":
         options["attributes"] = {"fee": "sum"}
@@ -117,11 +116,28 @@ def test_slides_and_files_are_those_of_one_process(
     one, all_ = folder / "one", folder / "all"
     one.mkdir()
     all_.mkdir()
-    expected = slides(job(None, events, one, **options), one)
-    found = run(lambda comm: slides(job(comm, events, all_, "all", **options), all_), ranks)
+    expected = work(None, one, "first", **options)
+    found = run(lambda comm: work(comm, all_, "all", **options), ranks)
     assert found == [expected] * ranks
     assert len(expected) > 4
     assert files_of(all_) == files_of(one)
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(files=hs.integers(1, 9), **DRAWN)
+@example(seed=3, ranks=3, files=7, kinds=True, named=True, bad=True, directed=True, counted=False, combine="last")
+@example(seed=4, ranks=4, files=5, kinds=False, named=True, bad=False, directed=False, counted=True, combine="sum")
+def test_slides_and_files_are_those_of_one_process(
+    seed: int, ranks: int, files: int, kinds: bool, named: bool, bad: bool,
+    tmp_path_factory: pytest.TempPathFactory, **options: Any,
+) -> None:  # fmt: skip
+    folder = tmp_path_factory.mktemp("job")
+    events = written(folder / "in", seed, files=files, kinds=kinds, named=named, bad=bad)
+
+    def work(comm: Comm | None, out: Path, readers: str, **given: Any) -> list[Any]:
+        return slides(job(comm, events, out, readers, **given), out)
+
+    demand_like_one(work, folder, ranks, named=named, bad=bad, **options)
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as hs
-from test_all_ranks_read import files_of, slides, written
+from test_all_ranks_read import DRAWN, demand_like_one, files_of, slides, written
 
 import suricate as su
 import suricate.stream as st
@@ -64,40 +64,22 @@ def folders(folder: Path, seed: int, lanes: int, *, named: bool, kinds: bool, ba
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    seed=hs.integers(0, 2**20), ranks=hs.integers(2, 4), lanes=hs.integers(2, 5), kinds=hs.booleans(),
-    named=hs.booleans(), bad=hs.booleans(), directed=hs.booleans(), counted=hs.booleans(),
-    combine=hs.sampled_from(["last", "sum", "decay"]),
-)  # fmt: skip
+@given(lanes=hs.integers(2, 5), **DRAWN)
 @example(seed=3, ranks=3, lanes=5, kinds=True, named=True, bad=True, directed=True, counted=False, combine="last")
 @example(seed=4, ranks=4, lanes=2, kinds=False, named=True, bad=True, directed=False, counted=False, combine="sum")
 @example(seed=7, ranks=2, lanes=3, kinds=False, named=False, bad=True, directed=True, counted=True, combine="last")
 def test_slides_and_files_are_those_of_one_process(
-    seed: int, ranks: int, lanes: int, kinds: bool, named: bool, bad: bool, directed: bool, counted: bool, combine: str,
-    tmp_path_factory: pytest.TempPathFactory,
+    seed: int, ranks: int, lanes: int, kinds: bool, named: bool, bad: bool,
+    tmp_path_factory: pytest.TempPathFactory, **options: Any,
 ) -> None:  # fmt: skip
     folder = tmp_path_factory.mktemp("job")
     folders(folder, seed, lanes, named=named, kinds=kinds, bad=bad)
-    options: dict[str, Any] = {"names": named or None, "directed": directed, "combine": combine}
-    if combine == "sum":
-        options["attributes"] = {"fee": "sum"}
-    if counted:
-        options |= {"size": 60, "slide": 20, "lateness": 0, "combine": "last"}
-    else:
-        options |= {"ahead": "60s" if bad else None, "half_life": "3s" if combine == "decay" else None}
 
-    def work(comm: Comm | None, out: Path, readers: str) -> list[Any]:
+    def work(comm: Comm | None, out: Path, readers: str, **given: Any) -> list[Any]:
         source = source_of(folder, out, seed, lanes, named=named, kinds=kinds)
-        return slides(job(comm, source, out, readers, **options), out)
+        return slides(job(comm, source, out, readers, **given), out)
 
-    one, all_ = folder / "one", folder / "all"
-    one.mkdir()
-    all_.mkdir()
-    expected = work(None, one, "first")
-    found = run(lambda comm: work(comm, all_, "all"), ranks)
-    assert found == [expected] * ranks
-    assert len(expected) > 4
-    assert files_of(all_) == files_of(one)
+    demand_like_one(work, folder, ranks, named=named, bad=bad, **options)
 
 
 @pytest.mark.parametrize("named", [False, True])
